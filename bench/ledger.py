@@ -21,7 +21,7 @@ from bench.live import rss
 from reconcile.cli.ledger_pages import rows
 from reconcile.ledger import Ledger, prove
 from reconcile.ledger.history import History
-from reconcile.run.outcomes import Following
+from reconcile.run.outcomes import AttemptOutcomes
 from tests.long_ledgers import ENTRIES_OF_ONE, long_ledger
 
 DAY = 86_400.0
@@ -34,7 +34,7 @@ def peak() -> float:
 
 
 def start(directory: Path, now: float) -> int:
-    history, following = History(keep=DAY, clock=lambda: now), Following(keep=DAY)
+    history, following = History(keep=DAY, clock=lambda: now), AttemptOutcomes(keep=DAY)
     with Ledger.open(directory, clock=lambda: now, cluster="c1") as ledger:
         ledger.recall(history=history, following=following)
         history.forget(now)

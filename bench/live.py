@@ -24,7 +24,7 @@ from demo.command import kubeconfig
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.kube.client import Client
 from exporter.kube.errors import AbsentError
-from exporter.kube.timeouts import Pace
+from exporter.kube.timeouts import Timeouts
 from exporter.kube.transport import Transport
 from tests.evaluation import api_kinds
 
@@ -99,7 +99,7 @@ async def peer(url: str) -> dict[str, float]:
             with suppress(AbsentError):  # a kind that this API server does not have
                 version, rest = await client.served_version(kind), ""
                 while True:
-                    page = json.loads(await client.page(kind, version, rest, Pace().page))
+                    page = json.loads(await client.page(kind, version, rest, Timeouts().page))
                     kept += page["items"]
                     rest = page["metadata"].get("continue", "")
                     if not rest:

@@ -25,7 +25,7 @@ from reconcile.config.settings import Config, model_of
 from reconcile.ledger import Entry, Ledger
 from reconcile.observe.source import EngineSource, Observed
 from reconcile.plan.remediations import all_remediations
-from reconcile.show.plans import Board, Repair
+from reconcile.show.plans import Repair, ShownRepairs
 
 from .story import Say
 
@@ -51,7 +51,7 @@ class _Awaited:
 
 
 class Demo:
-    def __init__(self, url: str, board: Board, kubeconfig: Path, ledger: Path) -> None:
+    def __init__(self, url: str, board: ShownRepairs, kubeconfig: Path, ledger: Path) -> None:
         self.url = url
         self._board, self._kubeconfig, self._ledger = board, kubeconfig, ledger
         self._kept = ["--ledger", str(ledger)]

@@ -25,7 +25,7 @@ from .http.routes import FOR_TENANTS, routes
 from .http.server.certificates import Certificates
 from .kube.background import alongside
 from .kube.reviews import Reviews
-from .kube.timeouts import Pace
+from .kube.timeouts import Timeouts
 from .kube.transport import Transport
 from .kube.watch.live import LiveSource
 from .metrics.exposition import Exposition
@@ -77,7 +77,7 @@ def assemble(
     *,
     checks: Iterable[Check] | None = None,
     views: Iterable[Reading] | None = None,
-    pace: Pace | None = None,
+    pace: Timeouts | None = None,
     settle: float | None = None,
 ) -> Steward:
     """`views` are those that will be asked for, all by default: what they read is watched. `pace` and `settle`
@@ -111,9 +111,9 @@ def _series_limit(config: Config) -> SeriesLimit:
     return SeriesLimit(config.series_limit.family, config.series_limit.total)
 
 
-def _pace(config: Config) -> Pace:
+def _pace(config: Config) -> Timeouts:
     pace = config.pace
-    return Pace(
+    return Timeouts(
         watch=pace.watch.total_seconds(),
         stale_after=pace.stale_after.total_seconds(),
         look_again=pace.look_again.total_seconds(),

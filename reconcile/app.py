@@ -26,33 +26,33 @@ from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
 
-from .act.execute import Answer, Writer
+from .act.execute import PlanWriter, ServerAnswer
 from .act.pauses import Pauses
 from .config.settings import Config, may_write, mode_of
 from .confirm.reading import ApiReads
 from .decide.gates import Labels
 from .lease.lease import Election
-from .lease.none import Unelected
+from .lease.none import NoElection
 from .ledger import Entry, Ledger, Retention
 from .ledger.history import History
-from .ledger.manual import ByHand
+from .ledger.manual import ManualLedger
 from .ledger.settling import Settling
 from .observe.alertmanager import PromQLGate, Silences
 from .observe.silences import alert_labels
-from .observe.source import ExporterSource, Found, Source
+from .observe.source import ExporterSource, FindingSource, Found
 from .observe.vm_counts import VMCounts
 from .observe.webhook import Firing, receiver
 from .plan.annotations import PREFIX, paused_by
 from .plan.remediation import Remediation
 from .plan.remediations import all_remediations
 from .run.attempt import Attempts
-from .run.context import Parts
-from .run.outcomes import Following
+from .run.context import RunContext
+from .run.outcomes import AttemptOutcomes
 from .run.sidecar import Alerts, Sidecar
 from .run.verifying import Verifying
 from .run.witness import Witness
 from .show.metrics import Measures
-from .show.plans import Board
+from .show.plans import ShownRepairs
 from .show.server import OWN_TOKEN, build
 
 __all__ = ["Checks", "checks_of", "kinds_of", "labels_of", "lease_namespace", "pod_namespace", "run"]
@@ -88,7 +88,7 @@ async def run(
     transport: Transport,
     exporter: ExporterConfig,
     *,
-    source: Source | None = None,
+    source: FindingSource | None = None,
     identity: str = "",
     clock: Callable[[], float] = time.time,
     reached: Callable[[str], None] = lambda _: None,
@@ -110,15 +110,18 @@ async def run(
         ends.push_async_callback(transport.close)
         ledger = ends.enter_context(_ledger(config, clock))
         keep = config.edit_war.within.total_seconds()
-        following, history = Following(keep=keep), History(keep=keep, returns=config.edit_war.returns, clock=clock)
+        following, history = (
+            AttemptOutcomes(keep=keep),
+            History(keep=keep, returns=config.edit_war.returns, clock=clock),
+        )
         ledger.recall(history=history, following=following)
         history.forget(clock())
-        board, reads, writer = Board(), ApiReads(transport), Writer(transport)
+        board, reads, writer = ShownRepairs(), ApiReads(transport), PlanWriter(transport)
         witness = Witness(ledger)
         with suppress(TimeoutError):  # it is tried again, beside all else
             async with asyncio.timeout(_IDENTIFYING):
                 await witness.identify(reads, once=True)
-        election = _election(config, transport, identity, witness) if may_write(config, remediations) else Unelected()
+        election = _election(config, transport, identity, witness) if may_write(config, remediations) else NoElection()
         modes = {each.id: mode_of(config, each.id, "").value for each in remediations}
         enabled = {each.id for each in remediations if may_write(config, [each])}
         measures = Measures(remediations, modes, board, enabled, lambda: None if tls is None else tls.expires)
@@ -127,7 +130,7 @@ async def run(
             history.add(entry)
             following.add(entry)
 
-        async def annotate(path: str, annotations: Mapping[str, str | None]) -> Answer:
+        async def annotate(path: str, annotations: Mapping[str, str | None]) -> ServerAnswer:
             await election.assure(writer.seconds)
             return await writer.annotate(path, annotations)
 
@@ -145,7 +148,7 @@ async def run(
             remediations=remediations,
             settling=Settling(clock, arrives=arrives, skew=skew),
         )
-        parts = Parts(
+        parts = RunContext(
             config=config,
             remediations=remediations,
             checks=checks.by_id,
@@ -164,7 +167,7 @@ async def run(
             skew=skew,
             timer=time.monotonic,
         )
-        by_hand = ByHand(ledger.directory, arrives=arrives)
+        by_hand = ManualLedger(ledger.directory, arrives=arrives)
         verifying = Verifying(
             following,
             ledger,
@@ -200,7 +203,7 @@ def _alerts(config: Config, firing: Firing) -> Alerts:
     return Alerts(silences.silenced, gate.answer, firing.now if config.webhook.enabled else None)
 
 
-def _paused(election: Election | Unelected) -> str:
+def _paused(election: Election | NoElection) -> str:
     """By the annotation of the Lease, which each renewal reads anew."""
     said = paused_by({f"{PREFIX}{name}": text for name, text in election.state.items()})
     return "without a reason" if said == "" else said or ""

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import yaml
 
-from demo.apiserver.resources import RESOURCES, Resource
+from demo.apiserver.resources import RESOURCES, ServedResource
 from tests.manifests import Object
 
 __all__ = ["LAYOUTS", "by_resource", "many", "plain_list", "typed_list"]
 
 
-def by_resource(objects: Iterable[Object]) -> dict[Resource, list[Object]]:
+def by_resource(objects: Iterable[Object]) -> dict[ServedResource, list[Object]]:
     rows = {(row.api_version, row.kind): row for row in RESOURCES}
-    found: dict[Resource, list[Object]] = defaultdict(list)
+    found: dict[ServedResource, list[Object]] = defaultdict(list)
     for each in objects:
         found[rows[each["apiVersion"], each["kind"]]].append(each)
     return found
@@ -31,7 +31,7 @@ def plain_list(items: list[Object]) -> Object:
     return {"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}}
 
 
-def typed_list(resource: Resource, items: list[Object]) -> Object:
+def typed_list(resource: ServedResource, items: list[Object]) -> Object:
     """As the API server answers: the items of a built-in kind do not say what they are."""
     bare = [{k: v for k, v in each.items() if resource.custom or k not in ("apiVersion", "kind")} for each in items]
     return {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "items": bare}

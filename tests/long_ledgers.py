@@ -13,7 +13,7 @@ from reconcile.ledger import Entry, Event, Ledger
 from reconcile.ledger.disk import Disk
 from reconcile.ledger.history import History
 from reconcile.plan.plan import Patch, Plan, Replace, Risk, Test
-from reconcile.run.outcomes import Following
+from reconcile.run.outcomes import AttemptOutcomes
 
 __all__ = ["BEGIN", "ENTRIES_OF_ONE", "Unsynced", "long_ledger", "vms"]
 
@@ -96,7 +96,7 @@ def long_ledger(directory: Path, attempts: int, *, days: float = 91.0, **options
     """So many attempts over so many days, done and verified; the time of the last entry."""
     now, fleet = BEGIN, vms()
     with Ledger.open(directory, clock=lambda: now, disk=Unsynced(), cluster="c1", **options) as ledger:
-        history, following = History(keep=86_400.0, clock=lambda: now), Following(keep=86_400.0)
+        history, following = History(keep=86_400.0, clock=lambda: now), AttemptOutcomes(keep=86_400.0)
         ledger.recall(history=history, following=following)
         for number in range(attempts):
             now += days * 86_400.0 / attempts

@@ -12,7 +12,7 @@ from exporter.checks import all_checks
 from exporter.kube.clocks import boottime
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
-from reconcile.act.execute import Writer
+from reconcile.act.execute import PlanWriter
 from reconcile.confirm.confirm import Confirmed, Hint, confirm
 from reconcile.confirm.reading import ApiReads, Reads
 from reconcile.ledger import Entry, Ledger
@@ -33,7 +33,7 @@ async def permitted(_: Confirmed) -> Refused | None:
 @dataclass
 class Repairing:
     reads: Reads
-    writer: Writer
+    writer: PlanWriter
     ledger: Ledger
     attempts: Attempts
     now: float = NOW
@@ -72,7 +72,7 @@ async def repairing(
 
     all_kinds = api_kinds() | {kind.name: kind for kind in kinds}
     with Ledger.open(directory, clock=lambda: NOW) as ledger:
-        reads, writer = ApiReads(transport), Writer(transport)
+        reads, writer = ApiReads(transport), PlanWriter(transport)
         attempts = Attempts(
             reads,
             writer,

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .model import COLUMNS, Board, Kind, Panel, Query, Threshold, Unit, Variable
+from .model import COLUMNS, Board, Panel, PanelKind, PanelQuery, Threshold, Unit, Variable
 
 __all__ = ["dashboard", "expression", "fits"]
 
@@ -50,7 +50,7 @@ def dashboard(board: Board) -> Json:
     }
 
 
-def expression(panel: Panel, query: Query) -> str:
+def expression(panel: Panel, query: PanelQuery) -> str:
     """The query with the variables that there are."""
     expr = query.expr if panel.by_namespace else _NAMESPACE.sub("", query.expr)
     return _CLUSTER.sub("", expr).replace("{, ", "{").replace("{}", "")
@@ -164,4 +164,9 @@ def _names(panel: Panel) -> list[str]:
     return [match[1] if match and len(found) > 1 else "value" for match in found]
 
 
-_SHAPES = {Kind.STAT: _singlestat, Kind.TIMESERIES: _graph, Kind.TABLE: _table, Kind.BARGAUGE: _bars}
+_SHAPES = {
+    PanelKind.STAT: _singlestat,
+    PanelKind.TIMESERIES: _graph,
+    PanelKind.TABLE: _table,
+    PanelKind.BARGAUGE: _bars,
+}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from .model import Column, Kind, Link, Panel, Query, Threshold
+from .model import Column, Link, Panel, PanelKind, PanelQuery, Threshold
 
 __all__ = ["SOURCE", "panel_of"]
 
@@ -30,7 +30,7 @@ def panel_of(panel: Panel) -> Json:
     }
     if panel.links:
         made["links"] = [{"title": link.title, "url": _url(panel, link), "targetBlank": True} for link in panel.links]
-    if panel.kind is Kind.TABLE:
+    if panel.kind is PanelKind.TABLE:
         made["transformations"] = list(_transformations(panel))
     return made
 
@@ -39,14 +39,14 @@ def _ref(number: int) -> str:
     return chr(ord("A") + number)
 
 
-def _target(panel: Panel, query: Query, ref: str) -> Json:
-    over_time = panel.kind is Kind.TIMESERIES
+def _target(panel: Panel, query: PanelQuery, ref: str) -> Json:
+    over_time = panel.kind is PanelKind.TIMESERIES
     return {
         "refId": ref,
         "datasource": SOURCE,
         "editorMode": "code",
         "expr": query.expr,
-        "format": "table" if panel.kind is Kind.TABLE else "time_series",
+        "format": "table" if panel.kind is PanelKind.TABLE else "time_series",
         "instant": not over_time,
         "range": over_time,
         "legendFormat": query.legend or "__auto",
@@ -55,7 +55,7 @@ def _target(panel: Panel, query: Query, ref: str) -> Json:
 
 def _defaults(panel: Panel) -> Json:
     made: Json = {"unit": panel.unit.grafana, "thresholds": _thresholds(panel.thresholds)}
-    if panel.kind is Kind.TIMESERIES:
+    if panel.kind is PanelKind.TIMESERIES:
         made["color"] = {"mode": "shades", "fixedColor": "blue"}
         made["custom"] = {
             "drawStyle": "line",
@@ -68,9 +68,9 @@ def _defaults(panel: Panel) -> Json:
         made["min"] = 0
     else:
         made["color"] = {"mode": "thresholds"}
-    if panel.kind is not Kind.TABLE:
+    if panel.kind is not PanelKind.TABLE:
         made["noValue"] = panel.empty  # in a table it would fill every empty cell
-    if panel.kind is Kind.BARGAUGE:
+    if panel.kind is PanelKind.BARGAUGE:
         made["min"] = 0
         made["displayName"] = _LEGEND.sub(
             r"${__field.labels.\1}", panel.queries[0].legend
@@ -211,4 +211,9 @@ def _table(panel: Panel) -> Json:
     return made
 
 
-_OPTIONS = {Kind.STAT: _stat, Kind.BARGAUGE: _bargauge, Kind.TIMESERIES: _timeseries, Kind.TABLE: _table}
+_OPTIONS = {
+    PanelKind.STAT: _stat,
+    PanelKind.BARGAUGE: _bargauge,
+    PanelKind.TIMESERIES: _timeseries,
+    PanelKind.TABLE: _table,
+}

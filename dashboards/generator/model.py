@@ -15,13 +15,13 @@ from typing import NamedTuple
 __all__ = [
     "COLUMNS",
     "Board",
+    "BoardRow",
     "Column",
-    "Kind",
     "Link",
     "Panel",
+    "PanelKind",
+    "PanelQuery",
     "Placed",
-    "Query",
-    "Row",
     "Threshold",
     "Unit",
     "Variable",
@@ -31,7 +31,7 @@ __all__ = [
 COLUMNS = 24  # of the grid
 
 
-class Kind(StrEnum):
+class PanelKind(StrEnum):
     STAT = "stat"
     TIMESERIES = "timeseries"
     TABLE = "table"
@@ -55,7 +55,7 @@ class Unit(Enum):
 
 
 @dataclass(frozen=True)
-class Query:
+class PanelQuery:
     """PromQL, and the name of its series, a text with `{{label}}` in it. `colour` is that of all of its series."""
 
     expr: str
@@ -104,11 +104,11 @@ class Panel:
     everywhere. `sort` is the title of a table's column, the largest value first where it begins with "-".
     """
 
-    kind: Kind
+    kind: PanelKind
     title: str
     description: str
     unit: Unit
-    queries: tuple[Query, ...]
+    queries: tuple[PanelQuery, ...]
     width: int = 6
     height: int = 8
     thresholds: tuple[Threshold, ...] = ()
@@ -124,7 +124,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Row:
+class BoardRow:
     title: str
     panels: tuple[Panel, ...]
 
@@ -153,7 +153,7 @@ class Board:
     title: str
     audience: str
     shows: str
-    rows: tuple[Row, ...]
+    rows: tuple[BoardRow, ...]
     variables: tuple[Variable, ...]
     hours: int = 24  # the time range
 
@@ -173,7 +173,7 @@ class Placed(NamedTuple):
     y: int
 
 
-def placed(row: Row) -> tuple[list[Placed], int]:
+def placed(row: BoardRow) -> tuple[list[Placed], int]:
     """Where each panel of the row stands, from its top left, line by line; and the height of it all."""
     places, x, y, height = [], 0, 0, 0
     for panel in row.panels:

@@ -9,7 +9,7 @@ from typing import Any
 from exporter.checks import all_checks
 
 from . import queries
-from .model import COLUMNS, Column, Kind, Link, Panel, Query, Row, Threshold, Unit
+from .model import COLUMNS, BoardRow, Column, Link, Panel, PanelKind, PanelQuery, Threshold, Unit
 
 __all__ = [
     "ATTENTION",
@@ -42,22 +42,22 @@ _RUNBOOK = Link("Runbook", "${runbooks}{runbook}.md")
 
 def stat(title: str, description: str, expr: str, unit: Unit = Unit.COUNT, **more: Any) -> Panel:
     more = {"width": 4, "height": 4, **more}
-    return Panel(Kind.STAT, title, description, unit, (Query(expr),), **more)
+    return Panel(PanelKind.STAT, title, description, unit, (PanelQuery(expr),), **more)
 
 
-def lines(title: str, description: str, *asked: Query, unit: Unit = Unit.COUNT, **more: Any) -> Panel:
+def lines(title: str, description: str, *asked: PanelQuery, unit: Unit = Unit.COUNT, **more: Any) -> Panel:
     more = {"width": 12, "height": 8, **more}
-    return Panel(Kind.TIMESERIES, title, description, unit, asked, **more)
+    return Panel(PanelKind.TIMESERIES, title, description, unit, asked, **more)
 
 
-def bars(title: str, description: str, *asked: Query, unit: Unit = Unit.COUNT, **more: Any) -> Panel:
+def bars(title: str, description: str, *asked: PanelQuery, unit: Unit = Unit.COUNT, **more: Any) -> Panel:
     more = {"width": 12, "height": 8, "empty": "none seen", **more}
-    return Panel(Kind.BARGAUGE, title, description, unit, asked, **more)
+    return Panel(PanelKind.BARGAUGE, title, description, unit, asked, **more)
 
 
-def table(title: str, description: str, columns: Iterable[Column], *asked: Query, **more: Any) -> Panel:
+def table(title: str, description: str, columns: Iterable[Column], *asked: PanelQuery, **more: Any) -> Panel:
     more = {"width": 24, "height": 9, **more}
-    return Panel(Kind.TABLE, title, description, Unit.COUNT, asked, columns=tuple(columns), **more)
+    return Panel(PanelKind.TABLE, title, description, Unit.COUNT, asked, columns=tuple(columns), **more)
 
 
 def column(label: str, title: str = "", **more: Any) -> Column:
@@ -69,7 +69,7 @@ def runbook(alert: str) -> Link:
     return Link(f"Runbook {alert}", f"${{runbooks}}{alert}.md")
 
 
-def trust(*checks: str, title: str = "Can this be trusted?", also: Iterable[Panel] = ()) -> Row:
+def trust(*checks: str, title: str = "Can this be trusted?", also: Iterable[Panel] = ()) -> BoardRow:
     """The row that a board begins with: whether the steward answers, for these checks or for all."""
     of = queries.checks_are(checks)
     unknown = queries.each("kubevirt_steward_check_state", 'state="unknown"', of)
@@ -112,7 +112,7 @@ def trust(*checks: str, title: str = "Can this be trusted?", also: Iterable[Pane
             decimals=0,
         ),
     )
-    return Row(title, spread(*panels, *also))
+    return BoardRow(title, spread(*panels, *also))
 
 
 def upgrading() -> Panel:
@@ -157,14 +157,14 @@ def by_severity_over_time(checks: tuple[str, ...] = (), **more: Any) -> Panel:
     )
 
 
-def each_severity(expr: Callable[[str], str]) -> tuple[Query, ...]:
+def each_severity(expr: Callable[[str], str]) -> tuple[PanelQuery, ...]:
     """A query for each, in its colour. The expression is that for a matcher."""
     return each_value("severity", SEVERITIES, expr)
 
 
-def each_value(label: str, colours: Mapping[str, str], expr: Callable[[str], str]) -> tuple[Query, ...]:
+def each_value(label: str, colours: Mapping[str, str], expr: Callable[[str], str]) -> tuple[PanelQuery, ...]:
     """A query for each value of a label, in its colour: no format but Grafana's colours single series."""
-    return tuple(Query(expr(f'{label}="{value}"'), value, colour) for value, colour in colours.items())
+    return tuple(PanelQuery(expr(f'{label}="{value}"'), value, colour) for value, colour in colours.items())
 
 
 def by_reason(checks: tuple[str, ...] = (), title: str = "Most frequent reasons", **more: Any) -> Panel:
@@ -173,7 +173,7 @@ def by_reason(checks: tuple[str, ...] = (), title: str = "Most frequent reasons"
         title,
         "Open findings by their reason, the most frequent first.",
         *(
-            Query(f"topk(10, {queries.counts('reason', checks, only)} > 0)", "{{reason}}", colour)
+            PanelQuery(f"topk(10, {queries.counts('reason', checks, only)} > 0)", "{{reason}}", colour)
             for only, colour in ((queries.severity_is(severity), colour) for severity, colour in SEVERITIES.items())
         ),
         **more,
@@ -211,8 +211,8 @@ def findings_table(
         title,
         f"{description} Oldest first; without an age where nobody records since when it is so.",
         columns,
-        Query(_with_runbook(queries.ages(checks, *matchers))),
-        Query(_with_runbook(queries.found(checks, *matchers))),
+        PanelQuery(_with_runbook(queries.ages(checks, *matchers))),
+        PanelQuery(_with_runbook(queries.found(checks, *matchers))),
         sort="-for",
         **more,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
 
-from .model import Board, Column, Kind, Link, Panel, Threshold, Unit, Variable, placed
+from .model import Board, Column, Link, Panel, PanelKind, Threshold, Unit, Variable, placed
 
 __all__ = ["manifest"]
 
@@ -219,4 +219,4 @@ def _url(link: Link) -> str:
     return _FIELD.sub(lambda match: f'${{__data.fields["{match[1]}"]}}', link.url)
 
 
-_PLUGINS = {Kind.STAT: _stat, Kind.TIMESERIES: _lines, Kind.TABLE: _table, Kind.BARGAUGE: _bars}
+_PLUGINS = {PanelKind.STAT: _stat, PanelKind.TIMESERIES: _lines, PanelKind.TABLE: _table, PanelKind.BARGAUGE: _bars}

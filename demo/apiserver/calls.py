@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from .errors import bad_request, page_not_found
-from .resources import Obj, Resource
+from .resources import Obj, ServedResource
 
 NOTED = ("Accept", "Accept-Encoding", "Authorization", "Content-Type", "User-Agent")
 """Request headers that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ApiCall:
     method: str
     path: str
     query: Mapping[str, str]
@@ -35,16 +35,16 @@ class Call:
         return body
 
 
-async def read(request: web.BaseRequest) -> Call:
+async def read(request: web.BaseRequest) -> ApiCall:
     headers = {name: request.headers[name] for name in NOTED if name in request.headers}
-    return Call(request.method, request.path, dict(request.query), headers, await request.read())
+    return ApiCall(request.method, request.path, dict(request.query), headers, await request.read())
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PathTarget:
     """What a path below a group's version leads to."""
 
-    resource: Resource
+    resource: ServedResource
     namespace: str = ""
     name: str = ""
     subresource: str = ""
@@ -54,11 +54,11 @@ class Target:
         return self.namespace, self.name
 
 
-Lookup = Callable[[str, str, str], Resource | None]
+Lookup = Callable[[str, str, str], ServedResource | None]
 """group, version, plural to the resource, where it is served."""
 
 
-def target(path: str, lookup: Lookup) -> Target:
+def target(path: str, lookup: Lookup) -> PathTarget:
     """Reads a path such as /apis/kubevirt.io/v1/namespaces/shop/virtualmachines/web-1/status."""
     parts = path.strip("/").split("/")
     if parts[0] == "api":
@@ -74,4 +74,4 @@ def target(path: str, lookup: Lookup) -> Target:
     if resource is None or misplaced or len(rest) > 3:
         raise page_not_found()
     name, subresource = [*rest[1:], "", ""][:2]
-    return Target(resource, namespace, name, subresource)
+    return PathTarget(resource, namespace, name, subresource)

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 from .errors import page_not_found
-from .resources import Obj, Resource
+from .resources import Obj, ServedResource
 
 VERBS = ["get", "list", "watch"]
 
 
-def document(path: str, served: Iterable[Resource], git_version: str) -> Obj | None:
+def document(path: str, served: Iterable[ServedResource], git_version: str) -> Obj | None:
     """The document under a path, or None where no discovery document is."""
     parts = path.strip("/").split("/")
     if parts == ["version"]:
@@ -32,7 +32,7 @@ def _version(git_version: str) -> Obj:
     return {"major": major, "minor": minor, "gitVersion": git_version, "platform": "linux/amd64"}
 
 
-def _group(group: str, served: Iterable[Resource]) -> Obj:
+def _group(group: str, served: Iterable[ServedResource]) -> Obj:
     versions = sorted({r.version for r in served if r.group == group})  # here "v1" sorts before its alphas and betas
     if not versions:
         raise page_not_found()
@@ -40,7 +40,7 @@ def _group(group: str, served: Iterable[Resource]) -> Obj:
     return {"name": group, "versions": listed, "preferredVersion": listed[0]}
 
 
-def _resource_list(group: str, version: str, served: Iterable[Resource]) -> Obj:
+def _resource_list(group: str, version: str, served: Iterable[ServedResource]) -> Obj:
     rows = [r for r in served if (r.group, r.version) == (group, version)]
     if not rows:
         raise page_not_found()

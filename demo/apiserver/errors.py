@@ -7,7 +7,7 @@ wrong word here would hide a mistake there.
 import json
 from collections.abc import Mapping
 
-from .resources import Obj, Resource
+from .resources import Obj, ServedResource
 
 CAUSES = {
     "Forbidden": "FieldValueForbidden",
@@ -75,7 +75,7 @@ class PlainError(ApiError):
         return "text/plain"
 
 
-def named(resource: Resource, name: str) -> Obj:
+def named(resource: ServedResource, name: str) -> Obj:
     details: Obj = {"name": name, "kind": resource.plural}
     return details | {"group": resource.group} if resource.group else details
 
@@ -94,12 +94,12 @@ def method_not_allowed() -> ApiError:
     return ApiError(405, "MethodNotAllowed", text, details={})
 
 
-def not_found(resource: Resource, name: str) -> ApiError:
+def not_found(resource: ServedResource, name: str) -> ApiError:
     text = f'{resource.qualified} "{name}" not found'
     return ApiError(404, "NotFound", text, details=named(resource, name))
 
 
-def already_exists(resource: Resource, name: str) -> ApiError:
+def already_exists(resource: ServedResource, name: str) -> ApiError:
     text = f'{resource.qualified} "{name}" already exists'
     return ApiError(409, "AlreadyExists", text, details=named(resource, name))
 
@@ -142,7 +142,7 @@ def continue_expired(token: str) -> ApiError:
     return error
 
 
-def modified(resource: Resource, name: str) -> ApiError:
+def modified(resource: ServedResource, name: str) -> ApiError:
     """A write that carries the resourceVersion of an older state."""
     text = (
         f'Operation cannot be fulfilled on {resource.qualified} "{name}": the object has been modified; '
@@ -151,14 +151,14 @@ def modified(resource: Resource, name: str) -> ApiError:
     return ApiError(409, "Conflict", text, details=named(resource, name))
 
 
-def precondition(resource: Resource, name: str, text: str) -> ApiError:
+def precondition(resource: ServedResource, name: str, text: str) -> ApiError:
     """A DELETE whose preconditions don't hold. The real server puts the kind where the plural belongs."""
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     details = named(resource, name) | {"kind": resource.kind}
     return ApiError(409, "Conflict", f'Operation cannot be fulfilled on {kind} "{name}": {text}', details=details)
 
 
-def invalid_object(resource: Resource, name: str, field: str, text: str) -> ApiError:
+def invalid_object(resource: ServedResource, name: str, field: str, text: str) -> ApiError:
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     return invalid(kind, name, field, text)
 

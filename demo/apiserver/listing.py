@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from operator import itemgetter
 
-from .calls import Target
+from .calls import PathTarget
 from .errors import ApiError, bad_request, continue_expired, too_new
 from .registry import key_of
 from .resources import Obj
@@ -17,7 +17,7 @@ TODAY = -1
 """As version in a token: go on with what is there now."""
 
 
-def list_body(storage: Storage, target: Target, query: Mapping[str, str]) -> bytes:
+def list_body(storage: Storage, target: PathTarget, query: Mapping[str, str]) -> bytes:
     """The whole answer to a list request."""
     limit = _number(query, "limit")
     at, start = storage.version, ("", "")

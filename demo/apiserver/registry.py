@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from .errors import already_exists, not_found
-from .resources import Obj, Resource
+from .resources import Obj, ServedResource
 from .storage import Key, Storage, Stored, stored
 
 KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 """Metadata that an update can't change: the server puts back what it had."""
 
 
-def key_of(resource: Resource, obj: Obj) -> Key:
+def key_of(resource: ServedResource, obj: Obj) -> Key:
     meta = obj.get("metadata", {})
     return (meta.get("namespace", "") if resource.namespaced else "", meta["name"])
 
@@ -51,13 +51,13 @@ class Registry:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
 
-    def read(self, resource: Resource, key: Key) -> Stored:
+    def read(self, resource: ServedResource, key: Key) -> Stored:
         row = self._storage.get(resource, key)
         if row is None:
             raise not_found(resource, key[1])
         return row
 
-    def create(self, resource: Resource, obj: Obj) -> Stored:
+    def create(self, resource: ServedResource, obj: Obj) -> Stored:
         """Adds an object; uid, creationTimestamp and generation that it brings along are kept."""
         key = key_of(resource, obj)
         if self._storage.get(resource, key) is not None:
@@ -67,7 +67,7 @@ class Registry:
             given["generation"] = 1
         return self._storage.put(resource, key, obj | {"metadata": given | obj["metadata"]})
 
-    def update(self, resource: Resource, obj: Obj) -> Stored:
+    def update(self, resource: ServedResource, obj: Obj) -> Stored:
         """Replaces an object. The last finalizer of one that is being deleted takes it along."""
         key = key_of(resource, obj)
         old = self.read(resource, key)
@@ -79,7 +79,7 @@ class Registry:
             return self._storage.remove(resource, key, body)
         return self._storage.put(resource, key, body)
 
-    def delete(self, resource: Resource, key: Key, added: Iterable[str] = ()) -> tuple[Stored, bool]:
+    def delete(self, resource: ServedResource, key: Key, added: Iterable[str] = ()) -> tuple[Stored, bool]:
         """Removes an object, and says so; where finalizers, or `added` ones, hold it, its deletion begins."""
         old = self.read(resource, key)
         meta = old.body["metadata"]
@@ -94,7 +94,7 @@ class Registry:
             deleted["generation"] = meta["generation"] + 1
         return self._storage.put(resource, key, old.body | {"metadata": deleted}), False
 
-    def _carried_over(self, resource: Resource, old: Obj, new: Obj) -> Obj:
+    def _carried_over(self, resource: ServedResource, old: Obj, new: Obj) -> Obj:
         """The new object with what only the server decides."""
         was = old["metadata"]
         meta = {k: v for k, v in new["metadata"].items() if k not in KEPT}

@@ -8,7 +8,7 @@ Obj = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class ServedResource:
     """One served resource, and where it differs from the others."""
 
     group: str
@@ -39,49 +39,55 @@ class Resource:
         return "." in self.group
 
 
-def _instancetype(plural: str, kind: str, *, namespaced: bool) -> Resource:
-    return Resource("instancetype.kubevirt.io", "v1beta1", plural, kind, namespaced=namespaced, status=False)
+def _instancetype(plural: str, kind: str, *, namespaced: bool) -> ServedResource:
+    return ServedResource("instancetype.kubevirt.io", "v1beta1", plural, kind, namespaced=namespaced, status=False)
 
 
 RESOURCES = (
-    Resource("", "v1", "namespaces", "Namespace", namespaced=False, generation=False, fields=("status.phase",)),
-    Resource("", "v1", "nodes", "Node", namespaced=False, generation=False, fields=("spec.unschedulable",)),
-    Resource("", "v1", "pods", "Pod", fields=("spec.nodeName", "status.phase")),
-    Resource("", "v1", "events", "Event", status=False, generation=False),
-    Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", generation=False, short=("pvc",)),
-    Resource("apps", "v1", "controllerrevisions", "ControllerRevision", status=False, generation=False),
-    Resource("apps", "v1", "deployments", "Deployment", short=("deploy",)),
-    Resource(
+    ServedResource("", "v1", "namespaces", "Namespace", namespaced=False, generation=False, fields=("status.phase",)),
+    ServedResource("", "v1", "nodes", "Node", namespaced=False, generation=False, fields=("spec.unschedulable",)),
+    ServedResource("", "v1", "pods", "Pod", fields=("spec.nodeName", "status.phase")),
+    ServedResource("", "v1", "events", "Event", status=False, generation=False),
+    ServedResource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", generation=False, short=("pvc",)),
+    ServedResource("apps", "v1", "controllerrevisions", "ControllerRevision", status=False, generation=False),
+    ServedResource("apps", "v1", "deployments", "Deployment", short=("deploy",)),
+    ServedResource(
         "admissionregistration.k8s.io",
         "v1",
         "mutatingwebhookconfigurations",
         "MutatingWebhookConfiguration",
         namespaced=False,
     ),
-    Resource("infrastructure.cluster.x-k8s.io", "v1alpha1", "kubevirtmachines", "KubevirtMachine"),
-    Resource("coordination.k8s.io", "v1", "leases", "Lease", status=False, generation=False),
-    Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", status=False),
-    Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", short=("pdb",)),
-    Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False, status=False, short=("sc",)),
-    Resource("kubevirt.io", "v1", "virtualmachines", "VirtualMachine", short=("vm", "vms")),
-    Resource("kubevirt.io", "v1", "virtualmachineinstances", "VirtualMachineInstance", status=False, short=("vmi",)),
-    Resource(
+    ServedResource("infrastructure.cluster.x-k8s.io", "v1alpha1", "kubevirtmachines", "KubevirtMachine"),
+    ServedResource("coordination.k8s.io", "v1", "leases", "Lease", status=False, generation=False),
+    ServedResource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", status=False),
+    ServedResource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", short=("pdb",)),
+    ServedResource(
+        "storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False, status=False, short=("sc",)
+    ),
+    ServedResource("kubevirt.io", "v1", "virtualmachines", "VirtualMachine", short=("vm", "vms")),
+    ServedResource(
+        "kubevirt.io", "v1", "virtualmachineinstances", "VirtualMachineInstance", status=False, short=("vmi",)
+    ),
+    ServedResource(
         "kubevirt.io", "v1", "virtualmachineinstancemigrations", "VirtualMachineInstanceMigration", short=("vmim",)
     ),
-    Resource("kubevirt.io", "v1", "virtualmachineinstancereplicasets", "VirtualMachineInstanceReplicaSet"),
-    Resource("pool.kubevirt.io", "v1beta1", "virtualmachinepools", "VirtualMachinePool"),
-    Resource("snapshot.kubevirt.io", "v1beta1", "virtualmachinesnapshots", "VirtualMachineSnapshot"),
-    Resource("snapshot.kubevirt.io", "v1beta1", "virtualmachinesnapshotcontents", "VirtualMachineSnapshotContent"),
-    Resource("snapshot.kubevirt.io", "v1beta1", "virtualmachinerestores", "VirtualMachineRestore"),
-    Resource("clone.kubevirt.io", "v1beta1", "virtualmachineclones", "VirtualMachineClone"),
-    Resource("backup.kubevirt.io", "v1alpha1", "virtualmachinebackups", "VirtualMachineBackup"),
-    Resource("velero.io", "v1", "restores", "Restore", status=False),
-    Resource("velero.io", "v1", "backups", "Backup", status=False),
-    Resource("kubevirt.io", "v1", "virtualmachineinstancepresets", "VirtualMachineInstancePreset", status=False),
-    Resource("kubevirt.io", "v1", "kubevirts", "KubeVirt", short=("kv",)),
-    Resource("nodemaintenance.medik8s.io", "v1beta1", "nodemaintenances", "NodeMaintenance", namespaced=False),
-    Resource("k8s.cni.cncf.io", "v1alpha1", "ipamclaims", "IPAMClaim"),
-    Resource(
+    ServedResource("kubevirt.io", "v1", "virtualmachineinstancereplicasets", "VirtualMachineInstanceReplicaSet"),
+    ServedResource("pool.kubevirt.io", "v1beta1", "virtualmachinepools", "VirtualMachinePool"),
+    ServedResource("snapshot.kubevirt.io", "v1beta1", "virtualmachinesnapshots", "VirtualMachineSnapshot"),
+    ServedResource(
+        "snapshot.kubevirt.io", "v1beta1", "virtualmachinesnapshotcontents", "VirtualMachineSnapshotContent"
+    ),
+    ServedResource("snapshot.kubevirt.io", "v1beta1", "virtualmachinerestores", "VirtualMachineRestore"),
+    ServedResource("clone.kubevirt.io", "v1beta1", "virtualmachineclones", "VirtualMachineClone"),
+    ServedResource("backup.kubevirt.io", "v1alpha1", "virtualmachinebackups", "VirtualMachineBackup"),
+    ServedResource("velero.io", "v1", "restores", "Restore", status=False),
+    ServedResource("velero.io", "v1", "backups", "Backup", status=False),
+    ServedResource("kubevirt.io", "v1", "virtualmachineinstancepresets", "VirtualMachineInstancePreset", status=False),
+    ServedResource("kubevirt.io", "v1", "kubevirts", "KubeVirt", short=("kv",)),
+    ServedResource("nodemaintenance.medik8s.io", "v1beta1", "nodemaintenances", "NodeMaintenance", namespaced=False),
+    ServedResource("k8s.cni.cncf.io", "v1alpha1", "ipamclaims", "IPAMClaim"),
+    ServedResource(
         "k8s.cni.cncf.io",
         "v1",
         "network-attachment-definitions",
@@ -89,8 +95,8 @@ RESOURCES = (
         status=False,
         short=("net-attach-def",),
     ),
-    Resource("k8s.ovn.org", "v1", "userdefinednetworks", "UserDefinedNetwork", short=("udn",)),
-    Resource("k8s.ovn.org", "v1", "clusteruserdefinednetworks", "ClusterUserDefinedNetwork", namespaced=False),
+    ServedResource("k8s.ovn.org", "v1", "userdefinednetworks", "UserDefinedNetwork", short=("udn",)),
+    ServedResource("k8s.ovn.org", "v1", "clusteruserdefinednetworks", "ClusterUserDefinedNetwork", namespaced=False),
     _instancetype("virtualmachineinstancetypes", "VirtualMachineInstancetype", namespaced=True),
     _instancetype("virtualmachineclusterinstancetypes", "VirtualMachineClusterInstancetype", namespaced=False),
     _instancetype("virtualmachinepreferences", "VirtualMachinePreference", namespaced=True),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from .errors import bad_request
-from .resources import Obj, Resource
+from .resources import Obj, ServedResource
 
 Predicate = Callable[[Obj], bool]
 
@@ -27,7 +27,7 @@ class Selection:
         return all(holds(obj) for holds in self.predicates)
 
 
-def selection(resource: Resource, query: Mapping[str, str]) -> Selection:
+def selection(resource: ServedResource, query: Mapping[str, str]) -> Selection:
     """What `labelSelector` and `fieldSelector` of a request ask for."""
     labels = [_label(text) for text in _split(query.get("labelSelector", ""))]
     fields = [_field(resource, text) for text in _split(query.get("fieldSelector", ""))]
@@ -70,7 +70,7 @@ def _labels(obj: Obj) -> Mapping[str, str]:
     return labels
 
 
-def _field(resource: Resource, text: str) -> Predicate:
+def _field(resource: ServedResource, text: str) -> Predicate:
     found = _EQUAL.match(text)
     if not found:
         raise bad_request(f'invalid selector: "{text}"; can\'t understand "{text}"')

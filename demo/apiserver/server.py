@@ -18,15 +18,15 @@ from collections.abc import Iterable
 from aiohttp import web
 
 from . import wire
-from .calls import Call, Target, read, target
+from .calls import ApiCall, PathTarget, read, target
 from .discovery import document
 from .errors import ApiError, no_such_subresource, page_not_found
 from .listing import list_body
 from .registry import Registry, merged
-from .resources import RESOURCES, Obj, Resource
+from .resources import RESOURCES, Obj, ServedResource
 from .storage import Storage
-from .watching import Pace, Watches
-from .writing import Writer
+from .watching import Watches, WatchPace
+from .writing import WriteHandler
 
 __all__ = ["ApiServer"]
 
@@ -34,11 +34,11 @@ VERSION = "v1.33.2"
 
 
 class ApiServer:
-    def __init__(self, *, history: int = 10_000, pace: Pace | None = None) -> None:
-        self.pace = pace or Pace()
+    def __init__(self, *, history: int = 10_000, pace: WatchPace | None = None) -> None:
+        self.pace = pace or WatchPace()
         self._storage = Storage(history)
         self._registry = Registry(self._storage)
-        self._writer = Writer(self._storage)
+        self._writer = WriteHandler(self._storage)
         self._watches = Watches(self._storage, self.pace)
         self._served = list(RESOURCES)
         self._http: web.Server | None = None
@@ -109,7 +109,7 @@ class ApiServer:
     async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
         return await wire.send(request, self._answer(await read(request)))
 
-    def _answer(self, call: Call) -> wire.Answer:
+    def _answer(self, call: ApiCall) -> wire.Answer:
         if call.method != "GET":
             return self._writer.write(call, self._target(call))
         found = document(call.path, self._served, VERSION)
@@ -122,20 +122,20 @@ class ApiServer:
             return 200, self._registry.read(at.resource, at.key).encoded
         return 200, list_body(self._storage, at, call.query)
 
-    def _target(self, call: Call) -> Target:
+    def _target(self, call: ApiCall) -> PathTarget:
         at = target(call.path, self._lookup)
         if at.subresource and not (at.subresource == "status" and at.resource.status):
             raise no_such_subresource()
         return at
 
-    def _lookup(self, group: str, version: str, plural: str) -> Resource | None:
+    def _lookup(self, group: str, version: str, plural: str) -> ServedResource | None:
         asked = (group, version, plural)
         return next((r for r in self._served if (r.group, r.version, r.plural) == asked), None)
 
-    def _named(self, plural: str) -> Resource:
+    def _named(self, plural: str) -> ServedResource:
         return next(r for r in RESOURCES if r.plural == plural)
 
-    def _of(self, obj: Obj) -> Resource:
+    def _of(self, obj: Obj) -> ServedResource:
         asked = (obj["apiVersion"], obj["kind"])
         found = next((r for r in RESOURCES if (r.api_version, r.kind) == asked), None)
         if found is None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 
 from .errors import too_old
-from .resources import Obj, Resource
+from .resources import Obj, ServedResource
 
 Key = tuple[str, str]
 """Namespace and name; the namespace of a cluster-wide object is empty."""
@@ -32,10 +32,10 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StoredChange:
     """One write: `old` became `new`. Of a removed object, `new` is its last state with the removal's version."""
 
-    resource: Resource
+    resource: ServedResource
     key: Key
     old: Stored | None
     new: Stored
@@ -47,9 +47,9 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Backup:
+class StorageBackup:
     version: int
-    rows: dict[Resource, dict[Key, Stored]]
+    rows: dict[ServedResource, dict[Key, Stored]]
 
 
 @dataclass(slots=True)
@@ -65,43 +65,43 @@ class Storage:
         self.version = 1
         self.compacted = 0
         """Changes up to this version are no longer known."""
-        self.listeners: list[Callable[[Change], None]] = []
+        self.listeners: list[Callable[[StoredChange], None]] = []
         self._kept = history
-        self._history: deque[Change] = deque()
-        self._tables: dict[Resource, _Table] = {}
+        self._history: deque[StoredChange] = deque()
+        self._tables: dict[ServedResource, _Table] = {}
 
-    def get(self, resource: Resource, key: Key) -> Stored | None:
+    def get(self, resource: ServedResource, key: Key) -> Stored | None:
         return self._table(resource).rows.get(key)
 
-    def put(self, resource: Resource, key: Key, body: Obj) -> Stored:
+    def put(self, resource: ServedResource, key: Key, body: Obj) -> Stored:
         """Writes an object under the next version, which goes into its metadata."""
         old = self.get(resource, key)
         new = self._store(resource, body)
         table = self._table(resource)
         table.rows[key] = new
         table.ordered = None
-        self._record(Change(resource, key, old, new))
+        self._record(StoredChange(resource, key, old, new))
         return new
 
-    def remove(self, resource: Resource, key: Key, last: Obj) -> Stored:
+    def remove(self, resource: ServedResource, key: Key, last: Obj) -> Stored:
         """Takes an object away; `last` is how watches see it for the last time."""
         table = self._table(resource)
         old = table.rows.pop(key)
         table.ordered = None
         gone = self._store(resource, last)
-        self._record(Change(resource, key, old, gone, removed=True))
+        self._record(StoredChange(resource, key, old, gone, removed=True))
         return gone
 
-    def backup(self) -> Backup:
-        return Backup(self.version, {resource: dict(table.rows) for resource, table in self._tables.items()})
+    def backup(self) -> StorageBackup:
+        return StorageBackup(self.version, {resource: dict(table.rows) for resource, table in self._tables.items()})
 
-    def restore(self, backup: Backup) -> None:
+    def restore(self, backup: StorageBackup) -> None:
         """Goes back to a backup. Its versions are given out a second time, and earlier ones are compacted."""
         self.version = self.compacted = backup.version
         self._history.clear()
         self._tables = {resource: _Table(dict(rows)) for resource, rows in backup.rows.items()}
 
-    def rows(self, resource: Resource, at: int | None = None) -> list[tuple[Key, Stored]]:
+    def rows(self, resource: ServedResource, at: int | None = None) -> list[tuple[Key, Stored]]:
         """All objects of a resource in the order of their keys, today or as of version `at`."""
         table = self._table(resource)
         if at is None or not self._changed_since(resource, at):
@@ -112,19 +112,19 @@ class Storage:
             raise too_old(at, self.compacted)
         return sorted(self._undone(resource, at).items(), key=itemgetter(0))
 
-    def since(self, resource: Resource, version: int) -> list[Change]:
+    def since(self, resource: ServedResource, version: int) -> list[StoredChange]:
         """The changes after `version`, oldest first."""
         if version < self.compacted:
             raise too_old(version, self.compacted)
         return [c for c in self._history if c.version > version and c.resource == resource]
 
-    def _table(self, resource: Resource) -> _Table:
+    def _table(self, resource: ServedResource) -> _Table:
         return self._tables.setdefault(resource, _Table())
 
-    def _changed_since(self, resource: Resource, version: int) -> bool:
+    def _changed_since(self, resource: ServedResource, version: int) -> bool:
         return version < self.compacted or any(True for _ in self._later(resource, version))
 
-    def _later(self, resource: Resource, version: int) -> Iterator[Change]:
+    def _later(self, resource: ServedResource, version: int) -> Iterator[StoredChange]:
         """Changes after `version`, latest first."""
         for change in reversed(self._history):
             if change.version <= version:
@@ -132,7 +132,7 @@ class Storage:
             if change.resource == resource:
                 yield change
 
-    def _undone(self, resource: Resource, version: int) -> dict[Key, Stored]:
+    def _undone(self, resource: ServedResource, version: int) -> dict[Key, Stored]:
         rows = dict(self._table(resource).rows)
         for change in self._later(resource, version):
             if change.old is None:
@@ -141,11 +141,11 @@ class Storage:
                 rows[change.key] = change.old
         return rows
 
-    def _store(self, resource: Resource, body: Obj) -> Stored:
+    def _store(self, resource: ServedResource, body: Obj) -> Stored:
         self.version += 1
         return stored(resource, body, self.version)
 
-    def _record(self, change: Change) -> None:
+    def _record(self, change: StoredChange) -> None:
         self._history.append(change)
         if len(self._history) > self._kept:
             self.compacted = max(self.compacted, self._history.popleft().version)
@@ -153,7 +153,7 @@ class Storage:
             listener(change)
 
 
-def stored(resource: Resource, body: Obj, version: int) -> Stored:
+def stored(resource: ServedResource, body: Obj, version: int) -> Stored:
     """Encodes an object under a version. Decoding it again is the copy that keeps the caller's hands off."""
     meta = body.get("metadata", {}) | {"resourceVersion": str(version)}
     whole = {"apiVersion": resource.api_version, "kind": resource.kind} | body | {"metadata": meta}
@@ -161,7 +161,7 @@ def stored(resource: Resource, body: Obj, version: int) -> Stored:
     return Stored(json.loads(encoded), encoded, version)
 
 
-def list_item(resource: Resource, row: Stored) -> bytes:
+def list_item(resource: ServedResource, row: Stored) -> bytes:
     """An object inside a list; built-in kinds lose their apiVersion and kind there, custom ones keep them."""
     if resource.custom:
         return row.encoded

@@ -13,17 +13,17 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from .calls import Target
+from .calls import PathTarget
 from .errors import ApiError, bad_request, invalid
-from .resources import Obj, Resource
+from .resources import Obj, ServedResource
 from .selection import Selection, selection
-from .storage import Change, Storage, Stored, stored
+from .storage import Storage, Stored, StoredChange, stored
 
 END_OF_LIST = {"k8s.io/initial-events-end": "true"}
 
 
 @dataclass(slots=True)
-class Pace:
+class WatchPace:
     """How long watches last, and how often they say that they are alive."""
 
     bookmarks: float | None = 60.0
@@ -47,14 +47,14 @@ class _Asked:
 class Watch:
     """One open watch: what it looks at, and the lines that wait to be sent."""
 
-    target: Target
+    target: PathTarget
     selected: Selection
     bookmarks: bool
     since: int = 0
     """Nothing up to this version is sent; of a version that is yet to come, as after a restore, nothing at all."""
     lines: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
 
-    def offer(self, change: Change) -> None:
+    def offer(self, change: StoredChange) -> None:
         """Takes a change in, if it concerns this watch."""
         target = self.target
         namespace, name = change.key
@@ -74,13 +74,13 @@ class Watch:
 class Watches:
     """All open watches of a server."""
 
-    def __init__(self, storage: Storage, pace: Pace) -> None:
+    def __init__(self, storage: Storage, pace: WatchPace) -> None:
         self.pace = pace
         self.open: list[Watch] = []
         self._storage = storage
         storage.listeners.append(self._publish)
 
-    async def stream(self, target: Target, query: Mapping[str, str]) -> AsyncGenerator[bytes]:
+    async def stream(self, target: PathTarget, query: Mapping[str, str]) -> AsyncGenerator[bytes]:
         """The lines of a watch; an empty first one stands for "it has begun"."""
         asked = self._read(query)
         watch = Watch(target, selection(target.resource, query), asked.bookmarks)
@@ -97,7 +97,7 @@ class Watches:
         finally:
             self.open.remove(watch)
 
-    def _publish(self, change: Change) -> None:
+    def _publish(self, change: StoredChange) -> None:
         for watch in self.open:
             watch.offer(change)
 
@@ -105,7 +105,7 @@ class Watches:
         """Registers a watch, with what it has to hear before the next change."""
         if asked.initial:
             for key, row in self._storage.rows(watch.target.resource):
-                watch.offer(Change(watch.target.resource, key, None, row))
+                watch.offer(StoredChange(watch.target.resource, key, None, row))
             if asked.marks_end_of_list:
                 watch.bookmark(self._storage.version, END_OF_LIST)
         elif asked.version is not None:
@@ -153,7 +153,7 @@ class Watches:
         )
 
 
-def bookmark(resource: Resource, version: int, annotations: Mapping[str, str] | None = None) -> bytes:
+def bookmark(resource: ServedResource, version: int, annotations: Mapping[str, str] | None = None) -> bytes:
     meta: Obj = {"resourceVersion": str(version), "creationTimestamp": None}
     if annotations:
         meta["annotations"] = dict(annotations)
@@ -173,7 +173,7 @@ def _line(kind: str, encoded: bytes) -> bytes:
     return b'{"type":"' + kind.encode() + b'","object":' + encoded + b"}\n"
 
 
-def _line_of(change: Change, selected: Selection) -> bytes | None:
+def _line_of(change: StoredChange, selected: Selection) -> bytes | None:
     """How a change looks through a selector; None where it can't be seen."""
     old, new = change.old, change.new
     was = old is not None and selected.matches(old.body)
@@ -186,6 +186,6 @@ def _line_of(change: Change, selected: Selection) -> bytes | None:
     return _line("DELETED", last.encoded)
 
 
-def _dated(resource: Resource, row: Stored, version: int) -> Stored:
+def _dated(resource: ServedResource, row: Stored, version: int) -> Stored:
     """An object as it was when it last matched, with the version of the change that ended that."""
     return stored(resource, row.body, version)

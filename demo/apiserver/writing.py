@@ -7,7 +7,7 @@ And `status` sent to the resource itself, or metadata sent to `/status`, is drop
 
 import uuid
 
-from .calls import Call, Target
+from .calls import ApiCall, PathTarget
 from .errors import (
     ApiError,
     bad_request,
@@ -20,10 +20,10 @@ from .errors import (
 )
 from .patching import patched
 from .registry import Registry
-from .resources import RESOURCES, Obj, Resource
+from .resources import RESOURCES, Obj, ServedResource
 from .storage import Key, Storage, Stored, stored
 
-__all__ = ["Writer"]
+__all__ = ["WriteHandler"]
 
 NAMESPACES = RESOURCES[0]
 ON_CREATE = ("uid", "creationTimestamp", "resourceVersion", "generation", "deletionTimestamp")
@@ -39,24 +39,24 @@ class _DryRun(Storage):
         super().__init__()
         self._read = storage
 
-    def get(self, resource: Resource, key: Key) -> Stored | None:
+    def get(self, resource: ServedResource, key: Key) -> Stored | None:
         return self._read.get(resource, key)
 
-    def put(self, resource: Resource, key: Key, body: Obj) -> Stored:
+    def put(self, resource: ServedResource, key: Key, body: Obj) -> Stored:
         old = self.get(resource, key)
         return stored(resource, body, old.version if old else 0)
 
-    def remove(self, resource: Resource, key: Key, last: Obj) -> Stored:
+    def remove(self, resource: ServedResource, key: Key, last: Obj) -> Stored:
         return self.put(resource, key, last)
 
 
-class Writer:
+class WriteHandler:
     """Carries out writing requests."""
 
     def __init__(self, storage: Storage) -> None:
         self._real, self._dry = Registry(storage), Registry(_DryRun(storage))
 
-    def write(self, call: Call, target: Target) -> tuple[int, bytes]:
+    def write(self, call: ApiCall, target: PathTarget) -> tuple[int, bytes]:
         """HTTP status and body."""
         if call.method == "POST" and not target.name:
             return 201, self._create(call, target).encoded
@@ -81,7 +81,7 @@ class Writer:
             raise invalid(f"{options}.meta.k8s.io", "", "dryRun", text)
         return self._dry if values else self._real
 
-    def _create(self, call: Call, target: Target) -> Stored:
+    def _create(self, call: ApiCall, target: PathTarget) -> Stored:
         resource, obj = target.resource, call.json()
         _same_type(resource, obj)
         meta = {k: v for k, v in (obj.get("metadata") or {}).items() if k not in ON_CREATE}
@@ -97,7 +97,7 @@ class Writer:
             body.pop("status", None)
         return self._registry(call.query.get("dryRun"), "CreateOptions").create(resource, body)
 
-    def _in_its_namespace(self, meta: Obj, target: Target) -> None:
+    def _in_its_namespace(self, meta: Obj, target: PathTarget) -> None:
         if meta.setdefault("namespace", target.namespace) != target.namespace:
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         try:
@@ -105,7 +105,7 @@ class Writer:
         except ApiError as err:
             raise not_found(NAMESPACES, target.namespace) from err
 
-    def _replace(self, call: Call, target: Target, new: Obj) -> Stored:
+    def _replace(self, call: ApiCall, target: PathTarget, new: Obj) -> Stored:
         """PUT and PATCH, once the new object is known."""
         resource = target.resource
         old = self._real.read(resource, target.key).body
@@ -124,7 +124,7 @@ class Writer:
         _admit(resource, old["metadata"], body["metadata"])
         return registry.update(resource, body)
 
-    def _delete(self, call: Call, target: Target) -> bytes:
+    def _delete(self, call: ApiCall, target: PathTarget) -> bytes:
         options: Obj = call.json() if call.body else {"dryRun": call.query.get("dryRun")}
         registry = self._registry(options.get("dryRun"), "DeleteOptions")
         meta = registry.read(target.resource, target.key).body["metadata"]
@@ -140,7 +140,7 @@ class Writer:
         ).encode()
 
 
-def _counted(target: Target, old: Obj, new: Obj) -> Obj:
+def _counted(target: PathTarget, old: Obj, new: Obj) -> Obj:
     """The part of a write that counts: of /status the status, of the resource the rest."""
     if not target.resource.status:
         return new
@@ -152,7 +152,7 @@ def _counted(target: Target, old: Obj, new: Obj) -> Obj:
     return rest | ({"status": old["status"]} if "status" in old else {})
 
 
-def _admit(resource: Resource, was: Obj, meta: Obj) -> None:
+def _admit(resource: ServedResource, was: Obj, meta: Obj) -> None:
     """Whether an update may replace the metadata `was` by `meta`."""
     name = was["name"]
     if meta.get("resourceVersion", was["resourceVersion"]) != was["resourceVersion"]:
@@ -170,7 +170,7 @@ def _admit(resource: Resource, was: Obj, meta: Obj) -> None:
         raise invalid_object(resource, name, "metadata.finalizers", text)
 
 
-def _hold(resource: Resource, meta: Obj, conditions: Obj) -> None:
+def _hold(resource: ServedResource, meta: Obj, conditions: Obj) -> None:
     """Preconditions of a DELETE."""
     uid, version = conditions.get("uid"), conditions.get("resourceVersion")
     if uid is not None and uid != meta["uid"]:
@@ -187,7 +187,7 @@ def _hold(resource: Resource, meta: Obj, conditions: Obj) -> None:
         raise precondition(resource, meta["name"], text)
 
 
-def _same_type(resource: Resource, obj: Obj) -> None:
+def _same_type(resource: ServedResource, obj: Obj) -> None:
     given = obj.get("apiVersion", resource.api_version)
     if given != resource.api_version:
         raise bad_request(

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from ..apiserver.resources import Obj
-from .networks import BILLING, LAB, LEGACY, NODES, SHOP, TELECOM, Network, addresses
+from .networks import BILLING, LAB, LEGACY, NODES, SHOP, TELECOM, SampleNetwork, addresses
 from .samples import SampleVM, claim, complete, disk, plain_pod, virtual_machine, while_running
 from .trouble import Case, deleting, minutes, trouble
 
@@ -15,13 +15,13 @@ def faulty(now: datetime) -> list[Case]:
     return [case(now) for case in CASES]
 
 
-def orphaned(now: datetime, network: Network, name: str, host: int) -> Case:
+def orphaned(now: datetime, network: SampleNetwork, name: str, host: int) -> Case:
     left = claim(_sample(now, network, name, host, age=timedelta(days=9)))
     wrong = "its VM is gone for good, nobody deletes the claim, its address stays taken"
     return Case([left], [trouble(left, wrong)])
 
 
-def stuck(now: datetime, network: Network, name: str, host: int, ago: timedelta) -> Case:
+def stuck(now: datetime, network: SampleNetwork, name: str, host: int, ago: timedelta) -> Case:
     left = deleting(claim(_sample(now, network, name, host)), now - ago)
     wrong = f"deleted {minutes(ago)} ago, VM and VMI are gone, but the finalizer was never taken off"
     return Case([left], [trouble(left, wrong)])
@@ -139,7 +139,7 @@ def _with_claim(sample: SampleVM) -> tuple[list[Obj], Obj]:
 
 
 def _sample(
-    now: datetime, network: Network, name: str, host: int, *, node: str = "", age: timedelta = timedelta(days=30)
+    now: datetime, network: SampleNetwork, name: str, host: int, *, node: str = "", age: timedelta = timedelta(days=30)
 ) -> SampleVM:
     return SampleVM(
         namespace=network.namespace,

@@ -17,7 +17,7 @@ NODES = ("node01", "node02", "node03", "node04")
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class SampleNetwork:
     """A layer-2 network of OVN-Kubernetes, whose VMs keep their addresses."""
 
     namespace: str
@@ -34,11 +34,11 @@ class Network:
         return f"{self.namespace}/{self.nad}"
 
 
-SHOP = Network("shop", "blue", "shop-blue", "blue", ("192.168.10.0/24",), 1)
-BILLING = Network("billing", "ledger", "billing-ledger", "ledger", ("192.168.20.0/24",), 2)
-LAB = Network("lab", "bench", "lab-bench", "bench", ("192.168.30.0/24",), 3)
-TELECOM = Network("telecom", "signalling", "telecom-signalling", "sig", ("10.40.0.0/24", "fd40::/64"), 4)
-LEGACY = Network("legacy", "old", "legacy-old", "net1", ("192.168.90.0/24",), 5)
+SHOP = SampleNetwork("shop", "blue", "shop-blue", "blue", ("192.168.10.0/24",), 1)
+BILLING = SampleNetwork("billing", "ledger", "billing-ledger", "ledger", ("192.168.20.0/24",), 2)
+LAB = SampleNetwork("lab", "bench", "lab-bench", "bench", ("192.168.30.0/24",), 3)
+TELECOM = SampleNetwork("telecom", "signalling", "telecom-signalling", "sig", ("10.40.0.0/24", "fd40::/64"), 4)
+LEGACY = SampleNetwork("legacy", "old", "legacy-old", "net1", ("192.168.90.0/24",), 5)
 NETWORKS = (SHOP, BILLING, LAB, TELECOM, LEGACY)
 
 NAMESPACES = ("default", "kubevirt", "shop", "billing", "lab", "telecom", "windows-desktops", "legacy")
@@ -48,7 +48,7 @@ GATES = ("DownwardMetrics", "HostDevices", "VSock")
 MISSPELT = Trouble("KubeVirt", "kubevirt", "kubevirt", "lists a gate VSock, which is none: it is called VSOCK")
 
 
-def addresses(network: Network, host: int) -> tuple[str, ...]:
+def addresses(network: SampleNetwork, host: int) -> tuple[str, ...]:
     """The same host of each subnet, with the subnet's prefix."""
     subnets = [ip_network(subnet) for subnet in network.subnets]
     return tuple(f"{subnet[host]}/{subnet.prefixlen}" for subnet in subnets)
@@ -106,7 +106,7 @@ def node(name: str, born: str, ready: str, cordoned: str | None = None) -> Obj:
     )
 
 
-def nad(network: Network, born: str, **more: Any) -> Obj:
+def nad(network: SampleNetwork, born: str, **more: Any) -> Obj:
     return around.nad(
         network.namespace,
         network.nad,
@@ -122,8 +122,8 @@ def nad(network: Network, born: str, **more: Any) -> Obj:
 
 def user_defined(born: str) -> list[Obj]:
     """A network that a namespace has for itself, one of the cluster's, and the NADs rendered of them."""
-    own = Network("lab", "scratch", "lab_scratch", "scratch", ("10.61.0.0/24",), 11)
-    shared = Network("shop", "partners", "cluster_udn_partners", "partners", ("10.60.0.0/20",), 12)
+    own = SampleNetwork("lab", "scratch", "lab_scratch", "scratch", ("10.61.0.0/24",), 11)
+    shared = SampleNetwork("shop", "partners", "cluster_udn_partners", "partners", ("10.60.0.0/20",), 12)
     shop = {"kubernetes.io/metadata.name": "shop"}
     udn = around.user_defined(
         own.namespace, own.nad, own.subnets, **_meta("UserDefinedNetwork", own.namespace, own.nad, born)

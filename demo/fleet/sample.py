@@ -20,26 +20,26 @@ from .faulty_evictions import blocked
 from .faulty_features import refused
 from .faulty_identity import confused
 from .faulty_instancetypes import lost
-from .networks import BILLING, LAB, MISSPELT, NODES, SHOP, TELECOM, Network, addresses, ground
+from .networks import BILLING, LAB, MISSPELT, NODES, SHOP, TELECOM, SampleNetwork, addresses, ground
 from .samples import SampleVM, complete
 from .trouble import Trouble
 
 
 @dataclass(frozen=True, slots=True)
-class Fleet:
+class SampleFleet:
     objects: list[Obj]
     troubles: list[Trouble]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class SampleGroup:
     """VMs that differ by a number at the end of their name."""
 
     namespace: str
     stem: str
     running: int
     stopped: int = 0
-    network: Network | None = None
+    network: SampleNetwork | None = None
     memory: str = "2Gi"
     windows: bool = False
     downward_metrics: bool = False
@@ -48,22 +48,24 @@ class Group:
 
 
 GROUPS = (
-    Group(namespace="shop", stem="web", running=6, network=SHOP),
-    Group(namespace="shop", stem="cart", running=3, network=SHOP, memory="4Gi"),
-    Group(namespace="shop", stem="search", running=2, network=SHOP, memory="8Gi", instancetype="u1.large"),
-    Group(namespace="shop", stem="promo", running=0, stopped=1, network=SHOP),
-    Group(namespace="shop", stem="flash-sale", running=1, network=SHOP),
-    Group(namespace="billing", stem="ledger", running=3, network=BILLING, memory="16Gi", instancetype="u1.xlarge"),
-    Group(namespace="billing", stem="invoice", running=3, network=BILLING),
-    Group(namespace="billing", stem="audit", running=0, stopped=2, network=BILLING),
-    Group(namespace="lab", stem="bench", running=6, network=LAB),
-    Group(namespace="lab", stem="trainer", running=3, network=LAB, memory="64Gi"),
-    Group(namespace="lab", stem="idle", running=0, stopped=2, network=LAB),
-    Group(namespace="telecom", stem="hss", running=2, network=TELECOM, memory="16Gi", downward_metrics=True),
-    Group(namespace="telecom", stem="smsc", running=2, network=TELECOM, instancetype=SIGNALLING),
-    Group(namespace="telecom", stem="sip-proxy", running=3, network=TELECOM),
-    Group(namespace="telecom", stem="pcrf", running=1, stopped=1, network=TELECOM, memory="8Gi"),
-    Group(
+    SampleGroup(namespace="shop", stem="web", running=6, network=SHOP),
+    SampleGroup(namespace="shop", stem="cart", running=3, network=SHOP, memory="4Gi"),
+    SampleGroup(namespace="shop", stem="search", running=2, network=SHOP, memory="8Gi", instancetype="u1.large"),
+    SampleGroup(namespace="shop", stem="promo", running=0, stopped=1, network=SHOP),
+    SampleGroup(namespace="shop", stem="flash-sale", running=1, network=SHOP),
+    SampleGroup(
+        namespace="billing", stem="ledger", running=3, network=BILLING, memory="16Gi", instancetype="u1.xlarge"
+    ),
+    SampleGroup(namespace="billing", stem="invoice", running=3, network=BILLING),
+    SampleGroup(namespace="billing", stem="audit", running=0, stopped=2, network=BILLING),
+    SampleGroup(namespace="lab", stem="bench", running=6, network=LAB),
+    SampleGroup(namespace="lab", stem="trainer", running=3, network=LAB, memory="64Gi"),
+    SampleGroup(namespace="lab", stem="idle", running=0, stopped=2, network=LAB),
+    SampleGroup(namespace="telecom", stem="hss", running=2, network=TELECOM, memory="16Gi", downward_metrics=True),
+    SampleGroup(namespace="telecom", stem="smsc", running=2, network=TELECOM, instancetype=SIGNALLING),
+    SampleGroup(namespace="telecom", stem="sip-proxy", running=3, network=TELECOM),
+    SampleGroup(namespace="telecom", stem="pcrf", running=1, stopped=1, network=TELECOM, memory="8Gi"),
+    SampleGroup(
         namespace="windows-desktops",
         stem="desktop",
         running=9,
@@ -73,22 +75,22 @@ GROUPS = (
         instancetype="u1.large",
         preference="windows.11",
     ),
-    Group(namespace="telecom", stem="hss-spare", running=0, stopped=1, memory="16Gi", downward_metrics=True),
+    SampleGroup(namespace="telecom", stem="hss-spare", running=0, stopped=1, memory="16Gi", downward_metrics=True),
 )
 
 
-def sample_fleet(now: datetime) -> Fleet:
+def sample_fleet(now: datetime) -> SampleFleet:
     well = chain.from_iterable(complete(sample) for sample in healthy_vms(now))
     cases = [*faulty(now), *confused(now), *blocked(now), *lost(now), *refused(now)]
     ill = chain.from_iterable(case.objects for case in cases)
     troubles = chain.from_iterable(case.troubles for case in cases)
-    return Fleet([*ground(now), *offered(now).values(), *well, *ill], [*troubles, MISSPELT])
+    return SampleFleet([*ground(now), *offered(now).values(), *well, *ill], [*troubles, MISSPELT])
 
 
 def healthy_vms(now: datetime) -> list[SampleVM]:
     """Spread over the nodes in turn, with addresses from .10 up in each network."""
     samples: list[SampleVM] = []
-    taken: Counter[Network] = Counter()
+    taken: Counter[SampleNetwork] = Counter()
     kept = offered(now)
     for group in GROUPS:
         for i in range(group.running + group.stopped):

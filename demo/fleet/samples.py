@@ -14,7 +14,7 @@ from ipaddress import ip_interface
 from ..apiserver.registry import timestamp
 from ..apiserver.resources import Obj
 from . import instancetypes, objects, pods
-from .networks import Network
+from .networks import SampleNetwork
 from .objects import FINALIZERS, condition, new, owner
 
 _UIDS = uuid.UUID("5d0e6e3c-8f0b-4a54-9d6a-6b6f1f0a7c11")
@@ -33,7 +33,7 @@ class SampleVM:
     """Where it runs; empty when it is stopped."""
     number: int = 0
     """Its place in the fleet, for the address on the pod network."""
-    network: Network | None = None
+    network: SampleNetwork | None = None
     """A second interface, beside the one on the pod network."""
     addresses: tuple[str, ...] = ()
     """With the prefix of the subnet, as a claim has them."""

@@ -26,7 +26,7 @@ from reconcile.plan.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
 from reconcile.plan.undos import undo_of
 from reconcile.plan.writes import Patched, Write
 from reconcile.show.metrics import Measures
-from reconcile.show.plans import Board
+from reconcile.show.plans import ShownRepairs
 
 from .files import NOTE, TOP, between
 
@@ -70,7 +70,7 @@ def _manual(remediations: tuple[Remediation, ...]) -> Iterator[str]:
     yield "None of them grows with the fleet.\n"
     rows = (
         (_name(family), family.type, ", ".join(f"`{label}`" for label in labels), family.documentation)
-        for family, labels in Measures(remediations, {}, Board()).described()
+        for family, labels in Measures(remediations, {}, ShownRepairs()).described()
     )
     yield from _table(("Family", "Type", "Labels", "Meaning"), rows)
 

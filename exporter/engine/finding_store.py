@@ -12,13 +12,13 @@ from ..findings.check import Check
 from ..findings.evaluate import never, unpaused
 from ..findings.finding import Finding, Since, fingerprint
 
-__all__ = ["Complete", "Entry", "FindingStore"]
+__all__ = ["Complete", "FindingStore", "PartitionChange"]
 
 Complete: TypeAlias = dict[str, tuple[Finding, Finding]]
 """The findings of a partition by fingerprint: each as the check found it, and complete."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class PartitionChange(msgspec.Struct, frozen=True):
     """What one evaluation of a partition changed. A changed finding is in both `gone` and `come`.
 
     `due` is when the next of the partition's findings comes out of its grace, in seconds since 1970; None for never.
@@ -29,7 +29,7 @@ class Entry(msgspec.Struct, frozen=True):
     due: float | None = None
 
 
-_NOTHING = Entry()
+_NOTHING = PartitionChange()
 
 
 class FindingStore:
@@ -71,7 +71,7 @@ class FindingStore:
         *,
         initial: bool = False,
         awaited: Callable[[Finding], str] = lambda _: "",
-    ) -> Entry:
+    ) -> PartitionChange:
         """Takes in what was found in a partition just now: `completing` and `take`, without pauses."""
         whole = unpaused(self.completing(partition, found, now, never))
         return self.take(partition, whole, now, initial=initial, awaited=awaited)
@@ -106,7 +106,7 @@ class FindingStore:
         initial: bool = False,
         awaited: Callable[[Finding], str] = lambda _: "",
         partial: bool = False,
-    ) -> Entry:
+    ) -> PartitionChange:
         """Takes in the findings of a partition as they are complete.
 
         In an `initial` evaluation what has no known beginning does not wait for its grace, unless its reason is
@@ -149,7 +149,7 @@ class FindingStore:
             table = self._open if key in shown else self._early
             table[place] = (*table.get(place, ()), known[key])
         self._partitions.update(dict.fromkeys(whole, partition), **moved)
-        return Entry(
+        return PartitionChange(
             tuple(finding for key, finding in shown.items() if after.get(key) is not finding and key not in moved),
             tuple(finding for key, finding in after.items() if shown.get(key) is not finding),
             min((due for key, due in dues.items() if key not in after), default=None),

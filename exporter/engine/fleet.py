@@ -14,10 +14,10 @@ from ..findings.finding import Finding, Unknown
 from ..store.cluster import Cluster
 from .finding_store import FindingStore
 
-__all__ = ["Fleet"]
+__all__ = ["ClusterComparison"]
 
 
-class Fleet:
+class ClusterComparison:
     def __init__(self, checks: Iterable[Check]) -> None:
         """Those of `checks` that are of several clusters are evaluated."""
         self._checks = tuple(check for check in checks if check.scope is PER_FLEET)

@@ -17,13 +17,13 @@ from ..store.record import Record
 from ..store.source import FILE, Source, SyncState, Undecodable
 from .engine import Engine
 
-__all__ = ["Intake", "Observed"]
+__all__ = ["Intake", "ReceivedObject"]
 
 _SLICE = 0.004  # seconds between two looks at the event loop
 _MOST = 500  # objects
 
 
-class Observed(Protocol):
+class ReceivedObject(Protocol):
     """One object as a source saw it: `record` is None where nothing is kept of it; `why` where it can't be read."""
 
     @property
@@ -51,7 +51,7 @@ class Intake:
         for record in list(self._engine.cluster.all(KubeVirt)):
             self._engine.put(kube_virt.assuming(record, version))
 
-    async def swap(self, kind: ApiKind[Any], everything: Iterable[Observed]) -> None:
+    async def swap(self, kind: ApiKind[Any], everything: Iterable[ReceivedObject]) -> None:
         """Takes in the whole of a kind. Of two sightings of one object the later one counts."""
         latest = {(each.namespace, each.name): each for each in everything}
         cluster = self._engine.cluster
@@ -73,7 +73,7 @@ class Intake:
         """Until the next change may be handed in; one that is handed in earlier is taken in too, at a cost."""
         await self._engine.at_rest()
 
-    def _forget_newer(self, observed: Observed) -> None:
+    def _forget_newer(self, observed: ReceivedObject) -> None:
         """A list is the truth, even where it is older than what we hold: an API server was restored from a backup."""
         record = observed.record
         held = self._engine.cluster.get(type(record), record.namespace, record.name) if record is not None else None
@@ -85,7 +85,7 @@ class Intake:
             await asyncio.sleep(0)
             self._breathed = self._engine.timer()
 
-    def seen(self, kind: ApiKind[Any], observed: Observed) -> None:
+    def seen(self, kind: ApiKind[Any], observed: ReceivedObject) -> None:
         """Takes in one object. One that can't be read keeps the record of its last readable state."""
         namespace, name = observed.namespace, observed.name
         if observed.why:
@@ -120,7 +120,7 @@ class Intake:
         """Takes in that a file of a dump could not be read; it may have held objects of any kind."""
         self._engine.put(Undecodable("", f"{FILE} {file}", "", 0, FILE, file, why[:256], self._clock()))
 
-    def _unreadable(self, kind: ApiKind[Any], observed: Observed) -> None:
+    def _unreadable(self, kind: ApiKind[Any], observed: ReceivedObject) -> None:
         name = f"{kind.name} {observed.name}"
         before = self._engine.cluster.get(Undecodable, observed.namespace, name)
         first_seen = before.first_seen if before is not None else self._clock()

@@ -7,7 +7,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from ..findings.check import Check
-from ..findings.evaluate import Standing, hidden, standing
+from ..findings.evaluate import Answerable, hidden, standing
 from ..findings.finding import Unknown
 from ..store.cluster import Change, Cluster
 from ..store.source import Undecodable
@@ -16,7 +16,7 @@ from .hidden import MOST, HiddenNamespaces
 __all__ = ["Unknowns"]
 
 
-class Said(NamedTuple):
+class UnknownReport(NamedTuple):
     """As it is said, and the namespaces in which there is no answer, each once."""
 
     unknowns: tuple[Unknown, ...] = ()
@@ -29,12 +29,12 @@ class Unknowns:
         self._hidden_namespaces = HiddenNamespaces(check, cluster)
         # Why a partition has no answer: the check raised, or needs a fact that can't be read. A change makes it dirty.
         self._broken: dict[str, str] = {}
-        self._standing: Standing | None = None
-        self._said, self._kept = Said(), False
+        self._standing: Answerable | None = None
+        self._said, self._kept = UnknownReport(), False
         self._version = 0
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> Answerable:
         if self._standing is None:
             self._standing = standing(self._check, self._cluster)
         return self._standing
@@ -109,9 +109,9 @@ class Unknowns:
         self._now()
         return self._version
 
-    def _now(self) -> Said:
+    def _now(self) -> UnknownReport:
         if not self._kept:
-            said = Said(tuple(self._sentences()), tuple(self._places()))
+            said = UnknownReport(tuple(self._sentences()), tuple(self._places()))
             if said != self._said:
                 self._said, self._version = said, self._version + 1
             self._kept = True

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..findings.affected import CLUSTER, Crowd, concerned, crowd, crowds, everything, few
 from ..findings.check import PER_CLUSTER, Check
-from ..findings.evaluate import Answer, Standing, evaluating
+from ..findings.evaluate import Answer, Answerable, evaluating
 from ..findings.finding import Finding
 from ..store.cluster import Change, Cluster
 from ..store.record import Record
@@ -81,7 +81,7 @@ class Work:
         self._running: _Running | None = None
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> Answerable:
         return self.unknowns.standing
 
     def evaluates(self, now: float) -> bool:

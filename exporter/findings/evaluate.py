@@ -30,8 +30,8 @@ from .partial import PartialView
 
 __all__ = [
     "Answer",
+    "Answerable",
     "Outcome",
-    "Standing",
     "evaluate",
     "evaluating",
     "hidden",
@@ -76,7 +76,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class Answerable:
     """Whether a check can answer at all, as far as that depends on what is served and seen.
 
     `unseen` has a sentence for each kind that can't be seen, and `blind` the types of their records; `waiting` says
@@ -107,9 +107,9 @@ class Standing:
         return "; ".join(self.unseen) or waiting
 
 
-def standing(check: Check, cluster: Cluster) -> Standing:
+def standing(check: Check, cluster: Cluster) -> Answerable:
     if why := not_served(cluster, check.requires):
-        return Standing(not_applicable=why)
+        return Answerable(not_applicable=why)
     unseen: dict[type[Record], str] = {}
     waiting = False
     for kind in check.reads:
@@ -121,7 +121,7 @@ def standing(check: Check, cluster: Cluster) -> Standing:
             unseen[kind.record] = f"{kind.name}: {source.why if source is not None else 'nobody looks for it'}"
     by = check.scope.by.passed if check.scope.by is not None else frozenset()
     aimless = any(kind in unseen for kind in (*by, *(kind.record for kind in check.requires)))
-    return Standing(unseen=tuple(unseen.values()), blind=frozenset(unseen), waiting=waiting, aimless=aimless)
+    return Answerable(unseen=tuple(unseen.values()), blind=frozenset(unseen), waiting=waiting, aimless=aimless)
 
 
 def undecodables(check: Check, cluster: Cluster) -> Iterator[Undecodable]:
@@ -151,7 +151,7 @@ def evaluate(
     partition: str = "",
     settings: Any = None,
     *,
-    known: Standing | None = None,
+    known: Answerable | None = None,
     seen: Seen | None = None,
 ) -> Answer:
     """What a check answers for one partition; never raises.
@@ -182,7 +182,7 @@ def evaluating(
     partition: str = "",
     settings: Any = None,
     *,
-    known: Standing | None = None,
+    known: Answerable | None = None,
     seen: Seen | None = None,
     pauses: Callable[[], bool] = never,
 ) -> Generator[None, None, Answer]:

@@ -16,7 +16,7 @@ from aiohttp.web_protocol import RequestPayloadError
 
 from ..engine.engine import Engine
 from ..kube.background import alongside
-from .access.same_origin import Door
+from .access.same_origin import SameOrigin
 from .server.answers import as_text, error
 from .server.certificates import Certificates
 from .server.connections import Connections
@@ -46,7 +46,7 @@ _OTHER = "other"  # in place of a path that is not served: nobody can make up se
 _LINGER = 2.0  # seconds in which the body of a request may end, which nobody reads
 _BACKLOG = 128
 _HEALTH = ("/healthz", "/readyz")  # the kubelet asks without a token
-_DOOR = web.AppKey("door", Door)
+_DOOR = web.AppKey("door", SameOrigin)
 _GUARD = web.AppKey[Guard]("guard")  # absent where everybody is served
 _ANSWERED = web.AppKey("answered", Answered)
 _CONNECTIONS = web.AppKey("connections", list[Connections])  # none before it serves
@@ -78,7 +78,7 @@ def application(
         return as_text(503, f"not ready\n{why}" if guard is None else "not ready")
 
     app = web.Application(middlewares=[_answer])
-    app[_DOOR], app[_CONNECTIONS], app[_ANSWERED] = Door(), [], Counter() if answered is None else answered
+    app[_DOOR], app[_CONNECTIONS], app[_ANSWERED] = SameOrigin(), [], Counter() if answered is None else answered
     if guard is not None:
         app[_GUARD] = guard
     app.on_response_prepare.append(_add_headers)

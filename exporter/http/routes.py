@@ -23,7 +23,7 @@ from .api.networks import NetworksView
 from .api.scrape import Scrape
 from .application import Routes
 from .html.rendering import prepare
-from .page.page import Page, stylesheet
+from .page.page import HtmlPage, stylesheet
 from .page.runbooks import Runbooks
 from .reports.listing import Listings
 from .reports.result_cache import Versions
@@ -55,7 +55,7 @@ def routes(
     impact = ImpactView(engine, versions, instance)
     runbooks = Runbooks(title)
     return {
-        "/": Page(engine, title, config, listings, networks, instancetypes, features, drain).handle,
+        "/": HtmlPage(engine, title, config, listings, networks, instancetypes, features, drain).handle,
         "/drain": DrainPage(drain, title).handle,
         "/impact": ImpactPage(impact, title).handle,
         "/runbooks/": runbooks.every,

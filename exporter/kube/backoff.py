@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from .errors import StatusError
-from .timeouts import Pace
+from .timeouts import Timeouts
 
 __all__ = ["Backoff"]
 
@@ -13,7 +13,7 @@ __all__ = ["Backoff"]
 class Backoff:
     """Waits that grow with each failure, up to a limit; all in seconds."""
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: Timeouts) -> None:
         self._pace = pace
         self.failures = 0
 

@@ -14,7 +14,7 @@ import msgspec
 from ..store.kind import ApiKind
 from .body import pieces, whole
 from .errors import MALFORMED, AbsentError, MalformedError, StatusError
-from .timeouts import Pace
+from .timeouts import Timeouts
 from .transport import Transport
 
 __all__ = ["UNANSWERED", "Client"]
@@ -37,8 +37,8 @@ _RESOURCES = msgspec.json.Decoder(_ResourceList)
 
 
 class Client:
-    def __init__(self, transport: Transport, pace: Pace | None = None) -> None:
-        self._transport, self._pace = transport, pace or Pace()
+    def __init__(self, transport: Transport, pace: Timeouts | None = None) -> None:
+        self._transport, self._pace = transport, pace or Timeouts()
         # By verb, kind and status; one that is repeated with fresh credentials counts once.
         self.requests: Counter[tuple[str, str, str]] = Counter()
 

@@ -18,10 +18,10 @@ from ..store.decode import MALFORMED
 __all__ = [
     "MALFORMED",
     "AbsentError",
+    "ApiStatus",
     "ConfigError",
     "KubeError",
     "MalformedError",
-    "Status",
     "StatusError",
     "UnreachableError",
 ]
@@ -51,7 +51,7 @@ class _Details(msgspec.Struct, frozen=True):
     causes: list[msgspec.Raw] | None = None
 
 
-class Status(msgspec.Struct, frozen=True):
+class ApiStatus(msgspec.Struct, frozen=True):
     """The fields that we read of the API's Status object."""
 
     kind: str | None = None
@@ -86,9 +86,9 @@ class StatusError(KubeError):
         """From a response. Its body counts only if it is a Status, else it is cut: it may be a proxy's HTML page."""
         reason, causes = "", False
         try:
-            status = msgspec.json.decode(body, type=Status)
+            status = msgspec.json.decode(body, type=ApiStatus)
             message = status.message or ""
-            if status.kind == "Status":
+            if status.kind == "ApiStatus":
                 reason, causes = status.reason or "", bool(status.details and status.details.causes)
         except MALFORMED:
             message = body[:256].decode("utf-8", "replace").strip()

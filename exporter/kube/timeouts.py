@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Pace"]
+__all__ = ["Timeouts"]
 
 
 @dataclass(frozen=True)
-class Pace:
+class Timeouts:
     """All in seconds, except the page size."""
 
     watch: float = 270.0  # timeoutSeconds of a watch, jittered by a ninth

@@ -24,10 +24,10 @@ from .limits import DEEPEST_LISTS, Effort
 from .wanted import Wanted
 from .yaml_events import YamlError, documents
 
-__all__ = ["Found", "Listed", "Malformed", "objects"]
+__all__ = ["DumpedList", "DumpedObject", "Malformed", "objects"]
 
 
-class Found(msgspec.Struct, frozen=True, gc=False):
+class DumpedObject(msgspec.Struct, frozen=True, gc=False):
     """One object as JSON, with its apiVersion and kind."""
 
     api_version: str
@@ -35,7 +35,7 @@ class Found(msgspec.Struct, frozen=True, gc=False):
     raw: bytes | msgspec.Raw
 
 
-class Listed(msgspec.Struct, frozen=True, gc=False):
+class DumpedList(msgspec.Struct, frozen=True, gc=False):
     """A list, which may be empty: its `kind` was collected. Empty for a list of any kind."""
 
     api_version: str
@@ -71,7 +71,7 @@ _HEAD = re.compile(rb"^(apiVersion|kind):[ \t]+[\"']?([\w./-]+)[\"']?[ \t]*\r?$"
 
 def objects(
     content: bytes, wanted: Wanted, *, json_only: bool = False, effort: Effort | None = None
-) -> Iterator[Found | Listed | Malformed]:
+) -> Iterator[DumpedObject | DumpedList | Malformed]:
     """Every object in the text, except those of unwanted kinds that can be skipped early. Never raises.
 
     `effort` is what the dump may still cost; by default, what one may in all.
@@ -86,7 +86,9 @@ def objects(
         yield Malformed(f"it can't be parsed: {str(error) or type(error).__name__}")
 
 
-def _objects(content: bytes, wanted: Wanted, json_only: bool, effort: Effort) -> Iterator[Found | Listed | Malformed]:
+def _objects(
+    content: bytes, wanted: Wanted, json_only: bool, effort: Effort
+) -> Iterator[DumpedObject | DumpedList | Malformed]:
     try:
         text = _utf8(content)
     except UnicodeError as error:
@@ -169,7 +171,7 @@ _NEXT = re.compile(r"\S")
 
 def _flat(
     raw: bytes | msgspec.Raw, api_version: str = "", kind: str = "", depth: int = 0
-) -> Iterator[Found | Listed | Malformed]:
+) -> Iterator[DumpedObject | DumpedList | Malformed]:
     """The objects of one document; the items of a typed list get its apiVersion and kind."""
     if depth > DEEPEST_LISTS:
         yield Malformed(f"it has lists nested more than {DEEPEST_LISTS} levels deep")
@@ -193,16 +195,18 @@ def _flat(
     elif items and kind.endswith("List"):
         yield from _items(document.items, api_version, kind.removesuffix("List"), depth)
     else:
-        yield Found(api_version, kind, raw)
+        yield DumpedObject(api_version, kind, raw)
 
 
-def _items(raw: msgspec.Raw, api_version: str, kind: str, depth: int) -> Iterator[Found | Listed | Malformed]:
+def _items(
+    raw: msgspec.Raw, api_version: str, kind: str, depth: int
+) -> Iterator[DumpedObject | DumpedList | Malformed]:
     try:
         items = _RAWS.decode(raw) or ()
     except msgspec.ValidationError:
         yield Malformed(f"the items of a {kind}List are not a list")
         return
-    yield Listed(api_version, kind)
+    yield DumpedList(api_version, kind)
     for item in items:
         yield from _flat(item, api_version if kind else "", kind, depth + 1)
 
@@ -210,7 +214,7 @@ def _items(raw: msgspec.Raw, api_version: str, kind: str, depth: int) -> Iterato
 # -- YAML
 
 
-def _yaml(text: bytes, wanted: Wanted, effort: Effort) -> Iterator[Found | Listed | Malformed]:
+def _yaml(text: bytes, wanted: Wanted, effort: Effort) -> Iterator[DumpedObject | DumpedList | Malformed]:
     line, directives = 0, sum(1 for _ in _DIRECTIVE.finditer(text))
     if directives > _MOST_DIRECTIVES:
         yield Malformed(f"not YAML: it has more than {_MOST_DIRECTIVES} directives")
@@ -224,13 +228,13 @@ def _yaml(text: bytes, wanted: Wanted, effort: Effort) -> Iterator[Found | Liste
 
 def _document(
     part: bytes, flow: bool, wanted: Wanted, line: int, effort: Effort
-) -> Iterator[Found | Listed | Malformed]:
+) -> Iterator[DumpedObject | DumpedList | Malformed]:
     """`flow`: it is in flow style, where the start of a line means nothing."""
     heads = [] if flow else _HEAD.findall(part)
     if sorted(key for key, _ in heads) == [b"apiVersion", b"kind"]:
         head = {key: value.decode() for key, value in heads}
         if not wanted.may_hold(head[b"apiVersion"], head[b"kind"]):
-            yield Found(head[b"apiVersion"], head[b"kind"], b"")
+            yield DumpedObject(head[b"apiVersion"], head[b"kind"], b"")
             return
     try:
         for document in documents(part, wanted.keep, line, effort):

@@ -27,7 +27,7 @@ from typing import BinaryIO
 import msgspec
 
 from .archives import Member, tar_members, zip_members
-from .limits import Limits, Meter, SpentError, TooLargeError
+from .limits import DumpLimits, Meter, SpentError, TooLargeError
 from .unpacking import packed, unpacked
 
 __all__ = ["DumpError", "File", "Unread", "files"]
@@ -56,9 +56,9 @@ class Unread(msgspec.Struct, frozen=True):
     why: str
 
 
-def files(path: str, limits: Limits | None = None) -> Iterator[File | Unread]:
+def files(path: str, limits: DumpLimits | None = None) -> Iterator[File | Unread]:
     """The files of the dump at a path; `-` is standard input. Raises DumpError if there is none."""
-    meter = Meter(limits or Limits())
+    meter = Meter(limits or DumpLimits())
     if path == "-":
         if sys.stdin is None:
             raise DumpError("standard input can't be read: it is closed")

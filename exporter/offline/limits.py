@@ -14,8 +14,8 @@ __all__ = [
     "DEEPEST_LISTS",
     "DEEPEST_READ",
     "DEEPEST_SKIPPED",
+    "DumpLimits",
     "Effort",
-    "Limits",
     "Meter",
     "SpentError",
     "TooLargeError",
@@ -46,7 +46,7 @@ class _Readable(Protocol):
 
 
 @dataclass(frozen=True)
-class Limits:
+class DumpLimits:
     """Sizes in bytes, unpacked: of one file, and of all. More than `free` may be at most `ratio` times its packed
     size, which holds for each file and for the dump as a whole."""
 
@@ -74,7 +74,7 @@ class Limits:
 class Meter:
     """Reads the files of one dump, and counts what all of them unpack to."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: DumpLimits) -> None:
         self.limits = limits
         self._packed = self._given = 0
 

@@ -22,7 +22,7 @@ from ..engine.intake import Intake
 from ..store.decode import MALFORMED, Decoded, ObjectDecoder
 from ..store.kind import ApiKind, Kind, Reach
 from ..store.source import SyncState
-from .documents import Found, Listed, Malformed, objects
+from .documents import DumpedList, DumpedObject, Malformed, objects
 from .files import DumpError, File, Unread
 from .limits import Effort
 from .wanted import Wanted
@@ -122,9 +122,9 @@ class OfflineSource:
             if isinstance(found, Malformed):
                 self._unread(file.name, found.why)
                 continue
-            self._any = self._any or bool(found.kind and found.api_version) or isinstance(found, Listed)
+            self._any = self._any or bool(found.kind and found.api_version) or isinstance(found, DumpedList)
             kind = self._wanted.kind(found.api_version, found.kind)
-            if isinstance(found, Listed):
+            if isinstance(found, DumpedList):
                 self._listed |= {kind} if kind else set()
             elif kind:
                 self._hold(kind, found, file.name)
@@ -135,7 +135,7 @@ class OfflineSource:
             else:
                 self.tally.others += 1
 
-    def _hold(self, kind: ApiKind[Any], found: Found, file: str) -> None:
+    def _hold(self, kind: ApiKind[Any], found: DumpedObject, file: str) -> None:
         self.tally.objects += 1
         decoded = _placed(self._decoders[kind].object(found.raw), kind)
         if why := _refused(kind, found):
@@ -156,7 +156,7 @@ def _placed(decoded: Decoded, kind: ApiKind[Any]) -> Decoded:
     return msgspec.structs.replace(decoded, namespace="", record=record)
 
 
-def _refused(kind: ApiKind[Any], found: Found) -> str:
+def _refused(kind: ApiKind[Any], found: DumpedObject) -> str:
     """Why an object of a dump is not taken, whatever else it holds."""
     if found.api_version.rpartition("/")[2] not in kind.versions:
         read = " and ".join(kind.versions)

@@ -8,7 +8,7 @@ import tarfile
 from collections.abc import Callable
 from typing import BinaryIO, Protocol
 
-from .limits import Limits
+from .limits import DumpLimits
 
 __all__ = ["Unpacked", "packed", "unpacked"]
 
@@ -23,7 +23,7 @@ class _Readable(Protocol):
 class Unpacked:
     """A stream that can be read once, from the start."""
 
-    def __init__(self, stream: _Readable, used: Callable[[], int] | None, limits: Limits) -> None:
+    def __init__(self, stream: _Readable, used: Callable[[], int] | None, limits: DumpLimits) -> None:
         """`used` gives how many compressed bytes were consumed; None for a stream that is not compressed."""
         self._stream, self._used, self._limits = stream, used, limits
         self._given = 0
@@ -54,7 +54,7 @@ def packed(content: bytes) -> bool:
     return content.startswith((_GZIP, _XZ))
 
 
-def unpacked(stream: BinaryIO, limits: Limits) -> Unpacked:
+def unpacked(stream: BinaryIO, limits: DumpLimits) -> Unpacked:
     """The decompressed content of a seekable stream at its start."""
     magic = stream.read(len(_XZ))
     stream.seek(0)

@@ -6,7 +6,7 @@ An area that is added is one module in `alerts`. Nothing here reads a cluster.
 """
 
 from .areas import all_areas, groups
-from .model import Alerting, Area, FindingAlert, Group, Recording, Rule
+from .model import Alerting, Area, FindingAlert, Recording, Rule, RuleGroup
 from .values import Values
 
-__all__ = ["Alerting", "Area", "FindingAlert", "Group", "Recording", "Rule", "Values", "all_areas", "groups"]
+__all__ = ["Alerting", "Area", "FindingAlert", "Recording", "Rule", "RuleGroup", "Values", "all_areas", "groups"]

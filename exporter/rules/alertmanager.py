@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .routing import Matcher, Route, inhibitions, routes
+from .routing import LabelMatcher, Route, inhibitions, routes
 from .values import Values
 
 __all__ = ["alertmanager", "alertmanager_config", "receivers"]
@@ -96,5 +96,5 @@ def _operator_route(route: Route) -> dict[str, Any]:
     }
 
 
-def _operator_matcher(matcher: Matcher) -> dict[str, str]:
+def _operator_matcher(matcher: LabelMatcher) -> dict[str, str]:
     return {"name": matcher.label, "value": matcher.value, "matchType": matcher.how}

@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 from . import alerts
 from .findings import alerts_of, families_of
 from .held import held, storm_of
-from .model import Alerting, Area, Group, Rule
+from .model import Alerting, Area, Rule, RuleGroup
 from .values import Values
 
 __all__ = ["all_areas", "groups"]
@@ -24,9 +24,9 @@ def all_areas() -> tuple[Area, ...]:
     return tuple(import_module(f"{alerts.__name__}.{name}").AREA for name in names)
 
 
-def groups(values: Values) -> tuple[Group, ...]:
+def groups(values: Values) -> tuple[RuleGroup, ...]:
     """One group of rules for each area, in the order in which they have to be evaluated."""
-    return tuple(Group(area.name, area.note, tuple(_rules(area, values))) for area in all_areas())
+    return tuple(RuleGroup(area.name, area.note, tuple(_rules(area, values))) for area in all_areas())
 
 
 def _rules(area: Area, values: Values) -> Iterator[Rule]:

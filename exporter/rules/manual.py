@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from .areas import groups
-from .model import Alerting, Group
-from .routing import Matcher, inhibitions, routes
+from .model import Alerting, RuleGroup
+from .routing import LabelMatcher, inhibitions, routes
 from .values import KEYS, Values
 
 __all__ = ["alerting"]
@@ -35,7 +35,7 @@ def alerting(values: Values) -> Iterator[str]:
         yield f"| {_code(rule.source)} | {_code(rule.target)} | {_code(rule.equal)} | {rule.why} |"
 
 
-def _alerts(pack: Iterable[Group]) -> Iterator[str]:
+def _alerts(pack: Iterable[RuleGroup]) -> Iterator[str]:
     for group in pack:
         severities: dict[str, list[Alerting]] = {}
         for rule in group.rules:
@@ -47,5 +47,5 @@ def _alerts(pack: Iterable[Group]) -> Iterator[str]:
             yield f"| {group.name} | [{name}](../rules/runbooks/{name}.md) | {severity} | {waits} |"
 
 
-def _code(parts: Iterable[Matcher | str]) -> str:
+def _code(parts: Iterable[LabelMatcher | str]) -> str:
     return ", ".join(f"`{part}`".replace("|", "\\|") for part in parts)

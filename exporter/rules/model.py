@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ..findings.check import Family
 from .values import Values
 
-__all__ = ["Alerting", "Area", "FindingAlert", "Group", "Recording", "Rule"]
+__all__ = ["Alerting", "Area", "FindingAlert", "Recording", "Rule", "RuleGroup"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class Area:
 
 
 @dataclass(frozen=True)
-class Group:
+class RuleGroup:
     name: str
     note: str
     rules: tuple[Rule, ...]

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from .values import Values
 
-__all__ = ["Inhibition", "Matcher", "Route", "inhibitions", "routes"]
+__all__ = ["Inhibition", "LabelMatcher", "Route", "inhibitions", "routes"]
 
 
 @dataclass(frozen=True)
-class Matcher:
+class LabelMatcher:
     """`how` is one of =, !=, =~ and !~."""
 
     label: str
@@ -33,7 +33,7 @@ class Route:
 
     what: str
     receiver: str
-    matchers: tuple[Matcher, ...] = ()
+    matchers: tuple[LabelMatcher, ...] = ()
     group_by: tuple[str, ...]
     wait: str
     interval: str
@@ -46,8 +46,8 @@ class Inhibition:
     """While an alert of `source` fires, those of `target` with the same values of `equal` are not sent."""
 
     why: str
-    source: tuple[Matcher, ...]
-    target: tuple[Matcher, ...]
+    source: tuple[LabelMatcher, ...]
+    target: tuple[LabelMatcher, ...]
     equal: tuple[str, ...] = ("cluster",)
 
 
@@ -56,7 +56,7 @@ def routes(values: Values) -> Route:
     return Route(
         what="the rest",
         receiver="platform",
-        matchers=(Matcher("kubernetes_operator_component", "=", "kubevirt-steward"),),
+        matchers=(LabelMatcher("kubernetes_operator_component", "=", "kubevirt-steward"),),
         group_by=("cluster", "area"),
         wait="20m",
         interval="4h",
@@ -69,7 +69,7 @@ def _below(values: Values) -> Iterator[Route]:
     yield Route(
         what="traffic or a control plane is lost",
         receiver="pager",
-        matchers=(Matcher("severity", "=", "critical"),),
+        matchers=(LabelMatcher("severity", "=", "critical"),),
         group_by=("cluster", "area"),
         wait="1m",
         interval="30m",
@@ -78,18 +78,20 @@ def _below(values: Values) -> Iterator[Route]:
     yield Route(
         what="drains",
         receiver="platform",
-        matchers=(Matcher("area", "=", "evictions"),),
+        matchers=(LabelMatcher("area", "=", "evictions"),),
         group_by=("cluster", "node"),
         wait="10m",
         interval="1h",
         repeat="12h",
     )
     namespace = values.namespace_label
-    objects = Matcher(namespace, "!=", "") if values.exported else Matcher(namespace, "!~", f"{values.namespace}|")
+    objects = (
+        LabelMatcher(namespace, "!=", "") if values.exported else LabelMatcher(namespace, "!~", f"{values.namespace}|")
+    )
     yield Route(
         what="objects of a namespace",
         receiver="tenants",
-        matchers=(Matcher("alertname", "=~", "VM.+"), objects),
+        matchers=(LabelMatcher("alertname", "=~", "VM.+"), objects),
         group_by=("cluster", namespace),
         wait="20m",
         interval="4h",
@@ -125,7 +127,7 @@ def _of_the_steward() -> Iterator[Inhibition]:
     yield Inhibition(
         why="Nothing is repaired by what the steward can't see.",
         source=_alerts("StewardBlind"),
-        target=(*_alerts("StewardRepairRefusedOften"), Matcher("precondition", "=", "everything_seen")),
+        target=(*_alerts("StewardRepairRefusedOften"), LabelMatcher("precondition", "=", "everything_seen")),
     )
     yield Inhibition(
         why="A check that raises has no answer for what it raised on.",
@@ -147,30 +149,37 @@ def _of_addresses() -> Iterator[Inhibition]:
         ),
         ("VMNetworkControlPlaneDown", "EmptyClaim", "No address is allocated."),
     ):
-        target = (Matcher("alertname", "=~", broken), Matcher("reason", "=~" if "|" in reasons else "=", reasons))
+        target = (
+            LabelMatcher("alertname", "=~", broken),
+            LabelMatcher("reason", "=~" if "|" in reasons else "=", reasons),
+        )
         yield Inhibition(why=why, source=_alerts(cause), target=target)
     yield Inhibition(
         why="A full network has no address for the IPAMClaims that are empty.",
-        source=(*_alerts("VMNetworkPoolPressure"), Matcher("severity", "=", "critical"), Matcher("network", "!=", "")),
-        target=(*_alerts("VMPersistentIPBroken"), Matcher("reason", "=", "EmptyClaim")),
+        source=(
+            *_alerts("VMNetworkPoolPressure"),
+            LabelMatcher("severity", "=", "critical"),
+            LabelMatcher("network", "!=", ""),
+        ),
+        target=(*_alerts("VMPersistentIPBroken"), LabelMatcher("reason", "=", "EmptyClaim")),
         equal=("cluster", "network"),
     )
 
 
 def _of_drains() -> Iterator[Inhibition]:
-    drains, area = "VMEviction.+", Matcher("area", "=", "evictions")
+    drains, area = "VMEviction.+", LabelMatcher("area", "=", "evictions")
     yield Inhibition(
         why="Without KubeVirt's eviction webhook no VMI leaves its node.",
         source=_alerts("KubeVirtEvictionWebhookDown"),
-        target=(Matcher("alertname", "=~", f"{drains}|KubeVirtNodeDrainStalled|StewardFindingStorm"), area),
+        target=(LabelMatcher("alertname", "=~", f"{drains}|KubeVirtNodeDrainStalled|StewardFindingStorm"), area),
     )
     yield Inhibition(
         why="A drain stalls because of the VMIs that do not leave; their alerts say why.",
-        source=(Matcher("alertname", "=~", drains), Matcher("node", "!=", "")),
+        source=(LabelMatcher("alertname", "=~", drains), LabelMatcher("node", "!=", "")),
         target=_alerts("KubeVirtNodeDrainStalled"),
         equal=("cluster", "node"),
     )
 
 
-def _alerts(*names: str) -> tuple[Matcher, ...]:
-    return (Matcher("alertname", "=" if len(names) == 1 else "=~", "|".join(names)),)
+def _alerts(*names: str) -> tuple[LabelMatcher, ...]:
+    return (LabelMatcher("alertname", "=" if len(names) == 1 else "=~", "|".join(names)),)

@@ -12,7 +12,16 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-__all__ = ["Blocked", "Plans", "Proposal", "Refused", "Repair", "Repairs", "Unseen", "decoding"]
+__all__ = [
+    "Plans",
+    "Repairs",
+    "ReportedBlock",
+    "ReportedProposal",
+    "ReportedRefusal",
+    "ReportedRepair",
+    "ReportedUnseen",
+    "decoding",
+]
 
 _LONGEST = 1000  # characters of a text
 _LONGEST_WRITE = 10_000  # of what would be written
@@ -36,7 +45,7 @@ def _longest(name: str) -> int:
     return _LONGEST_WRITE if name in ("write", "patch") else _LONGEST
 
 
-class Proposal(_Said, frozen=True, kw_only=True):
+class ReportedProposal(_Said, frozen=True, kw_only=True):
     """What to change instead, where somebody else would revert the write."""
 
     owner: str
@@ -44,14 +53,14 @@ class Proposal(_Said, frozen=True, kw_only=True):
     patch: str = ""
 
 
-class Refused(_Said, frozen=True, kw_only=True):
+class ReportedRefusal(_Said, frozen=True, kw_only=True):
     """The precondition that does not hold, and why."""
 
     precondition: str
     why: str
 
 
-class Blocked(_Said, frozen=True, kw_only=True):
+class ReportedBlock(_Said, frozen=True, kw_only=True):
     """A gate that is closed, and why; `until` is in seconds since 1970."""
 
     gate: str
@@ -59,7 +68,7 @@ class Blocked(_Said, frozen=True, kw_only=True):
     until: Seconds | None = None
 
 
-class Repair(_Said, frozen=True, kw_only=True):
+class ReportedRepair(_Said, frozen=True, kw_only=True):
     """What one remediation has to say of one finding.
 
     `hash` is that of the plan, `write` the request as one line; both are empty without a plan. `commands` are for a
@@ -78,9 +87,9 @@ class Repair(_Said, frozen=True, kw_only=True):
     risk: str = ""
     undo: str = ""
     loses: tuple[str, ...] = ()
-    proposal: Proposal | None = None
-    refused: Refused | None = None
-    blocked: tuple[Blocked, ...] = ()
+    proposal: ReportedProposal | None = None
+    refused: ReportedRefusal | None = None
+    blocked: tuple[ReportedBlock, ...] = ()
     commands: tuple[str, ...] = ()
     at: Seconds | None = None
 
@@ -92,7 +101,7 @@ class Repair(_Said, frozen=True, kw_only=True):
         force(self, "commands", tuple(each for each in self.commands if len(each) <= _LONGEST)[:_MOST])
 
 
-class Unseen(_Said, frozen=True, kw_only=True):
+class ReportedUnseen(_Said, frozen=True, kw_only=True):
     """An object that can't be read, how many repairs it is in the way of, and what to do about it."""
 
     object: str
@@ -107,8 +116,8 @@ class Plans(msgspec.Struct, frozen=True, kw_only=True):
     generation: str
     leading: bool
     modes: dict[str, str]
-    repairs: tuple[Repair, ...]
-    unseen: tuple[Unseen, ...] = ()
+    repairs: tuple[ReportedRepair, ...]
+    unseen: tuple[ReportedUnseen, ...] = ()
 
 
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,10 +125,10 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     leading: bool
     modes: dict[str, str] = {}
     repairs: list[msgspec.Raw] = []
-    unseen: list[Unseen] = []
+    unseen: list[ReportedUnseen] = []
 
 
-_ANSWER, _REPAIR = msgspec.json.Decoder(_Answer), msgspec.json.Decoder(Repair)
+_ANSWER, _REPAIR = msgspec.json.Decoder(_Answer), msgspec.json.Decoder(ReportedRepair)
 
 
 def decoding(body: bytes) -> Generator[None, None, Plans]:
@@ -156,13 +165,13 @@ class Repairs:
         self.unknown_since = unknown_since
         self.why = "the sidecar was not asked yet" if self.followed else ""
         self.version = 0  # grows with each change
-        self._of: dict[str, tuple[Repair, ...]] = {}
+        self._of: dict[str, tuple[ReportedRepair, ...]] = {}
 
     def take(self, plans: Plans) -> None:
         """The sidecar has answered."""
         if plans == self.plans and self.unknown_since is None:
             return
-        found: dict[str, list[Repair]] = {}
+        found: dict[str, list[ReportedRepair]] = {}
         for each in plans.repairs:
             found.setdefault(each.fingerprint, []).append(each)
         self._of = {key: tuple(each[:_MOST]) for key, each in found.items()}
@@ -176,6 +185,6 @@ class Repairs:
             self.unknown_since, self.why = since, why
             self.version += 1
 
-    def of(self, fingerprint: str) -> tuple[Repair, ...] | UnsetType:
+    def of(self, fingerprint: str) -> tuple[ReportedRepair, ...] | UnsetType:
         """What is known of a finding; UNSET where no sidecar is asked."""
         return self._of.get(fingerprint, ()) if self.followed else UNSET

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..domain.instancetypes.matching import Role
-from ..domain.instancetypes.resolving import Mode
+from ..domain.instancetypes.matching import MatcherRole
+from ..domain.instancetypes.resolving import ReferenceMode
 from ..store.kinds import (
     controller_revision,
     kube_virt,
@@ -21,16 +21,16 @@ from .base import Gauge, Sample, State
 __all__ = ["STATE"]
 
 _LABELS = ("scope", "namespace", "name", "mode")
-_NAMED = tuple(mode for mode in Mode if mode is not Mode.INFERRED)
+_NAMED = tuple(mode for mode in ReferenceMode if mode is not ReferenceMode.INFERRED)
 
 
-def _samples(role: Role) -> Callable[[InstancetypeUsage], Iterator[list[Sample]]]:
+def _samples(role: MatcherRole) -> Callable[[InstancetypeUsage], Iterator[list[Sample]]]:
     """Of each object that exists or is referred to; what is still to be inferred has no name yet."""
 
     def samples(usage: InstancetypeUsage) -> Iterator[list[Sample]]:
         for target in usage.targets(role):
             scope = "namespace" if target.kind == role.namespaced else "cluster"
-            modes, counts = _NAMED if target.name else (Mode.INFERRED,), usage.modes(target)
+            modes, counts = _NAMED if target.name else (ReferenceMode.INFERRED,), usage.modes(target)
             yield [((scope, target.namespace, target.name, mode.value), counts.get(mode, 0)) for mode in modes]
 
     return samples
@@ -44,14 +44,14 @@ STATE = State(
             "VMs that refer to an instancetype, by how: pinned or by revision they have a copy of it, unversioned they "
             "get the live object, inferred they have none yet.",
             _LABELS,
-            _samples(Role.INSTANCETYPE),
+            _samples(MatcherRole.INSTANCETYPE),
         ),
         Gauge(
             "kubevirt_preference_vms",
             "VMs that refer to a preference, by how: pinned or by revision they have a copy of it, unversioned they "
             "get the live object, inferred they have none yet.",
             _LABELS,
-            _samples(Role.PREFERENCE),
+            _samples(MatcherRole.PREFERENCE),
         ),
     ),
     reads=(

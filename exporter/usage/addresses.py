@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 from ..domain.networks.cidr import NONE, number
-from ..domain.networks.pool import Place, Pool
+from ..domain.networks.pool import AddressPlace, Pool
 from ..domain.networks.vm_networks import claim_name
 from ..store.cluster import Change, Cluster
 from ..store.indexes.networks import ADDRESS, CLAIM, NAD, NETWORK, VM
@@ -23,10 +23,10 @@ from ..store.kinds.pod import Pod
 from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 
-__all__ = ["AddressUsage", "Use", "owner_lives"]
+__all__ = ["AddressUsage", "AddressUse", "owner_lives"]
 
 
-class Use(StrEnum):
+class AddressUse(StrEnum):
     """Of several holders of one address the first of these counts."""
 
     VM_RUNNING = "vm_running"  # a claim that a pod uses
@@ -38,10 +38,10 @@ class Use(StrEnum):
     POD_ONLY = "pod_only"  # a pod without a claim
 
 
-_ORDER = tuple(Use)
+_ORDER = tuple(AddressUse)
 _SLICE = 250  # addresses, which take a few milliseconds
 _NOWHERE = -1
-Kind = tuple[Place, int, Use]  # the subnet is counted from 0; -1 for what none has given out by itself
+Kind = tuple[AddressPlace, int, AddressUse]  # the subnet is counted from 0; -1 for what none has given out by itself
 
 
 class AddressUsage:
@@ -80,14 +80,14 @@ class AddressUsage:
         ruler = self._ruling.get(network)
         return pool_of(ruler) if ruler is not None else None
 
-    def count(self, network: str, subnet: int, use: Use) -> int:
+    def count(self, network: str, subnet: int, use: AddressUse) -> int:
         """How many addresses of the subnet's capacity are used so."""
-        return self._counts.get(network, {}).get((Place.INSIDE, subnet, use), 0)
+        return self._counts.get(network, {}).get((AddressPlace.INSIDE, subnet, use), 0)
 
-    def outside(self, network: str) -> dict[tuple[Place, Use], int]:
+    def outside(self, network: str) -> dict[tuple[AddressPlace, AddressUse], int]:
         """How many addresses are held that the network would not give out by itself; what is 0 is left out."""
         counts = self._counts.get(network, {})
-        return {(place, use): n for (place, _, use), n in sorted(counts.items()) if place is not Place.INSIDE}
+        return {(place, use): n for (place, _, use), n in sorted(counts.items()) if place is not AddressPlace.INSIDE}
 
     # -- what comes in
 
@@ -155,26 +155,26 @@ class AddressUsage:
         if pool is None or not pool.capacity() or not holders:
             return None
         address = number(host)
-        place, subnet = pool.locate(address) if address != NONE else (Place.UNREADABLE, _NOWHERE)
-        return place, subnet if place is Place.INSIDE else _NOWHERE, self._use(holders)
+        place, subnet = pool.locate(address) if address != NONE else (AddressPlace.UNREADABLE, _NOWHERE)
+        return place, subnet if place is AddressPlace.INSIDE else _NOWHERE, self._use(holders)
 
-    def _use(self, holders: tuple[object, ...]) -> Use:
+    def _use(self, holders: tuple[object, ...]) -> AddressUse:
         pods = [holder for holder in holders if isinstance(holder, Pod)]
         usage = [_use_of(self._cluster, holder, pods) for holder in holders if isinstance(holder, IPAMClaim)]
-        return min(usage, key=_ORDER.index, default=Use.POD_ONLY)
+        return min(usage, key=_ORDER.index, default=AddressUse.POD_ONLY)
 
 
-def _use_of(cluster: Cluster, claim: IPAMClaim, pods: list[Pod]) -> Use:
+def _use_of(cluster: Cluster, claim: IPAMClaim, pods: list[Pod]) -> AddressUse:
     if claim.deleting is not None:
-        return Use.TERMINATING
+        return AddressUse.TERMINATING
     own = any(pod.namespace == claim.namespace and pod.domain and pod.domain in claim.vms for pod in pods)
     if own or any(isinstance(user, Pod) for user in cluster.sharing(CLAIM, f"{claim.namespace}/{claim.name}")):
-        return Use.VM_RUNNING
+        return AddressUse.VM_RUNNING
     if not claim.managed:
-        return Use.FOREIGN
+        return AddressUse.FOREIGN
     if not owner_lives(cluster, claim):
-        return Use.ORPHANED
-    return Use.VM_STOPPED if _listed(cluster, claim) else Use.LEAKED
+        return AddressUse.ORPHANED
+    return AddressUse.VM_STOPPED if _listed(cluster, claim) else AddressUse.LEAKED
 
 
 def owner_lives(cluster: Cluster, claim: IPAMClaim) -> bool:

@@ -25,7 +25,7 @@ from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..store.record import Record
 
-__all__ = ["PHASES", "FeatureUsage", "Group", "phase_of"]
+__all__ = ["PHASES", "FeatureUsage", "FeatureUsers", "phase_of"]
 
 _SLICE = 200  # VMs looked at between two looks at the event loop, which take a few milliseconds
 
@@ -43,7 +43,7 @@ def phase_of(vmi: VirtualMachineInstance) -> str:
     return phase if phase in PHASES[_VMI] else "Unknown"
 
 
-class Group:
+class FeatureUsers:
     """All VMs, or all VMIs, of a phase that ask for the same."""
 
     __slots__ = ("kind", "members", "phase", "requests")
@@ -77,8 +77,8 @@ class FeatureUsage:
         self._noted: dict[tuple[str, str], None] = {}
         self._again: dict[str, list[str]] = {}  # names of VMs that are to be noted too, by namespace
         # By kind, namespace and name: in many small dicts, since resizing a large one takes milliseconds.
-        self._members: dict[str, dict[str, dict[str, Group]]] = {kind: {} for kind in PHASES}
-        self._groups: dict[_Key, Group] = {}
+        self._members: dict[str, dict[str, dict[str, FeatureUsers]]] = {kind: {} for kind in PHASES}
+        self._groups: dict[_Key, FeatureUsers] = {}
         self._counts: Counter[tuple[str, str, str]] = Counter()
         self._version = ""
 
@@ -94,7 +94,7 @@ class FeatureUsage:
         """How many VMs or VMIs of a phase ask for a feature."""
         return self._counts[rule, kind, phase]
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[FeatureUsers]:
         """Those who ask for something, by what that is."""
         return [each for each in self._groups.values() if each.requests]
 
@@ -102,11 +102,11 @@ class FeatureUsage:
         """Of the VMs or VMIs that may ask for something, in order."""
         return sorted(self._members[kind])
 
-    def members(self, kind: str, namespace: str) -> list[tuple[str, Group]]:
+    def members(self, kind: str, namespace: str) -> list[tuple[str, FeatureUsers]]:
         """The VMs or VMIs of a namespace that may ask for something, by name, in no order."""
         return list(self._members[kind].get(namespace, {}).items())
 
-    def group(self, kind: str, namespace: str, name: str) -> Group | None:
+    def group(self, kind: str, namespace: str, name: str) -> FeatureUsers | None:
         """What one VM or VMI asks for; None where that is nothing."""
         return self._members[kind].get(namespace, {}).get(name)
 
@@ -170,7 +170,7 @@ class FeatureUsage:
         vm = self._cluster.get(VirtualMachine, namespace, name)
         self._put(_VM, namespace, name, self._of_vm(vm) if vm is not None and vm.deleting is None else None)
 
-    def _put(self, kind: str, namespace: str, name: str, group: Group | None) -> None:
+    def _put(self, kind: str, namespace: str, name: str, group: FeatureUsers | None) -> None:
         names = self._members[kind].get(namespace, {})
         before = names.pop(name, None)
         if group is not None:
@@ -181,7 +181,7 @@ class FeatureUsage:
             self._add(group, 1)
             self._add(before, -1)
 
-    def _of_vm(self, vm: VirtualMachine) -> Group | None:
+    def _of_vm(self, vm: VirtualMachine) -> FeatureUsers | None:
         """None of one that asks for nothing and never will without a change of its own."""
         kubevirt = chosen(self._cluster.all(KubeVirt))
         requests = requests_of(vm, self._cluster.get, None if isinstance(kubevirt, str) else kubevirt)
@@ -190,16 +190,16 @@ class FeatureUsage:
         vmi = self._cluster.get(VirtualMachineInstance, vm.namespace, vm.name)
         return self._group(_VM, "stopped" if owned(vmi, vm) is None else "running", requests)
 
-    def _of_vmi(self, record: Record | None) -> Group | None:
+    def _of_vmi(self, record: Record | None) -> FeatureUsers | None:
         if not isinstance(record, VirtualMachineInstance) or not record.asks or record.final:
             return None
         return self._group(_VMI, phase_of(record), record.asks)
 
-    def _group(self, kind: str, phase: str, requests: tuple[Request, ...]) -> Group:
+    def _group(self, kind: str, phase: str, requests: tuple[Request, ...]) -> FeatureUsers:
         key = kind, phase, requests
-        return self._groups.get(key) or self._groups.setdefault(key, Group(*key))
+        return self._groups.get(key) or self._groups.setdefault(key, FeatureUsers(*key))
 
-    def _add(self, group: Group | None, number: int) -> None:
+    def _add(self, group: FeatureUsers | None, number: int) -> None:
         if group is None:
             return
         group.members += number

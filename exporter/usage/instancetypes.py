@@ -12,8 +12,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..domain.instancetypes.matching import ROLES, Role, kind_of
-from ..domain.instancetypes.resolving import LIVE, Failure, Mode, Resolution, reference, resolve, target, undecodable
+from ..domain.instancetypes.matching import ROLES, MatcherRole, kind_of
+from ..domain.instancetypes.resolving import (
+    LIVE,
+    ReferenceMode,
+    Resolution,
+    Unresolved,
+    reference,
+    resolve,
+    target,
+    undecodable,
+)
 from ..store.cluster import Change, Cluster
 from ..store.indexes.instancetypes import REVISION, revision_key
 from ..store.kinds.common.instancetype import Kept
@@ -23,12 +32,12 @@ from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_pool import VirtualMachinePool
 from ..store.record import Record, Ref
 
-__all__ = ["InstancetypeUsage", "Target", "Use", "role_of"]
+__all__ = ["InstancetypeTarget", "InstancetypeUsage", "InstancetypeUse", "role_of"]
 
 _SLICE = 200  # VMs resolved between two looks at the event loop, which take a few milliseconds
 
 
-class Target(NamedTuple):
+class InstancetypeTarget(NamedTuple):
     """An instancetype or preference that exists, or that something refers to; without a name where one is still to be
     inferred.
     """
@@ -38,13 +47,13 @@ class Target(NamedTuple):
     name: str
 
 
-class Use(msgspec.Struct, frozen=True, gc=False):
+class InstancetypeUse(msgspec.Struct, frozen=True, gc=False):
     """One way in which VMs refer to an object. `copy` is what their ControllerRevisions hold, None where there is none;
     `broken` says that KubeVirt does not find or can't decode these.
     """
 
-    target: Target
-    mode: Mode
+    target: InstancetypeTarget
+    mode: ReferenceMode
     copy: Stash | None = None
     broken: bool = False
 
@@ -52,7 +61,7 @@ class Use(msgspec.Struct, frozen=True, gc=False):
 class _Counted:
     __slots__ = ("use", "vms")
 
-    def __init__(self, use: Use) -> None:
+    def __init__(self, use: InstancetypeUse) -> None:
         self.use, self.vms = use, 0
 
 
@@ -60,8 +69,8 @@ class _Users:
     __slots__ = ("modes", "pools", "uses")
 
     def __init__(self) -> None:
-        self.modes: Counter[Mode] = Counter()
-        self.uses: dict[Use, _Counted] = {}
+        self.modes: Counter[ReferenceMode] = Counter()
+        self.uses: dict[InstancetypeUse, _Counted] = {}
         self.pools: dict[Ref, None] = {}
 
 
@@ -76,9 +85,9 @@ class InstancetypeUsage:
         self._again: dict[str, list[str]] = {}  # names of VMs that are to be noted too, by namespace
         # By namespace and name: in many small dicts, since resizing a large one takes milliseconds.
         self._vms: dict[str, dict[str, tuple[_Counted, ...]]] = {}
-        self._users: dict[Target, _Users] = {}
-        self._there: dict[Target, None] = {}
-        self._revisions: Counter[Target] = Counter()
+        self._users: dict[InstancetypeTarget, _Users] = {}
+        self._there: dict[InstancetypeTarget, None] = {}
+        self._revisions: Counter[InstancetypeTarget] = Counter()
 
     @classmethod
     def over(cls, cluster: Cluster) -> InstancetypeUsage:
@@ -89,32 +98,32 @@ class InstancetypeUsage:
             usage.changed(Change(type(record), None, record))
         return usage
 
-    def targets(self, role: Role) -> list[Target]:
+    def targets(self, role: MatcherRole) -> list[InstancetypeTarget]:
         """Those that exist or that a VM or a pool refers to, in order."""
         kinds = (role.namespaced, role.cluster_wide)
         return sorted(each for each in self._there.keys() | self._users.keys() if each.kind in kinds)
 
-    def modes(self, wanted: Target) -> Mapping[Mode, int]:
+    def modes(self, wanted: InstancetypeTarget) -> Mapping[ReferenceMode, int]:
         """VMs by how they refer to it."""
         users = self._users.get(wanted)
         return users.modes if users is not None else Counter()
 
-    def uses(self, wanted: Target) -> list[tuple[Use, int]]:
+    def uses(self, wanted: InstancetypeTarget) -> list[tuple[InstancetypeUse, int]]:
         """The ways in which VMs refer to it, each with their number."""
         users = self._users.get(wanted)
         return [(each.use, each.vms) for each in users.uses.values()] if users is not None else []
 
-    def unversioned(self, wanted: Target, vm: Record) -> bool:
+    def unversioned(self, wanted: InstancetypeTarget, vm: Record) -> bool:
         """Whether a VM gets the live object."""
         counted = self._vms.get(vm.namespace, {}).get(vm.name, ())
-        return any(each.use.target == wanted and each.use.mode is Mode.UNVERSIONED for each in counted)
+        return any(each.use.target == wanted and each.use.mode is ReferenceMode.UNVERSIONED for each in counted)
 
-    def pools(self, wanted: Target) -> list[Ref]:
+    def pools(self, wanted: InstancetypeTarget) -> list[Ref]:
         """The pools whose next VMs need it, in order."""
         users = self._users.get(wanted)
         return sorted(users.pools) if users is not None else []
 
-    def revisions(self, wanted: Target) -> int:
+    def revisions(self, wanted: InstancetypeTarget) -> int:
         """How many ControllerRevisions are of it by their labels, whether a VM needs them or not."""
         return self._revisions[wanted]
 
@@ -143,7 +152,7 @@ class InstancetypeUsage:
             for ref, each in _needed(change.after):
                 self._users.setdefault(each, _Users()).pools[ref] = None
         elif isinstance(record, Kept):
-            there = Target(type(record).__name__, record.namespace, record.name)
+            there = InstancetypeTarget(type(record).__name__, record.namespace, record.name)
             if change.after is None:
                 self._there.pop(there, None)
             else:
@@ -177,17 +186,17 @@ class InstancetypeUsage:
         for each in before:
             self._uncount(each)
 
-    def _uses_of(self, vm: VirtualMachine) -> Iterator[Use]:
+    def _uses_of(self, vm: VirtualMachine) -> Iterator[InstancetypeUse]:
         kubevirt = min(self._cluster.all(KubeVirt), key=lambda each: each.ref, default=None)
         release = kubevirt.release if kubevirt is not None else (0, 0)
         for role in ROLES:
             found = resolve(vm, role, self._cluster.get, kubevirt)
-            if found is None or not found.kind or not (found.reference.name or found.mode is Mode.INFERRED):
+            if found is None or not found.kind or not (found.reference.name or found.mode is ReferenceMode.INFERRED):
                 continue
-            wanted = Target(*target(vm.namespace, role, found.reference))
-            yield Use(wanted, found.mode, *_copy(found, release))
+            wanted = InstancetypeTarget(*target(vm.namespace, role, found.reference))
+            yield InstancetypeUse(wanted, found.mode, *_copy(found, release))
 
-    def _counted(self, use: Use) -> _Counted:
+    def _counted(self, use: InstancetypeUse) -> _Counted:
         users = self._users.setdefault(use.target, _Users())
         counted = users.uses.setdefault(use, _Counted(use))
         counted.vms += 1
@@ -205,7 +214,7 @@ class InstancetypeUsage:
             del users.modes[use.mode]
         self._drop(use.target)
 
-    def _drop(self, wanted: Target) -> None:
+    def _drop(self, wanted: InstancetypeTarget) -> None:
         users = self._users[wanted]
         if not users.uses and not users.pools:
             del self._users[wanted]
@@ -217,32 +226,32 @@ class InstancetypeUsage:
             return
         for role in ROLES:
             if kind := kind_of(role, written):
-                of = Target(kind, record.namespace if kind == role.namespaced else "", stash.object_name)
+                of = InstancetypeTarget(kind, record.namespace if kind == role.namespaced else "", stash.object_name)
                 self._revisions[of] += number
                 if not self._revisions[of]:
                     del self._revisions[of]
 
 
-def role_of(wanted: Target) -> Role:
+def role_of(wanted: InstancetypeTarget) -> MatcherRole:
     return next(role for role in ROLES if wanted.kind in (role.namespaced, role.cluster_wide))
 
 
 def _copy(found: Resolution, release: tuple[int, int]) -> tuple[Stash | None, bool]:
     """What its ControllerRevision holds, and whether KubeVirt can't use that."""
-    if found.failure is Failure.REVISION:
+    if found.failure is Unresolved.REVISION:
         return None, True
     if found.revision is None:
         return None, False
     return found.revision.stash, bool(undecodable(found.revision, found.role, release))
 
 
-def _needed(record: Record | None) -> Iterator[tuple[Ref, Target]]:
+def _needed(record: Record | None) -> Iterator[tuple[Ref, InstancetypeTarget]]:
     """A pool, and what its template needs; one that names a ControllerRevision does not need the object."""
     if not isinstance(record, VirtualMachinePool) or record.deleting is not None:
         return
     for role in ROLES:
         wanted = reference(record, role)
         if wanted is not None and wanted.wanted and not wanted.pin:
-            found = Target(*target(record.namespace, role, wanted))
+            found = InstancetypeTarget(*target(record.namespace, role, wanted))
             if found.kind and found.name:
                 yield record.ref, found

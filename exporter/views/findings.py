@@ -10,11 +10,11 @@ from msgspec import UNSET, UnsetType
 
 from ..engine.engine import Engine
 from ..findings.finding import Finding, Severity, Unknown
-from ..sidecar.repairs import Repair
+from ..sidecar.repairs import ReportedRepair
 from ..store.record import Record, Ref
 from ..store.source import Source, Undecodable
 from .edits import EditProbes
-from .fleet import NO_FLEET, Fleet, fleet_of, fleet_of_all
+from .fleet import NO_FLEET, FleetSummary, fleet_of, fleet_of_all
 from .repairs import Reconcile
 from .times import rfc3339
 
@@ -91,7 +91,7 @@ class FindingReport(msgspec.Struct, frozen=True, rename="camel"):
     unknown: str
     remediation: str | None
     cluster: str = ""
-    repairs: tuple[Repair, ...] | UnsetType = UNSET
+    repairs: tuple[ReportedRepair, ...] | UnsetType = UNSET
 
 
 class SourceReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -133,7 +133,7 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
     undecodable: list[UndecodableReport]
     not_applicable: list[NotApplicable] = []
     ready: bool = True
-    fleet: Fleet = NO_FLEET
+    fleet: FleetSummary = NO_FLEET
     reconcile: Reconcile | UnsetType = UNSET
     probes: EditProbes | UnsetType = UNSET
 
@@ -187,7 +187,7 @@ def _by_name(record: Record) -> tuple[str, str]:
 
 
 def reported(
-    finding: Finding, cluster: str = "", unknown: str = "", repairs: tuple[Repair, ...] | UnsetType = UNSET
+    finding: Finding, cluster: str = "", unknown: str = "", repairs: tuple[ReportedRepair, ...] | UnsetType = UNSET
 ) -> FindingReport:
     return FindingReport(
         finding.check,

@@ -11,12 +11,12 @@ from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.source import Source, SyncState, unseen
 from .times import rfc3339
 
-__all__ = ["NO_FLEET", "UNSEEN_FLEET", "Fleet", "fleet_of", "fleet_of_all"]
+__all__ = ["NO_FLEET", "UNSEEN_FLEET", "FleetSummary", "fleet_of", "fleet_of_all"]
 
 _WITHOUT_CONNECTION = (SyncState.STARTING, SyncState.BEHIND, SyncState.STALE, SyncState.FAILING)
 
 
-class Fleet(msgspec.Struct, frozen=True, rename="camel"):
+class FleetSummary(msgspec.Struct, frozen=True, rename="camel"):
     """`virtual_machines` is None where they can't be seen.
 
     `out_of_date_since` is RFC 3339 in UTC: since when the kind that is longest without a connection has none; empty
@@ -28,20 +28,20 @@ class Fleet(msgspec.Struct, frozen=True, rename="camel"):
     out_of_date_since: str
 
 
-NO_FLEET = Fleet(0, "")
-UNSEEN_FLEET = Fleet(None, "")
+NO_FLEET = FleetSummary(0, "")
+UNSEEN_FLEET = FleetSummary(None, "")
 
 
-def fleet_of(cluster: Cluster) -> Fleet:
+def fleet_of(cluster: Cluster) -> FleetSummary:
     vms = None if unseen(cluster, (VirtualMachine,)) else cluster.count(VirtualMachine)
     since = (each.since for each in cluster.all(Source) if each.sync_state in _WITHOUT_CONNECTION)
-    return Fleet(vms, rfc3339(min(since, default=None)))
+    return FleetSummary(vms, rfc3339(min(since, default=None)))
 
 
-def fleet_of_all(fleets: Iterable[Fleet]) -> Fleet:
+def fleet_of_all(fleets: Iterable[FleetSummary]) -> FleetSummary:
     """That of several clusters together."""
     every = tuple(fleets)
-    return Fleet(
+    return FleetSummary(
         _sum(each.virtual_machines for each in every),
         min((each.out_of_date_since for each in every if each.out_of_date_since), default=""),
     )

@@ -22,7 +22,7 @@ from ..store.reader import Reading
 from ..store.record import Ref
 from ..store.source import Undecodable, unseen
 from ..store.text.naming import NAMED
-from ..usage.addresses import AddressUsage, Use, owner_lives
+from ..usage.addresses import AddressUsage, AddressUse, owner_lives
 from .in_slices import at_once, in_order
 from .times import rfc3339
 
@@ -204,7 +204,7 @@ def _network(
 def subnet_reports(usage: AddressUsage, network: str) -> Iterator[SubnetReport]:
     pool = usage.pool(network)
     for at, capacity in enumerate(pool.capacity() if pool is not None else ()):
-        yield _subnet(capacity, {use.value: usage.count(network, at, use) for use in Use})
+        yield _subnet(capacity, {use.value: usage.count(network, at, use) for use in AddressUse})
 
 
 def _subnet(capacity: Capacity, by_use: dict[str, int]) -> SubnetReport:

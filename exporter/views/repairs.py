@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ..sidecar.repairs import Repairs, Unseen
+from ..sidecar.repairs import Repairs, ReportedUnseen
 from .times import rfc3339
 
 __all__ = ["Reconcile", "reconcile_of"]
@@ -22,7 +22,7 @@ class Reconcile(msgspec.Struct, frozen=True, rename="camel"):
     modes: dict[str, str]
     unknown_since: str
     why: str
-    unseen: tuple[Unseen, ...] = ()
+    unseen: tuple[ReportedUnseen, ...] = ()
 
 
 def reconcile_of(repairs: Repairs) -> Reconcile | UnsetType:

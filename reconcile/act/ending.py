@@ -30,21 +30,21 @@ from ..plan.time_text import moment
 from ..plan.undo import NoUndo
 from ..plan.undos import undo_of
 from .events import event
-from .execute import Answer, Outcome, Writer
+from .execute import PlanWriter, ServerAnswer, WriteOutcome
 
-__all__ = ["Ending", "Result", "State", "refused_as"]
+__all__ = ["AttemptState", "Ending", "Result", "refused_as"]
 
 log = logging.getLogger(__name__)
 
 
-class State:
+class AttemptState:
     DONE, FAILED, UNCLEAR, REFUSED, DRY = "done", "failed", "unclear", "refused", "dry_run"
 
 
 @dataclass(frozen=True)
 class Result:
-    """How an attempt ended, by `State`; `refused` names the precondition or gate, and `why` is a sentence. Of one that
-    is done it says what uses what was released. `unseen` and `remedy` are those of `Refused`.
+    """How an attempt ended, by `AttemptState`; `refused` names the precondition or gate, and `why` is a sentence. Of
+    one that is done it says what uses what was released. `unseen` and `remedy` are those of `Refused`.
     """
 
     state: str
@@ -60,7 +60,7 @@ class Ending:
     def __init__(
         self,
         reads: Reads,
-        writer: Writer,
+        writer: PlanWriter,
         ledger: Ledger,
         kinds: Mapping[str, ApiKind[Any]],
         remediations: Mapping[str, Remediation],
@@ -83,20 +83,20 @@ class Ending:
         kind = self._kinds[plan.target.kind]
         return kind, await self._reads.served(kind)
 
-    async def ended(self, made: Confirmed, intended: Entry, answer: Answer) -> Result:
+    async def ended(self, made: Confirmed, intended: Entry, answer: ServerAnswer) -> Result:
         """After the write was sent, or was not. Raises LedgerError."""
         plan, attempt = made.plan, intended.attempt
-        if answer.outcome is Outcome.UNSENT:
+        if answer.outcome is WriteOutcome.UNSENT:
             self.keep(Kept.FAILED, attempt=attempt, why=f"not written: {answer.why}")
             return refused_as(plan, Refused("read_just_now", answer.why), attempt)
-        if answer.outcome in (Outcome.CHANGED, Outcome.REFUSED):
+        if answer.outcome in (WriteOutcome.CHANGED, WriteOutcome.REFUSED):
             self.keep(Kept.FAILED, attempt=attempt, why=f"{answer.request} was refused: {answer.why}")
-            if answer.outcome is Outcome.CHANGED:
+            if answer.outcome is WriteOutcome.CHANGED:
                 why = f"{plan.target} changed meanwhile: {answer.why}"
                 return refused_as(plan, Refused("unchanged", why), attempt)
-            await self._record(plan, attempt, State.FAILED)
-            return Result(State.FAILED, plan, attempt, why=answer.why)
-        unanswered = answer.outcome is Outcome.UNCLEAR
+            await self._record(plan, attempt, AttemptState.FAILED)
+            return Result(AttemptState.FAILED, plan, attempt, why=answer.why)
+        unanswered = answer.outcome is WriteOutcome.UNCLEAR
         if unanswered:
             self._settling.dropped(attempt)
         try:
@@ -114,18 +114,18 @@ class Ending:
                 return self._resolved_without(made.plan, made.whole, now, intended, f"{answer.request}: {answer.why}")
             why = f"{answer.request} was answered with {answer.code}, and nothing changed"
             self.keep(Kept.FAILED, attempt=attempt, why=why)
-            return Result(State.FAILED, plan, attempt, why=why)
+            return Result(AttemptState.FAILED, plan, attempt, why=why)
         seen = await self._looked(plan, made.whole, intended)
         if isinstance(seen, Refused):
             return self._unclear(plan, attempt, f"{answer.request} happened, but {seen.why}")
         self._reached("looked_again")
-        await self._record(plan, attempt, State.DONE)
+        await self._record(plan, attempt, AttemptState.DONE)
         self._reached("event")
         # It was answered, and the object is another one than before: what does not show was changed by somebody since.
         why = "" if shows else f"{answer.request} was answered with {answer.code}, and somebody has changed it since"
         self.keep(Kept.DONE, attempt=attempt, why=why, whole=dict(now) if now is not None else None)
         self._reached("done")
-        return Result(State.DONE, plan, attempt, why=seen)
+        return Result(AttemptState.DONE, plan, attempt, why=seen)
 
     async def settle(self, intended: Entry) -> Result:
         """What became of an attempt that has no end, by the object as it is now; unclear while its request may still
@@ -134,19 +134,19 @@ class Ending:
         plan, attempt, before = intended.plan, intended.attempt, intended.whole or {}
         if plan is None:
             self.keep(Kept.RESOLVED, attempt=attempt, happened=False, why="the entry has no plan")
-            return Result(State.FAILED, None, attempt)
+            return Result(AttemptState.FAILED, None, attempt)
         left = self._settling.left(intended)  # before the read: what is read then is read after it can arrive
         now = await self._target(plan)
         self._reached("settle_read")
         if left > 0 and may_arrive(plan.step, before, now):
             until = moment(self._clock() + left)
             why = f"{plan.target} is as before, and the request may arrive until {until}"
-            return Result(State.UNCLEAR, plan, attempt, why=why)
+            return Result(AttemptState.UNCLEAR, plan, attempt, why=why)
         if happened(plan.step, before, now):
             result = await self._resolved_done(plan, before, now, intended)
         else:
             result = self._resolved_without(plan, before, now, intended, "it was not answered")
-        if result.state != State.UNCLEAR:
+        if result.state != AttemptState.UNCLEAR:
             self._settling.settled(attempt)
             self._reached("settled")
         return result
@@ -156,13 +156,13 @@ class Ending:
     ) -> Result:
         looked = await self._looked(plan, before, intended)
         if isinstance(looked, Refused):
-            return Result(State.UNCLEAR, plan, intended.attempt, why=looked.why)
+            return Result(AttemptState.UNCLEAR, plan, intended.attempt, why=looked.why)
         self._reached("settle_looked")
-        await self._record(plan, intended.attempt, State.DONE)
+        await self._record(plan, intended.attempt, AttemptState.DONE)
         self._reached("settle_event")
         why, whole = f"{plan.target} shows the effect", dict(now) if now is not None else None
         self.keep(Kept.RESOLVED, attempt=intended.attempt, happened=True, why=why, whole=whole)
-        return Result(State.DONE, plan, intended.attempt, why=looked or why)
+        return Result(AttemptState.DONE, plan, intended.attempt, why=looked or why)
 
     def _resolved_without(
         self, plan: Plan, before: Mapping[str, Any], now: Mapping[str, Any] | None, intended: Entry, why: str
@@ -175,11 +175,11 @@ class Ending:
         so = "it did not happen" if never else "either it did not happen, or somebody has changed that since"
         why = f"{why}; {shows}: {so}"
         self.keep(Kept.RESOLVED, attempt=intended.attempt, happened=False if never else None, why=why)
-        return Result(State.FAILED, plan, intended.attempt, why=why)
+        return Result(AttemptState.FAILED, plan, intended.attempt, why=why)
 
     def _unclear(self, plan: Plan, attempt: str, why: str) -> Result:
         self.keep(Kept.UNCLEAR, attempt=attempt, why=why)
-        return Result(State.UNCLEAR, plan, attempt, why=why)
+        return Result(AttemptState.UNCLEAR, plan, attempt, why=why)
 
     async def _looked(self, plan: Plan, before: Mapping[str, Any], intended: Entry) -> str | Refused:
         """Who uses what was released, one sentence; empty for nobody. Refused where that can't be seen yet."""
@@ -219,4 +219,4 @@ def _untouched(step: Step, before: Mapping[str, Any], now: Mapping[str, Any] | N
 def refused_as(plan: Plan | None, refused: Refused, attempt: str = "") -> Result:
     """An attempt that ended since a precondition does not hold."""
     cause = {"unseen": refused.unseen, "remedy": refused.remedy}
-    return Result(State.REFUSED, plan, attempt, refused=refused.precondition, why=refused.why, **cause)
+    return Result(AttemptState.REFUSED, plan, attempt, refused=refused.precondition, why=refused.why, **cause)

@@ -19,7 +19,7 @@ from ..confirm.reading import document
 from ..plan.plan import Step
 from ..plan.requests import Request, annotating, event_request, request
 
-__all__ = ["Answer", "Outcome", "Writer"]
+__all__ = ["PlanWriter", "ServerAnswer", "WriteOutcome"]
 
 _SECONDS = 10.0
 _OBJECT_BYTES = 16 * 2**20
@@ -27,7 +27,7 @@ _TRIES = 5  # of an annotation, while others write too: a Lease is renewed every
 _CONFLICT, _INVALID, _NOT_FOUND = 409, 422, 404
 
 
-class Outcome(StrEnum):
+class WriteOutcome(StrEnum):
     ACCEPTED = "accepted"  # a read has to show that it happened
     CHANGED = "changed"  # the object, or its UID, is another one since it was read: nothing was written
     REFUSED = "refused"  # the API server or a webhook refused: nothing was written
@@ -35,16 +35,16 @@ class Outcome(StrEnum):
     UNCLEAR = "unclear"  # no answer: it may have been written, and may still be
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class ServerAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What the API server answered. `why` is its message where it was not accepted."""
 
-    outcome: Outcome
+    outcome: WriteOutcome
     request: Request
     code: int = 0
     why: str = ""
 
 
-class Writer:
+class PlanWriter:
     def __init__(self, transport: Transport, *, seconds: float = _SECONDS) -> None:
         self._transport, self._seconds = transport, seconds
 
@@ -53,13 +53,13 @@ class Writer:
         """How long a write can be under way, from when it is sent."""
         return self._seconds
 
-    async def dry_run(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any]) -> Answer:
+    async def dry_run(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any]) -> ServerAnswer:
         """How the API server and its webhooks would answer the write."""
         return await self._sent(request(step, kind, version, whole, dry=True))
 
     async def write(
         self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any], *, by: float | None = None
-    ) -> Answer:
+    ) -> ServerAnswer:
         """`by` is until when it has to be sent, by `boottime`; later it is not sent at all."""
         sending = Sending(by) if by is not None else None
         return await self._sent(request(step, kind, version, whole, dry=False), sending)
@@ -67,11 +67,11 @@ class Writer:
     async def record(self, namespace: str, manifest: Mapping[str, Any]) -> str:
         """Creates an Event; empty, or why it could not be. One of that name is there already after a restart."""
         answer = await self._sent(event_request(namespace, manifest))
-        if answer.outcome is Outcome.ACCEPTED or answer.code == _CONFLICT:
+        if answer.outcome is WriteOutcome.ACCEPTED or answer.code == _CONFLICT:
             return ""
         return f"cannot create an Event in namespace {namespace}: {answer.why}"
 
-    async def annotate(self, path: str, annotations: Mapping[str, str | None]) -> Answer:
+    async def annotate(self, path: str, annotations: Mapping[str, str | None]) -> ServerAnswer:
         """Sets our own annotations on an object by its URL path, and takes off those that are None.
 
         It is read right before, and again where somebody else wrote in between: who pauses something means whatever
@@ -85,11 +85,11 @@ class Writer:
             except ValueError as error:
                 raise MalformedError(f"GET {path} was answered with something else: {error}") from error
             answer = await self._sent(wanted)
-            if answer.outcome is not Outcome.CHANGED:
+            if answer.outcome is not WriteOutcome.CHANGED:
                 break
         return answer
 
-    async def _sent(self, wanted: Request, sending: Sending | None = None) -> Answer:
+    async def _sent(self, wanted: Request, sending: Sending | None = None) -> ServerAnswer:
         try:
             async with (
                 asyncio.timeout(self._seconds),
@@ -107,22 +107,22 @@ class Writer:
                 await body_of(response, _OBJECT_BYTES)
         except TimeoutError:
             why = f"no answer within {self._seconds:g} s"
-            return Answer(outcome=_unanswered(sending), request=wanted, why=why)
+            return ServerAnswer(outcome=_unanswered(sending), request=wanted, why=why)
         except StatusError as error:
-            return Answer(outcome=_outcome(error, wanted), request=wanted, code=error.code, why=str(error))
+            return ServerAnswer(outcome=_outcome(error, wanted), request=wanted, code=error.code, why=str(error))
         except KubeError as error:
-            return Answer(outcome=_unanswered(sending), request=wanted, why=str(error))
-        return Answer(outcome=Outcome.ACCEPTED, request=wanted, code=code)
+            return ServerAnswer(outcome=_unanswered(sending), request=wanted, why=str(error))
+        return ServerAnswer(outcome=WriteOutcome.ACCEPTED, request=wanted, code=code)
 
 
-def _unanswered(sending: Sending | None) -> Outcome:
-    return Outcome.UNSENT if sending is not None and not sending.begun else Outcome.UNCLEAR
+def _unanswered(sending: Sending | None) -> WriteOutcome:
+    return WriteOutcome.UNSENT if sending is not None and not sending.begun else WriteOutcome.UNCLEAR
 
 
-def _outcome(error: StatusError, wanted: Request) -> Outcome:
+def _outcome(error: StatusError, wanted: Request) -> WriteOutcome:
     if error.code >= 500:
         # KubeVirt's subresources answer 500 where they refuse, and so does a webhook; but a timeout is 500 as well.
-        return Outcome.REFUSED if wanted.dry else Outcome.UNCLEAR
+        return WriteOutcome.REFUSED if wanted.dry else WriteOutcome.UNCLEAR
     if error.code in (_CONFLICT, _NOT_FOUND) or (error.code == _INVALID and not error.causes):
-        return Outcome.CHANGED
-    return Outcome.REFUSED
+        return WriteOutcome.CHANGED
+    return WriteOutcome.REFUSED

@@ -21,14 +21,14 @@ from ..ledger.history import History
 from ..observe.situation import annotated
 from ..plan.annotations import PAUSED, PREFIX, RESUMED, resumed_at
 from ..plan.requests import MANAGER
-from .execute import Answer, Outcome
+from .execute import ServerAnswer, WriteOutcome
 
 __all__ = ["Annotate", "Pauses"]
 
 log = logging.getLogger(__name__)
 _AHEAD = 60.0  # seconds by which another clock may be ahead; what is later would lift every pause to come
 
-Annotate = Callable[[str, Mapping[str, str | None]], Awaitable[Answer]]
+Annotate = Callable[[str, Mapping[str, str | None]], Awaitable[ServerAnswer]]
 
 
 class Pauses:
@@ -74,7 +74,7 @@ class Pauses:
         except (KubeError, NotLeadingError) as error:
             log.warning('event="pause is not on the object" object="%s" why="%s"', scope, error)
             return
-        if answer.outcome is not Outcome.ACCEPTED:
+        if answer.outcome is not WriteOutcome.ACCEPTED:
             log.warning('event="pause is not on the object" object="%s" why="%s"', scope, answer.why)
 
     async def _annotations(self, scope: str) -> Mapping[str, Any] | None:

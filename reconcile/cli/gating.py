@@ -22,7 +22,7 @@ from ..plan.remediation import Remediation
 from ..run.permission import pausable
 from .leases import standing
 from .ledger_pages import history_of
-from .session import Desk
+from .session import Session
 
 __all__ = ["Gating", "asked_as", "first"]
 
@@ -33,7 +33,7 @@ _ITS_OWN = frozenset({"firing"})  # the sidecar alone is sent the alerts
 class Gating:
     """Asks the gates. What was read once for all findings is kept for one command."""
 
-    def __init__(self, at: Desk, observed: Observed, directory: Path | None, ledger: str = "") -> None:
+    def __init__(self, at: Session, observed: Observed, directory: Path | None, ledger: str = "") -> None:
         """`directory` is that of the ledger that the command reads, None where there is none; `ledger` says why it
         can't be written.
         """

@@ -11,14 +11,14 @@ from ..app import pod_namespace
 from ..decide.storms import Storms
 from ..lease.api import read_leases
 from ..plan.annotations import PREFIX, annotations_of, paused_by
-from .session import Desk
+from .session import Session
 
 __all__ = ["lease_path", "standing", "travelling"]
 
 _API = "/apis/coordination.k8s.io/v1"
 
 
-async def lease_path(at: Desk) -> str:
+async def lease_path(at: Session) -> str:
     """The URL path of the Lease: in the configured namespace, else in the pod's, else in the one that has it.
 
     Raises KubeError; ValueError where that is none, or several.
@@ -35,7 +35,7 @@ async def lease_path(at: Desk) -> str:
     )
 
 
-async def travelling(at: Desk) -> Mapping[str, str]:
+async def travelling(at: Session) -> Mapping[str, str]:
     """The annotations of the sidecar's Lease under our prefix, without it. Raises KubeError, ValueError."""
     path = await lease_path(at)
     annotations = annotations_of(await read_leases(at.transport, path))
@@ -53,7 +53,7 @@ def _ours(annotations: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-async def standing(at: Desk) -> tuple[str | None, Storms]:
+async def standing(at: Session) -> tuple[str | None, Storms]:
     """What a Lease of the sidecar's name carries: why everything is paused, which is empty where it is not and None
     where it can't be read; and the storms.
     """
@@ -74,7 +74,7 @@ async def standing(at: Desk) -> tuple[str | None, Storms]:
     return paused, Storms(_ours(annotations[0] or {}) if annotations else None)
 
 
-async def _found(at: Desk) -> list[dict[str, Any]]:
+async def _found(at: Session) -> list[dict[str, Any]]:
     """The Leases of the configured name, of all namespaces. Raises KubeError."""
     listed = await read_leases(
         at.transport, f"{_API}/leases", (("fieldSelector", f"metadata.name={at.config.lease.name}"),)

@@ -15,10 +15,10 @@ from ..ledger import Entry, Event, Ledger, newest_first
 from ..ledger.history import History
 from ..ledger.manual import folder
 
-__all__ = ["Row", "entries_about", "entries_of", "history_of", "newest", "rows"]
+__all__ = ["AttemptRow", "entries_about", "entries_of", "history_of", "newest", "rows"]
 
 
-class Row(NamedTuple):
+class AttemptRow(NamedTuple):
     """An attempt: what was intended, without the object, and how it ended as a word."""
 
     intended: Entry
@@ -73,7 +73,7 @@ def _newest(directory: Path, limit: int) -> Iterator[Entry]:
         yield from reversed(deque(map(_unopened, page), maxlen=limit))
 
 
-def rows(directory: Path, since: float, limit: int) -> list[Row]:
+def rows(directory: Path, since: float, limit: int) -> list[AttemptRow]:
     """At most so many attempts, the newest first. Raises LedgerError."""
     merged = heapq.merge(
         *(_rows(ledger) for ledger in _ledgers(directory)), key=lambda row: row.intended.at, reverse=True
@@ -81,7 +81,7 @@ def rows(directory: Path, since: float, limit: int) -> list[Row]:
     return list(islice(_taken_back(takewhile(lambda row: row.intended.at >= since, merged)), limit))
 
 
-def _taken_back(found: Iterator[Row]) -> Iterator[Row]:
+def _taken_back(found: Iterator[AttemptRow]) -> Iterator[AttemptRow]:
     """Whatever takes an attempt back is newer."""
     undone: set[str] = set()
     for row in found:
@@ -90,7 +90,7 @@ def _taken_back(found: Iterator[Row]) -> Iterator[Row]:
         yield row._replace(end="taken back") if row.intended.attempt in undone else row
 
 
-def _rows(directory: Path) -> Iterator[Row]:
+def _rows(directory: Path) -> Iterator[AttemptRow]:
     ends: dict[str, str] = {}
     for page in newest_first(directory):
         begun: list[Entry] = []
@@ -102,7 +102,7 @@ def _rows(directory: Path) -> Iterator[Row]:
                 ended[entry.attempt] = _end(entry)
         ends = ended | ends  # what came later holds
         for entry in reversed(begun):
-            yield Row(entry, ends.pop(entry.attempt, "no end"))
+            yield AttemptRow(entry, ends.pop(entry.attempt, "no end"))
 
 
 def _end(entry: Entry) -> str:

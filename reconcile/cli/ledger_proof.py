@@ -7,7 +7,7 @@ from pathlib import Path
 
 from exporter.cli.output.terminal import complain, say
 
-from ..act.execute import Outcome, Writer
+from ..act.execute import PlanWriter, WriteOutcome
 from ..ledger import Ledger, prove
 from ..ledger.manual import folder
 from ..ledger.proving import Proof
@@ -73,10 +73,10 @@ async def accept(arguments: argparse.Namespace) -> int:
     """Annotates the Lease: the sidecar then takes its ledger as it is. Raises KubeError, ValueError."""
     async with desk(arguments) as at:
         path = await lease_path(at)
-        answer = await Writer(at.transport).annotate(
+        answer = await PlanWriter(at.transport).annotate(
             path, {f"{PREFIX}{ACCEPT}": f"{arguments.accept} by {await who(at)}"}
         )
-    if answer.outcome is not Outcome.ACCEPTED:
+    if answer.outcome is not WriteOutcome.ACCEPTED:
         complain(f"cannot accept the ledger: {answer.why}")
         return 2
     say("The sidecar takes its ledger as it is, if that is what the word is for; its log and the ledger will say so.\n")

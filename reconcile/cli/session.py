@@ -35,7 +35,7 @@ from ..plan.plan import Refused
 from ..plan.remediation import Remediation
 from ..plan.remediations import all_remediations
 
-__all__ = ["Desk", "add_options", "configured", "desk", "finish", "named"]
+__all__ = ["Session", "add_options", "configured", "desk", "finish", "named"]
 
 
 def add_options(parser: argparse.ArgumentParser, *, findings: bool = True) -> None:
@@ -74,7 +74,7 @@ def configured(arguments: argparse.Namespace) -> tuple[Config, ExporterConfig]:
 
 
 @dataclass(frozen=True)
-class Desk:
+class Session:
     config: Config
     exporter: ExporterConfig
     checks: Checks
@@ -124,7 +124,7 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(arguments: argparse.Namespace) -> AsyncIterator[Desk]:
+async def desk(arguments: argparse.Namespace) -> AsyncIterator[Session]:
     """Raises MistakesError, ConfigError."""
     config, exporter = configured(arguments)
     log_as(arguments.log_level or exporter.log_level, exporter.log_format)
@@ -132,7 +132,7 @@ async def desk(arguments: argparse.Namespace) -> AsyncIterator[Desk]:
     try:
         await transport.load()
         kinds = kinds_of(all_remediations())
-        yield Desk(config, exporter, checks_of(exporter), kinds, transport, ApiReads(transport), arguments)
+        yield Session(config, exporter, checks_of(exporter), kinds, transport, ApiReads(transport), arguments)
     finally:
         await transport.close()
 

@@ -16,7 +16,7 @@ from exporter.cli.output.terminal import complain
 from exporter.kube.errors import KubeError
 from exporter.kube.reviews import own_name
 
-from ..act.execute import Writer
+from ..act.execute import PlanWriter
 from ..ledger import Ledger, LedgerLockedError
 from ..ledger.manual import folder
 from ..ledger.settling import Settling
@@ -25,7 +25,7 @@ from ..plan.remediations import all_remediations
 from ..plan.undo import NoUndo
 from ..plan.undos import undo_of
 from ..run.attempt import Attempts
-from .session import Desk
+from .session import Session
 
 __all__ = [
     "add_ledger_option",
@@ -51,7 +51,7 @@ def add_ledger_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def directory_of(arguments: argparse.Namespace, at: Desk | None) -> Path:
+def directory_of(arguments: argparse.Namespace, at: Session | None) -> Path:
     if arguments.ledger is not None:
         return Path(arguments.ledger)
     if at is not None and arguments.config is not None:
@@ -60,7 +60,7 @@ def directory_of(arguments: argparse.Namespace, at: Desk | None) -> Path:
     return Path(state) / "kubevirt-steward" / "ledger"
 
 
-def named_directory(arguments: argparse.Namespace, at: Desk | None) -> Path | None:
+def named_directory(arguments: argparse.Namespace, at: Session | None) -> Path | None:
     """That of the ledger, if an option or the configuration names it."""
     named = arguments.ledger is not None or getattr(arguments, "config", None) is not None
     return directory_of(arguments, at) if named else None
@@ -97,13 +97,13 @@ def opened(directory: Path, cluster: str) -> Iterator[Ledger]:
         yield ledger
 
 
-def known(arguments: argparse.Namespace, at: Desk) -> Path | None:
+def known(arguments: argparse.Namespace, at: Session) -> Path | None:
     """The directory of a ledger that is only read; None where there is none."""
     directory = directory_of(arguments, at)
     return directory if directory.is_dir() else None
 
 
-def attempts(at: Desk, ledger: Ledger) -> Attempts:
+def attempts(at: Session, ledger: Ledger) -> Attempts:
     settling = Settling(
         time.time,
         arrives=at.config.settle_after.total_seconds(),
@@ -111,7 +111,7 @@ def attempts(at: Desk, ledger: Ledger) -> Attempts:
     )
     return Attempts(
         at.reads,
-        Writer(at.transport),
+        PlanWriter(at.transport),
         ledger,
         at.kinds,
         clock=time.time,
@@ -129,7 +129,7 @@ async def settled(attempts: Attempts, ledger: Ledger) -> None:
             complain(f"what came of attempt {intended.attempt} can't be read: {error}")
 
 
-async def who(at: Desk) -> str:
+async def who(at: Session) -> str:
     """The name by which the API server knows who asks; else that of the local user."""
     try:
         return await own_name(at.transport)

@@ -12,7 +12,7 @@ from exporter.kube.body import whole
 from exporter.kube.errors import MALFORMED, MalformedError, StatusError, UnreachableError
 from exporter.kube.transport import Transport
 
-from .record import Record
+from .record import LeaseRecord
 
 __all__ = ["LeaseApi", "read_leases"]
 
@@ -29,7 +29,7 @@ class LeaseApi:
     def __str__(self) -> str:
         return f"Lease {self._namespace}/{self._name}"
 
-    async def get(self, seconds: float) -> Record | None:
+    async def get(self, seconds: float) -> LeaseRecord | None:
         """None where it does not exist."""
         try:
             return await self._request("GET", f"/{self._name}", None, seconds)
@@ -46,10 +46,10 @@ class LeaseApi:
             if error.code != 409:
                 raise
 
-    async def replace(self, body: Mapping[str, Any], seconds: float) -> Record:
+    async def replace(self, body: Mapping[str, Any], seconds: float) -> LeaseRecord:
         return await self._request("PUT", f"/{self._name}", body, seconds)
 
-    async def _request(self, method: str, path: str, body: Mapping[str, Any] | None, seconds: float) -> Record:
+    async def _request(self, method: str, path: str, body: Mapping[str, Any] | None, seconds: float) -> LeaseRecord:
         try:
             async with asyncio.timeout(seconds):
                 opened = self._transport.open(method, self._path + path, read_seconds=seconds, body=body)
@@ -58,7 +58,7 @@ class LeaseApi:
         except TimeoutError as error:
             raise UnreachableError(f"no response to {method} of {self} within {seconds:.1f} s") from error
         try:
-            record = Record(msgspec.json.decode(content, type=dict[str, Any]))
+            record = LeaseRecord(msgspec.json.decode(content, type=dict[str, Any]))
         except MALFORMED as error:
             raise MalformedError(f"{method} of {self} was not answered with a Lease: {error}") from error
         if not record.is_of(self._namespace, self._name):

@@ -21,8 +21,8 @@ from exporter.kube.errors import KubeError, StatusError, UnreachableError
 from exporter.kube.transport import Transport
 
 from .api import LeaseApi
-from .notice import Notice, Standing
-from .record import PREFIX, RESERVED, Candidate, Record, unheld
+from .notice import LeaseStanding, Notice
+from .record import PREFIX, RESERVED, Contender, LeaseRecord, unheld
 from .tenure import NotLeadingError, Tenure, WithheldError
 
 __all__ = ["Election", "NotLeadingError", "boottime"]
@@ -60,9 +60,9 @@ class Election:
             )
         self._renew, self._clock, self._wall, self._carry = renew, clock, wall, carry
         self._api = LeaseApi(transport, namespace, name)
-        self._me = Candidate(namespace, name, identity, secrets.token_hex(8), duration)
+        self._me = Contender(namespace, name, identity, secrets.token_hex(8), duration)
         self._tenure = Tenure(duration, margin, clock)
-        self._record: Record | None = None
+        self._record: LeaseRecord | None = None
         self._since = 0.0  # when the record was first seen as it is
         self._current = False  # whether the record is what the last request returned
         self._ended = self._withheld = False
@@ -247,4 +247,4 @@ class Election:
         return f"{self} was given up" if self._ended else f"{self} is not ours: {why}"
 
     def _report(self) -> None:
-        self._notice.give(Standing(self.leading, self.leader, dict(self.state), self.problem))
+        self._notice.give(LeaseStanding(self.leading, self.leader, dict(self.state), self.problem))

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from .tenure import NotLeadingError
 
-__all__ = ["Unelected"]
+__all__ = ["NoElection"]
 
 
-class Unelected:
+class NoElection:
     """It leads as far as planning goes; any number of replicas may."""
 
     leading = True

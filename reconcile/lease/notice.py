@@ -6,12 +6,12 @@ import asyncio
 import logging
 from typing import NamedTuple
 
-__all__ = ["Notice", "Standing"]
+__all__ = ["LeaseStanding", "Notice"]
 
 log = logging.getLogger(__name__)
 
 
-class Standing(NamedTuple):
+class LeaseStanding(NamedTuple):
     """`state` are the annotations that travel with the lease."""
 
     leading: bool
@@ -25,11 +25,11 @@ class Notice:
 
     def __init__(self, lease: str) -> None:
         self._lease = lease
-        self._seen: Standing | None = None
+        self._seen: LeaseStanding | None = None
         self._notifying: asyncio.Task[None] | None = None
         self.changed = asyncio.Condition()
 
-    def give(self, now: Standing) -> None:
+    def give(self, now: LeaseStanding) -> None:
         if now == self._seen:
             return
         if self._seen is None or self._seen.leading != now.leading:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["PREFIX", "RESERVED", "Candidate", "Record", "unheld"]
+__all__ = ["PREFIX", "RESERVED", "Contender", "LeaseRecord", "unheld"]
 
 PREFIX = "steward.kubevirt-steward.io/"
 _PROCESS = "lease-process"  # the process that wrote it last: a name may be that of two
@@ -21,7 +21,7 @@ _LONGEST = 600  # seconds; a duration that somebody mistyped is not waited for
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Contender:
     """One process that wants the lease. `duration` is in seconds."""
 
     namespace: str
@@ -31,7 +31,7 @@ class Candidate:
     duration: float
 
 
-class Record:
+class LeaseRecord:
     """A Lease as the API server returned it. Two are equal where nobody wrote in between."""
 
     def __init__(self, whole: Mapping[str, Any]) -> None:
@@ -40,7 +40,7 @@ class Record:
         self._annotations = _dict(self._meta.get("annotations"))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Record) and self._whole == other._whole
+        return isinstance(other, LeaseRecord) and self._whole == other._whole
 
     __hash__ = None  # type: ignore[assignment] # it holds a dict
 
@@ -71,7 +71,7 @@ class Record:
         named = (self._whole.get("kind"), meta.get("namespace"), meta.get("name")) == ("Lease", namespace, name)
         return bool(named and _text(meta.get("uid")) and _text(meta.get("resourceVersion")))
 
-    def held_by(self, candidate: Candidate) -> bool:
+    def held_by(self, candidate: Contender) -> bool:
         """Whether this very process wrote it, and nobody changed whose it is."""
         return self.holder == candidate.identity and self._annotations.get(PREFIX + _PROCESS) == candidate.process
 
@@ -80,7 +80,7 @@ class Record:
         given = self._spec.get("leaseDurationSeconds")
         return max(duration, min(given, _LONGEST)) if isinstance(given, int) else duration
 
-    def held(self, candidate: Candidate, wall: float, state: Mapping[str, str | None] | None = None) -> dict[str, Any]:
+    def held(self, candidate: Contender, wall: float, state: Mapping[str, str | None] | None = None) -> dict[str, Any]:
         """What to write to hold it from now on; `wall` is in seconds since 1970. Of `state`, None takes a key out.
 
         It has the UID and the resourceVersion that were read: a PUT would create a Lease that is gone.
@@ -110,7 +110,7 @@ class Record:
         return kept
 
     def given_up(
-        self, candidate: Candidate, wall: float, state: Mapping[str, str | None] | None = None
+        self, candidate: Contender, wall: float, state: Mapping[str, str | None] | None = None
     ) -> dict[str, Any]:
         """What to write so that the next one need not wait; `state` as in `held`."""
         spec = {key: value for key, value in self._spec.items() if key not in ("holderIdentity", "acquireTime")}
@@ -122,7 +122,7 @@ class Record:
         return {**self._whole, "metadata": meta | {"annotations": annotations}, "spec": spec}
 
 
-def unheld(candidate: Candidate) -> dict[str, Any]:
+def unheld(candidate: Contender) -> dict[str, Any]:
     """A Lease to create that nobody holds yet: one that was deleted may still be believed in."""
     return {
         "apiVersion": "coordination.k8s.io/v1",
@@ -132,7 +132,7 @@ def unheld(candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def _spec(candidate: Candidate) -> dict[str, Any]:
+def _spec(candidate: Contender) -> dict[str, Any]:
     return {"leaseDurationSeconds": max(1, -int(-candidate.duration // 1))}
 
 

@@ -20,8 +20,8 @@ from .reading import read
 from .retention import Retention
 from .shelf import Identity
 from .starting import start, under_lease
-from .summaries import Reader, Summaries
-from .writer import Writer
+from .summaries import Summaries, SummaryReader
+from .writer import LedgerWriter
 
 __all__ = ["Ledger"]
 
@@ -41,7 +41,7 @@ class Ledger:
         known = start(directory, disk)
         self._items, self._chain, self._shelf = known.items, known.chain, known.shelf
         self._stated, self.led, self._summaries = known.stated, known.led, Summaries()
-        self._writer = Writer(directory, disk, known.wanted, known.unproven)
+        self._writer = LedgerWriter(directory, disk, known.wanted, known.unproven)
         self._writer.whose = known.whose
 
     @classmethod
@@ -123,7 +123,7 @@ class Ledger:
         found = self._shelf.entry(int(seq)) if seq.isdecimal() else None
         return found if found is not None and found.attempt == attempt else None
 
-    def recall(self, **readers: Reader) -> None:
+    def recall(self, **readers: SummaryReader) -> None:
         """Gives readers all that they need to know of the entries until now.
 
         They get those that come from whoever appends them. What they know is carried from file to file under their

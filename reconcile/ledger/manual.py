@@ -14,7 +14,7 @@ from . import Entry, Event, Ledger, LedgerError
 from .history import Attempt, History
 from .settling import ARRIVES
 
-__all__ = ["ByHand", "folder"]
+__all__ = ["ManualLedger", "folder"]
 
 
 def folder(directory: Path) -> Path:
@@ -22,7 +22,7 @@ def folder(directory: Path) -> Path:
     return directory / "by-hand"
 
 
-class ByHand:
+class ManualLedger:
     """Which repairs were taken back, how many of each remediation, and what of it may still arrive; read again once
     something was written.
     """

@@ -12,10 +12,10 @@ from .entry import Entry, LedgerError
 from .reading import read
 from .shelf import First, Shelf, opening
 
-__all__ = ["Reader", "Summaries"]
+__all__ = ["Summaries", "SummaryReader"]
 
 
-class Reader(Protocol):
+class SummaryReader(Protocol):
     """`seq` is the number of the last entry that was added."""
 
     seq: int
@@ -35,9 +35,9 @@ class Reader(Protocol):
 
 class Summaries:
     def __init__(self) -> None:
-        self._readers: dict[str, Reader] = {}
+        self._readers: dict[str, SummaryReader] = {}
 
-    def recall(self, directory: Path, shelf: Shelf, readers: Mapping[str, Reader]) -> None:
+    def recall(self, directory: Path, shelf: Shelf, readers: Mapping[str, SummaryReader]) -> None:
         """Gives the readers all that they need to know. Raises LedgerError."""
         self._readers = dict(readers)
         for entry in read(directory, self._begin(shelf)):

@@ -16,7 +16,7 @@ from .entry import LedgerError
 from .reading import Extent, file_name, files
 from .shelf import Identity
 
-__all__ = ["Writer"]
+__all__ = ["LedgerWriter"]
 
 _PROBE = bytes(256 * 1024)  # more than most entries take
 _ADVICE = {
@@ -29,7 +29,7 @@ _ADVICE = {
 }
 
 
-class Writer:
+class LedgerWriter:
     """After a failed `fsync` nothing is appended any more: only who opens the ledger anew sees what is on disk."""
 
     def __init__(self, directory: Path, disk: Disk, wanted: Extent, unproven: dict[int, str]) -> None:

@@ -15,7 +15,7 @@ from exporter.config.mistakes import quoted
 from exporter.kube.errors import MALFORMED
 
 from ..config.settings import AlertmanagerSettings, PrometheusSettings
-from ..decide.gates import Ask, Query, QueryAnswer
+from ..decide.gates import Ask, QueryAnswer, QueryState
 from .get_json import AskError, ask
 from .silences import Silence, read, silenced_by
 
@@ -124,9 +124,9 @@ class PromQLGate:
         try:
             return self._kept.put(await self._asked(), asked)
         except AskError as error:
-            return QueryAnswer(Query.ERROR, str(error))
+            return QueryAnswer(QueryState.ERROR, str(error))
         except MALFORMED as error:
-            return QueryAnswer(Query.ERROR, f"{self._settings.url} gave no answer to a query: {error}")
+            return QueryAnswer(QueryState.ERROR, f"{self._settings.url} gave no answer to a query: {error}")
 
     async def _asked(self) -> QueryAnswer:
         settings = self._settings
@@ -138,10 +138,10 @@ class PromQLGate:
         if answer.status != "success" or kind not in _RESULTS or not isinstance(result, list):
             # A scalar or a text always has a value: as a gate it says nothing.
             why = f"the answer is {quoted(answer.status)} with a {quoted(kind)}; a gate must give a vector"
-            return QueryAnswer(Query.ERROR, why)
+            return QueryAnswer(QueryState.ERROR, why)
         if not result:
             return QueryAnswer()
-        return QueryAnswer(Query.FIRING, f"{len(result)} series, the first is {quoted(_series(result[0]))}")
+        return QueryAnswer(QueryState.FIRING, f"{len(result)} series, the first is {quoted(_series(result[0]))}")
 
 
 def _series(sample: Any) -> str:

@@ -18,7 +18,7 @@ from exporter.store.record import Ref
 
 from ..decide.gates import Labels
 
-__all__ = ["Matcher", "Silence", "alert_labels", "read", "silenced_by"]
+__all__ = ["Silence", "SilenceMatcher", "alert_labels", "read", "silenced_by"]
 
 _SEVERITIES = ("warning", "critical")
 _IMPACTS = ("none", "warning", "critical")
@@ -33,7 +33,7 @@ _MOST_REPEATS = 3  # in a row they take the length of a value to that power
 _LONGEST_PATTERN = 10_000
 
 
-class Matcher(msgspec.Struct, frozen=True, rename="camel"):
+class SilenceMatcher(msgspec.Struct, frozen=True, rename="camel"):
     name: str
     value: str
     is_regex: bool
@@ -57,7 +57,7 @@ class _Status(msgspec.Struct, frozen=True):
 class Silence(msgspec.Struct, frozen=True, rename="camel"):
     id: str
     status: _Status
-    matchers: list[Matcher]
+    matchers: list[SilenceMatcher]
     created_by: str = ""
     comment: str = ""
     ends_at: str = ""

@@ -22,7 +22,7 @@ from exporter.views.fleet import fleet_of
 
 from ..confirm.confirm import Hint
 
-__all__ = ["EngineSource", "ExporterSource", "Found", "Observed", "Source", "SourceError"]
+__all__ = ["EngineSource", "ExporterSource", "FindingSource", "Found", "Observed", "SourceError"]
 
 _BODY_BYTES = 512 * 2**20
 _WAIT_SECONDS = 30
@@ -66,7 +66,7 @@ class Observed:
         object.__setattr__(self, "by_fingerprint", {each.hint.fingerprint: each for each in self.findings})
 
 
-class Source(Protocol):
+class FindingSource(Protocol):
     async def observed(self) -> Observed:
         """What is found now. Raises SourceError."""
 

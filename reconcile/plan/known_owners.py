@@ -13,7 +13,7 @@ from exporter.domain.features.hco import HYPERCONVERGED, REVERTED, way_of_settin
 
 from .managed_fields import entries
 
-__all__ = ["JSON_PATCH", "Owner", "known_owners"]
+__all__ = ["JSON_PATCH", "KnownOwner", "known_owners"]
 
 JSON_PATCH = "kubevirt.kubevirt.io/jsonpatch"
 """The annotation of HyperConverged with a JSON patch of the KubeVirt object."""
@@ -26,7 +26,7 @@ _CONFIGURATION = "/spec/configuration/"
 _LENIENT = ("kubevirt.io", "pool.kubevirt.io", "snapshot.kubevirt.io", "clone.kubevirt.io", "apps")
 
 
-class Owner(NamedTuple):
+class KnownOwner(NamedTuple):
     name: str
     where: str
     metadata: bool = False  # whether it reverts labels and annotations that it does not know, too
@@ -51,7 +51,7 @@ class _Object(NamedTuple):
         return found if isinstance(found, str) else ""
 
 
-def known_owners(whole: Mapping[str, Any], written: list[str]) -> Iterator[Owner]:
+def known_owners(whole: Mapping[str, Any], written: list[str]) -> Iterator[KnownOwner]:
     """Those that an object bears traces of. `written` are the paths that are to be written."""
     seen = _object(whole)
     yield from (owner for find in _FINDERS if (owner := find(seen, written)) is not None)
@@ -60,7 +60,7 @@ def known_owners(whole: Mapping[str, Any], written: list[str]) -> Iterator[Owner
 # Each finds one owner by what an object bears.
 
 
-def _argo(seen: _Object, _written: list[str]) -> Owner | None:
+def _argo(seen: _Object, _written: list[str]) -> KnownOwner | None:
     app, _, tracked = seen.text("argocd.argoproj.io/tracking-id").partition(":")
     if tracked:
         kind, _, place = tracked.partition(":")
@@ -73,10 +73,10 @@ def _argo(seen: _Object, _written: list[str]) -> Owner | None:
         app = seen.text("argocd.argoproj.io/instance")
         app = app or (seen.text("app.kubernetes.io/instance") if evident or managed else "")
     name = app.replace("_", "/")  # of one that is in another namespace than Argo CD
-    return Owner(f"Argo CD application `{name}`", f"{_GIT} Argo CD application {name}.") if name else None
+    return KnownOwner(f"Argo CD application `{name}`", f"{_GIT} Argo CD application {name}.") if name else None
 
 
-def _flux(seen: _Object, _: list[str]) -> Owner | None:
+def _flux(seen: _Object, _: list[str]) -> KnownOwner | None:
     for group, kind in (("kustomize", "Kustomization"), ("helm", "HelmRelease")):
         domain = f"{group}.toolkit.fluxcd.io"
         name = seen.text(f"{domain}/name")
@@ -84,20 +84,20 @@ def _flux(seen: _Object, _: list[str]) -> Owner | None:
         if name and not left:
             path = f"{seen.text(f'{domain}/namespace') or 'flux-system'}/{name}"
             source = f"{_GIT} Flux {kind} {path}." if kind == "Kustomization" else f"Change it in Flux {kind} {path}."
-            return Owner(f"Flux {kind} `{path}`", source)
+            return KnownOwner(f"Flux {kind} `{path}`", source)
     return None
 
 
-def _helm(seen: _Object, _: list[str]) -> Owner | None:
+def _helm(seen: _Object, _: list[str]) -> KnownOwner | None:
     name = seen.text(_HELM_NAME)
     if not name and (seen.text(_MANAGED_BY) != "Helm" or seen.owners):
         return None  # charts put the label into templates too
     release = f"{seen.text(_HELM_NAMESPACE) or seen.namespace}/{name}".lstrip("/")
     title = f"Helm release `{release}`" if name else "Helm"
-    return Owner(title, f"Change the values or templates of {title.replace('`', '')}.")
+    return KnownOwner(title, f"Change the values or templates of {title.replace('`', '')}.")
 
 
-def _hco(seen: _Object, written: list[str]) -> Owner | None:
+def _hco(seen: _Object, written: list[str]) -> KnownOwner | None:
     named = seen.kind == "KubeVirt" and seen.name == f"kubevirt-{HYPERCONVERGED}"
     owned = any(each.get("kind") == "HyperConverged" for each in seen.owners)
     if not (named or owned or seen.text(_MANAGED_BY) == "hco-operator"):
@@ -107,48 +107,50 @@ def _hco(seen: _Object, written: list[str]) -> Owner | None:
         where = f"{way_of_setting(paths[0].replace('/', '.')).sentence(None)} {REVERTED}"
     else:
         where = f"Change it in HyperConverged {HYPERCONVERGED}."
-    return Owner("the HyperConverged Cluster Operator", where)
+    return KnownOwner("the HyperConverged Cluster Operator", where)
 
 
-def _operator(seen: _Object, _: list[str]) -> Owner | None:
+def _operator(seen: _Object, _: list[str]) -> KnownOwner | None:
     if seen.text(_MANAGED_BY) != "virt-operator":
         return None
     where = "Make a copy of it under another name and use that: virt-operator restores its own."
-    return Owner("virt-operator", where, metadata=True)
+    return KnownOwner("virt-operator", where, metadata=True)
 
 
-def _cluster_api(seen: _Object, _: list[str]) -> Owner | None:
+def _cluster_api(seen: _Object, _: list[str]) -> KnownOwner | None:
     infrastructure = seen.text("capk.cluster.x-k8s.io/kubevirt-machine-name")
     owners = [each for each in seen.owners if _group(each.get("apiVersion")).endswith("cluster.x-k8s.io")]
     cluster = seen.text("cluster.x-k8s.io/cluster-name")
     if infrastructure or owners:
         name = infrastructure or str(owners[0].get("name"))
         kind = "KubevirtMachine" if infrastructure else str(owners[0].get("kind"))
-        return Owner(f"Cluster API's {kind} `{name}`", f"Change the template of Cluster API's {kind} {name}.")
+        return KnownOwner(f"Cluster API's {kind} `{name}`", f"Change the template of Cluster API's {kind} {name}.")
     if cluster:
-        return Owner(f"Cluster API's cluster `{cluster}`", f"Change it in Cluster API's cluster {cluster}.")
+        return KnownOwner(f"Cluster API's cluster `{cluster}`", f"Change it in Cluster API's cluster {cluster}.")
     return None
 
 
-def _olm(seen: _Object, _: list[str]) -> Owner | None:
+def _olm(seen: _Object, _: list[str]) -> KnownOwner | None:
     name = seen.text("olm.owner")
     owners = [str(each.get("name")) for each in seen.owners if each.get("kind") == "ClusterServiceVersion"]
     if not name and not owners:
         return None
     version = name or owners[0]
-    return Owner(f"OLM's ClusterServiceVersion `{version}`", f"Change ClusterServiceVersion {version} or its operator.")
+    return KnownOwner(
+        f"OLM's ClusterServiceVersion `{version}`", f"Change ClusterServiceVersion {version} or its operator."
+    )
 
 
-def _controller(seen: _Object, written: list[str]) -> Owner | None:
+def _controller(seen: _Object, written: list[str]) -> KnownOwner | None:
     """Any other controller, which is taken to keep the spec of what it made as it wants it."""
     for each in seen.owners:
         if each.get("controller") is True and written and _group(each.get("apiVersion")) not in _LENIENT:
             title = f"{each.get('kind')} {each.get('name')}"
-            return Owner(f"the controller of {title}", f"Change {title}, from which its controller makes it.")
+            return KnownOwner(f"the controller of {title}", f"Change {title}, from which its controller makes it.")
     return None
 
 
-_FINDERS: tuple[Callable[[_Object, list[str]], Owner | None], ...] = (
+_FINDERS: tuple[Callable[[_Object, list[str]], KnownOwner | None], ...] = (
     _argo,
     _flux,
     _helm,

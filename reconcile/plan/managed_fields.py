@@ -17,12 +17,12 @@ from exporter.store.record import epoch
 
 from .plan import Add, Op, Remove, Test
 
-__all__ = ["Writer", "applied", "entries", "touches", "writers"]
+__all__ = ["FieldWriter", "applied", "entries", "touches", "writers"]
 
 _GONE = object()
 
 
-class Writer(NamedTuple):
+class FieldWriter(NamedTuple):
     """Whom managedFields name for a field. `time` is when it last changed any of its fields, in seconds since 1970 by
     the API server's clock, None where that can't be read. The name is what the client said of itself, and proves
     nothing: whoever writes chooses it (`fieldManager`).
@@ -39,7 +39,7 @@ def entries(whole: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
 
 
-def writers(whole: Mapping[str, Any], path: str) -> list[Writer]:
+def writers(whole: Mapping[str, Any], path: str) -> list[FieldWriter]:
     """Who wrote what is at a path, a JSON pointer, or above it as a whole; nobody where managedFields do not say.
 
     Of several each has written or applied the value that is there. Writes of subresources change nothing else.
@@ -50,7 +50,7 @@ def writers(whole: Mapping[str, Any], path: str) -> list[Writer]:
         return []
     owning = (each for each in entries(whole) if not each.get("subresource"))
     return [
-        Writer(str(each.get("manager") or "somebody"), _moment(each.get("time")))
+        FieldWriter(str(each.get("manager") or "somebody"), _moment(each.get("time")))
         for each in owning
         if touches(each.get("fieldsV1"), whole, without)
     ]

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from .known_owners import JSON_PATCH, Owner, known_owners
+from .known_owners import JSON_PATCH, KnownOwner, known_owners
 from .managed_fields import applied, entries, touches
 from .plan import Create, Delete, Op, Patch, Plan, Proposal, Remove, Step, Test
 from .requests import MANAGER
@@ -58,7 +58,7 @@ def rival(before: Mapping[str, Any], after: Mapping[str, Any], ops: tuple[Op, ..
     return str(newest.get("manager") or "")
 
 
-def _applying(step: Step, ops: tuple[Op, ...], whole: Mapping[str, Any]) -> Owner | None:
+def _applying(step: Step, ops: tuple[Op, ...], whole: Mapping[str, Any]) -> KnownOwner | None:
     """Whoever owns by server-side apply what the step writes, or spec or data of what it deletes."""
     subresource = step.subresource if isinstance(step, Patch) else ""
     for each in entries(whole):
@@ -68,7 +68,7 @@ def _applying(step: Step, ops: tuple[Op, ...], whole: Mapping[str, Any]) -> Owne
         if each.get("operation") != "Apply" or person or ours or str(each.get("subresource") or "") != subresource:
             continue
         if _contested(each.get("fieldsV1"), step, ops, whole):
-            return Owner(f"field manager `{manager}`", f"Change it where {manager} has it from.")
+            return KnownOwner(f"field manager `{manager}`", f"Change it where {manager} has it from.")
     return None
 
 
@@ -81,7 +81,7 @@ def _contested(fields: Any, step: Step, ops: tuple[Op, ...], whole: Mapping[str,
         return True  # nobody knows what it would change
 
 
-def _text(step: Step, ops: tuple[Op, ...], owner: Owner) -> str:
+def _text(step: Step, ops: tuple[Op, ...], owner: KnownOwner) -> str:
     """The change as a merge patch, else as a JSON patch; empty for a deletion."""
     changes = [op for op in ops if not isinstance(op, Test)]
     if owner.name.startswith("the HyperConverged"):

@@ -16,8 +16,8 @@ import msgspec
 from exporter.kube.clocks import boottime
 from exporter.store.kind import ApiKind
 
-from ..act.ending import Ending, Result, State, refused_as
-from ..act.execute import Outcome, Writer
+from ..act.ending import AttemptState, Ending, Result, refused_as
+from ..act.execute import PlanWriter, WriteOutcome
 from ..confirm.confirm import Confirmed
 from ..confirm.reading import APPLY_ROLE, Reads
 from ..ledger import Entry, Ledger
@@ -27,7 +27,7 @@ from ..plan.plan import Refused
 from ..plan.remediation import SEND_SECONDS, Remediation
 from ..plan.requests import request
 
-__all__ = ["Attempts", "Fence", "Make", "Permit", "Result", "State", "dry_run"]
+__all__ = ["AttemptState", "Attempts", "Fence", "Make", "Permit", "Result", "dry_run"]
 
 
 _HINT = {403: f"; where that is RBAC, {APPLY_ROLE}"}  # a webhook may answer with it as well
@@ -53,7 +53,7 @@ class Attempts:
     def __init__(
         self,
         reads: Reads,
-        writer: Writer,
+        writer: PlanWriter,
         ledger: Ledger,
         kinds: Mapping[str, ApiKind[Any]],
         *,
@@ -93,12 +93,12 @@ class Attempts:
             return refused_as(None, first)
         plan = first.plan
         if plan.proposal is not None:
-            return Result(State.REFUSED, plan, refused="ours_to_write", why=f"{plan.proposal.owner} owns it")
+            return Result(AttemptState.REFUSED, plan, refused="ours_to_write", why=f"{plan.proposal.owner} owns it")
         if refused := await permit(first):
             return refused_as(plan, refused)
         dry = await dry_run(first, self._writer, self._reads, self._kinds)
         self._reached("dry_run")
-        if dry.state != State.DRY:
+        if dry.state != AttemptState.DRY:
             return dry
         second, read = await make(), self._timer()
         self._reached("made_again")
@@ -136,18 +136,18 @@ class Attempts:
         return await self._ending.ended(made, intended, answer)
 
 
-async def dry_run(made: Confirmed, writer: Writer, reads: Reads, kinds: Mapping[str, ApiKind[Any]]) -> Result:
+async def dry_run(made: Confirmed, writer: PlanWriter, reads: Reads, kinds: Mapping[str, ApiKind[Any]]) -> Result:
     """Whether the API server and its webhooks would take the write. Raises KubeError."""
     plan = made.plan
     kind = kinds[plan.target.kind]
     try:
         answer = await writer.dry_run(plan.step, kind, await reads.served(kind), made.whole)
     except ValueError as error:  # it was read without what the preconditions are made of
-        return Result(State.REFUSED, plan, refused="everything_seen", why=str(error))
-    if answer.outcome is Outcome.ACCEPTED:
-        return Result(State.DRY, plan)
+        return Result(AttemptState.REFUSED, plan, refused="everything_seen", why=str(error))
+    if answer.outcome is WriteOutcome.ACCEPTED:
+        return Result(AttemptState.DRY, plan)
     return Result(
-        State.REFUSED, plan, refused="dry_run_clean", why=f"dry run: {answer.why}{_HINT.get(answer.code, '')}"
+        AttemptState.REFUSED, plan, refused="dry_run_clean", why=f"dry run: {answer.why}{_HINT.get(answer.code, '')}"
     )
 
 

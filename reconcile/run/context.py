@@ -17,11 +17,11 @@ from ..observe.source import Found
 from ..observe.vm_counts import VMCounts
 from ..plan.remediation import Remediation
 from ..show.metrics import Measures
-from ..show.plans import Board
+from ..show.plans import ShownRepairs
 from .attempt import Attempts
-from .outcomes import Following
+from .outcomes import AttemptOutcomes
 
-__all__ = ["Candidate", "Parts"]
+__all__ = ["Candidate", "RunContext"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Parts:
+class RunContext:
     """What a loop works with."""
 
     config: Config
@@ -48,8 +48,8 @@ class Parts:
     reads: Reads
     vms: VMCounts
     attempts: Attempts
-    following: Following
-    board: Board
+    following: AttemptOutcomes
+    board: ShownRepairs
     measures: Measures
     paused: Callable[[], str]  # why everything is paused now, as the Lease says; empty where it is not
     labels: Callable[[Found], Labels]  # of the alert of a finding

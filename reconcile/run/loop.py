@@ -25,9 +25,9 @@ from ..observe.source import Observed
 from ..plan.annotations import APPROVED_PLAN
 from ..plan.plan import Plan, Refused
 from ..show.plans import Repair
-from .attempt import Result, State
-from .context import Candidate, Parts
-from .permission import Permits, approval
+from .attempt import AttemptState, Result
+from .context import Candidate, RunContext
+from .permission import Permission, approval
 from .turns import in_turn
 
 __all__ = ["Loop"]
@@ -41,7 +41,7 @@ _PASSING = ("everything_seen", "same_plan", "unchanged", "read_just_now")  # ref
 
 
 class Loop:
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: RunContext) -> None:
         self._parts = parts
         self._first_seen: dict[str, float] = {}
         self._plans: dict[tuple[str, str], Plan] = {}  # the last ones of those that may be carried out
@@ -78,7 +78,7 @@ class Loop:
         self._refused = {each.key: rest for each in candidates if (rest := self._refused.get(each.key)) is not None}
         self._plans = {each.key: plan for each in candidates if (plan := self._plans.get(each.key)) is not None}
         self._reads_left, written = _READS, 0
-        permits = Permits(self._parts, situation, self._first_seen)
+        permits = Permission(self._parts, situation, self._first_seen)
         for candidate in in_turn(candidates, self.writable, situation.history.written_by_namespace(now - _DAY)):
             try:
                 if candidate.mode is Mode.PLAN or candidate.remediation.proposes_only:
@@ -98,7 +98,7 @@ class Loop:
         log.exception('event="repair raised" remediation=%s finding=%s', *reversed(candidate.key))
         why = f"{candidate.remediation} raised {type(error).__name__}: {error}; please report it"
         refused = Refused("everything_seen", why)
-        self._rest(candidate, Result(State.REFUSED, refused=refused.precondition))
+        self._rest(candidate, Result(AttemptState.REFUSED, refused=refused.precondition))
         await self._parts.board.put(self._repair(candidate).unplanned(refused))
 
     def _outdated(self, candidate: Candidate) -> bool:
@@ -117,7 +117,7 @@ class Loop:
         await self._parts.board.put(repair)
         return repair
 
-    async def _pursue(self, candidate: Candidate, permits: Permits, written: int) -> int:
+    async def _pursue(self, candidate: Candidate, permits: Permission, written: int) -> int:
         """Carries out what nothing blocks; how many writes were made."""
         parts, repair = self._parts, self._repair(candidate)
         if parts.following.awaited(candidate.found.hint.fingerprint):
@@ -153,15 +153,15 @@ class Loop:
         except (NotLeadingError, LedgerError):
             raise
         except KubeError as error:
-            result = Result(State.REFUSED, refused="everything_seen", why=str(error))
+            result = Result(AttemptState.REFUSED, refused="everything_seen", why=str(error))
         self._rest(candidate, result)
         await self._ended(repair.planned(made[0]) if made else repair, result, parts.timer() - started)
-        return int(result.state in (State.DONE, State.FAILED, State.UNCLEAR))
+        return int(result.state in (AttemptState.DONE, AttemptState.FAILED, AttemptState.UNCLEAR))
 
     def _rest(self, candidate: Candidate, result: Result) -> None:
         """What is refused is tried again, after longer and longer: the API server need not refuse it each time."""
         times, _ = self._refused.pop(candidate.key, (0, 0.0))
-        if result.state == State.REFUSED and result.refused != "approved":
+        if result.state == AttemptState.REFUSED and result.refused != "approved":
             pause = min(self._parts.config.interval.total_seconds() * 2**times, _LONGEST_REST)
             self._refused[candidate.key] = (min(times + 1, 20), self._parts.clock() + pause)
 
@@ -176,8 +176,10 @@ class Loop:
 
     async def _ended(self, repair: Repair, result: Result, seconds: float) -> None:
         parts, refused = self._parts, None
-        state = {State.DONE: "verifying", State.UNCLEAR: "unclear", State.FAILED: "failed"}.get(result.state, "refused")
-        if result.state == State.REFUSED:
+        state = {AttemptState.DONE: "verifying", AttemptState.UNCLEAR: "unclear", AttemptState.FAILED: "failed"}.get(
+            result.state, "refused"
+        )
+        if result.state == AttemptState.REFUSED:
             refused = Refused(result.refused, result.why, result.unseen, result.remedy)
             state = "waiting" if result.refused == "approved" else "refused"
         else:

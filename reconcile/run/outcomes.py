@@ -10,7 +10,7 @@ from ..confirm.confirm import Hint
 from ..ledger import Entry, Event
 from ..plan.plan import Plan
 
-__all__ = ["Followed", "Following"]
+__all__ = ["AttemptOutcomes", "Followed"]
 
 _LONGEST = 91 * 86_400.0  # seconds; the history knows no attempt for longer
 
@@ -36,7 +36,7 @@ class _Known(msgspec.Struct, frozen=True):
     followed: list[Followed] = []
 
 
-class Following:
+class AttemptOutcomes:
     """The attempts that are still looked after, by the entries of the ledger, of which it is a reader."""
 
     def __init__(self, entries: Iterable[Entry] = (), *, keep: float) -> None:

@@ -16,15 +16,15 @@ from ..observe.situation import of_namespace, of_vm, upgrading
 from ..observe.source import Found
 from ..plan.annotations import APPROVED_PLAN, annotations_of
 from ..plan.plan import Refused
-from .context import Candidate, Parts
+from .context import Candidate, RunContext
 
-__all__ = ["Permits", "approval", "pausable"]
+__all__ = ["Permission", "approval", "pausable"]
 
 
-class Permits:
+class Permission:
     """What holds during one run. `first_seen` is since when a finding is known, by its fingerprint."""
 
-    def __init__(self, parts: Parts, situation: Situation, first_seen: Mapping[str, float]) -> None:
+    def __init__(self, parts: RunContext, situation: Situation, first_seen: Mapping[str, float]) -> None:
         self._parts, self._situation, self._first_seen = parts, situation, first_seen
         self._namespaces: dict[str, Mapping[str, Any] | None] = {}  # annotations
 

@@ -15,15 +15,15 @@ from ..act.pauses import Pauses
 from ..decide.gates import Alert, Ask, QueryAnswer, Situation
 from ..decide.storms import Storms
 from ..lease.lease import Election, NotLeadingError
-from ..lease.none import Unelected
+from ..lease.none import NoElection
 from ..ledger import Ledger, LedgerError
 from ..ledger.history import History
-from ..ledger.manual import ByHand
+from ..ledger.manual import ManualLedger
 from ..observe.situation import upgrading
-from ..observe.source import Observed, Source, SourceError
-from ..show.plans import Board
-from .attempt import State
-from .context import Candidate, Parts
+from ..observe.source import FindingSource, Observed, SourceError
+from ..show.plans import ShownRepairs
+from .attempt import AttemptState
+from .context import Candidate, RunContext
 from .loop import Loop
 from .storm_looks import StormLooks
 from .verifying import Verifying
@@ -46,27 +46,27 @@ class Alerts:
 class Sidecar:
     def __init__(
         self,
-        parts: Parts,
-        source: Source,
+        parts: RunContext,
+        source: FindingSource,
         ledger: Ledger,
-        election: Election | Unelected,
+        election: Election | NoElection,
         verifying: Verifying,
         history: History,
         pauses: Pauses,
         alerts: Alerts | None = None,
-        by_hand: ByHand | None = None,
+        by_hand: ManualLedger | None = None,
     ) -> None:
         self._parts, self._source, self._ledger, self._election = parts, source, ledger, election
         self._verifying, self._history, self._alerts = verifying, history, alerts or Alerts()
         self._pauses = pauses
         self._loop = Loop(parts)
         self._looks = StormLooks(parts)
-        self._by_hand = by_hand or ByHand(ledger.directory)
+        self._by_hand = by_hand or ManualLedger(ledger.directory)
         self._unsettled: set[str] = set()  # attempts of which that was logged
         self._problem = ""  # why there are no findings, as last logged
 
     @property
-    def board(self) -> Board:
+    def board(self) -> ShownRepairs:
         return self._parts.board
 
     async def run(self) -> None:
@@ -133,7 +133,7 @@ class Sidecar:
             except KubeError as error:
                 log.warning('event="attempt is unsettled" attempt=%s why="%s"', intended.attempt, error)
                 continue
-            if result.state != State.UNCLEAR:
+            if result.state != AttemptState.UNCLEAR:
                 self._unsettled.discard(intended.attempt)
                 log.info(
                     'event="attempt settled" attempt=%s outcome=%s why="%s"', intended.attempt, result.state, result.why

@@ -11,7 +11,7 @@ from ..decide.storms import Sizes, Storms
 from ..observe.situation import of_namespace
 from ..observe.source import Observed
 from ..plan.annotations import PREFIX, resumed_at
-from .context import Parts
+from .context import RunContext
 
 __all__ = ["StormLooks"]
 
@@ -21,7 +21,7 @@ _AHEAD = 60.0  # seconds by which the clock of who resumes may be ahead
 
 
 class StormLooks:
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: RunContext) -> None:
         self._parts = parts
         self._storms: Storms | None = None
 

@@ -16,7 +16,7 @@ from ..plan.effects import happened
 from ..plan.owners import rival
 from ..plan.plan import Patch, Plan, Refused, Step
 from ..show.metrics import Measures
-from .outcomes import Followed, Following
+from .outcomes import AttemptOutcomes, Followed
 
 __all__ = ["Verifying"]
 
@@ -24,7 +24,7 @@ __all__ = ["Verifying"]
 class Verifying:
     def __init__(
         self,
-        following: Following,
+        following: AttemptOutcomes,
         ledger: Ledger,
         reads: Reads,
         kinds: Mapping[str, ApiKind[Any]],

@@ -13,9 +13,9 @@ from prometheus_client.registry import Collector
 from exporter.store.text.skew import Skew
 
 from ..plan.remediation import Remediation
-from .plans import Board
+from .plans import ShownRepairs
 
-__all__ = ["Measures", "Standing"]
+__all__ = ["Measures", "RepairTotals"]
 
 PREFIX = "kubevirt_steward_repair"
 _MODES = ("off", "plan", "approve", "auto")
@@ -23,7 +23,7 @@ _OUTCOMES = ("done", "failed", "unclear")
 _SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
-class Standing:
+class RepairTotals:
     """What holds for all repairs now; the loop writes it."""
 
     leading = False
@@ -51,7 +51,7 @@ class Measures(Collector):
         self,
         remediations: Iterable[Remediation],
         modes: dict[str, str],
-        board: Board,
+        board: ShownRepairs,
         enabled: Collection[str] = (),
         expires: Callable[[], float | None] = lambda: None,
     ) -> None:
@@ -59,7 +59,7 @@ class Measures(Collector):
         certificate does that is served, in seconds since 1970, and None without TLS.
         """
         self.registry = CollectorRegistry()
-        self.standing = Standing()
+        self.standing = RepairTotals()
         self._ids = [each.id for each in remediations]
         self._modes, self._board, self._enabled = modes, board, enabled
         self._expires = expires

@@ -15,7 +15,7 @@ from ..decide.gates import Blocked
 from ..observe.source import Found
 from ..plan.plan import Add, Create, Delete, Patch, Plan, Proposal, Refused, Remove, Replace, Test
 
-__all__ = ["Board", "Repair", "sentence"]
+__all__ = ["Repair", "ShownRepairs", "sentence"]
 
 _LONGEST = 120  # characters of a value in a sentence
 
@@ -145,7 +145,7 @@ def _change(op: Add | Replace | Remove) -> str:
     return f"{type(op).__name__.lower()} {op.path}: {value if len(value) <= _LONGEST else value[:_LONGEST] + '…'}"
 
 
-class Board:
+class ShownRepairs:
     """The repairs by finding and remediation. `changed` is notified when one differs."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from exporter.http.server.answers import json_answer
 
 from ..plan.unseen import gathered
 from .metrics import Measures
-from .plans import Board
+from .plans import ShownRepairs
 
 __all__ = ["OWN_TOKEN", "build"]
 
@@ -24,7 +24,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def build(
-    board: Board,
+    board: ShownRepairs,
     measures: Measures,
     modes: Mapping[str, str],
     instance: str,
@@ -60,7 +60,7 @@ def build(
     return app
 
 
-async def _wait(request: web.Request, board: Board, instance: str) -> None:
+async def _wait(request: web.Request, board: ShownRepairs, instance: str) -> None:
     """Until the generation is another one than `since`, for `wait` seconds at most."""
     text, since = request.query.get("wait", ""), request.query.get("since", "")
     if not text.isdecimal() or not since:

@@ -21,7 +21,7 @@ from exporter.findings.finding import Finding
 from exporter.http.access.decisions import Times
 from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
-from exporter.kube.watch.reflector import Pace
+from exporter.kube.watch.reflector import Timeouts
 from tests.cluster.client import Client
 from tests.manifests import Object
 from tests.shared import REPO
@@ -33,7 +33,7 @@ ROLE = REPO / "deploy/base/exporter/clusterrole.yaml"
 ACCESS = REPO / "deploy/base/exporter/access.yaml"
 ACCOUNT = "steward-exporter"
 # Minutes of the real pace as seconds: what is waited for is the same, in a test's time.
-QUICK = Pace(watch=4.0, grace=1.0, first_wait=0.1, longest_wait=1.0, look_again=0.5, stale_after=1.5)
+QUICK = Timeouts(watch=4.0, grace=1.0, first_wait=0.1, longest_wait=1.0, look_again=0.5, stale_after=1.5)
 # Watches are not renewed: a sidecar whose clock is ahead takes an answer that is old at all for one of hours.
 STEADY = replace(QUICK, watch=270.0, stale_after=60.0)
 
@@ -44,7 +44,7 @@ class Exporter:
     def __init__(
         self,
         kubeconfig: Path,
-        pace: Pace = QUICK,
+        pace: Timeouts = QUICK,
         *,
         graces: float = 1.0,
         config: Config | None = None,

@@ -30,7 +30,7 @@ from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import COMMON_PRECONDITIONS
 from reconcile.plan.remediations import all_remediations
 from reconcile.show.metrics import Measures
-from reconcile.show.plans import Board, Repair
+from reconcile.show.plans import Repair, ShownRepairs
 from tests.unit.test_checks import cases_of, evaluated
 
 __all__ = ["CHECKS", "Pages", "Site", "named", "one_of_each"]
@@ -110,7 +110,7 @@ def _states(number: int, used: int) -> Iterator[str]:
 
 
 def _sidecar(trouble: bool) -> bytes:
-    board, ids = Board(), {remediation.id for remediation in all_remediations()}
+    board, ids = ShownRepairs(), {remediation.id for remediation in all_remediations()}
     if trouble:
         asyncio.run(_troubled(board))
     measures = Measures(all_remediations(), dict.fromkeys(ids, "approve"), board, ids, lambda: EXPIRES)
@@ -119,7 +119,7 @@ def _sidecar(trouble: bool) -> bytes:
     return generate_latest(measures.registry)
 
 
-async def _troubled(board: Board) -> None:
+async def _troubled(board: ShownRepairs) -> None:
     blocked = tuple(Blocked(gate.id, "") for gate in GATES)
     for each in all_remediations():
         names = (*COMMON_PRECONDITIONS, *each.preconditions, *(gate.id for gate in GATES if gate.reads))

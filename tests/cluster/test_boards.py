@@ -17,7 +17,7 @@ import yaml
 
 from dashboards.generator import all_boards
 from dashboards.generator.console import expression, fits
-from dashboards.generator.model import Board, Panel, Query
+from dashboards.generator.model import Board, Panel, PanelQuery
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import Tools
@@ -125,14 +125,14 @@ def chosen(expr: str, namespace: str = ".*") -> str:
 
 def every_query(
     wanted: Callable[[Board], bool] = lambda _: True,
-) -> Iterator[tuple[tuple[str, str, int], Panel, Query]]:
+) -> Iterator[tuple[tuple[str, str, int], Panel, PanelQuery]]:
     for board in all_boards():
         if wanted(board):
             for panel in board.panels:
                 yield from (((board.id, panel.title, i), panel, query) for i, query in enumerate(panel.queries))
 
 
-def has_answers(query: Query) -> bool:
+def has_answers(query: PanelQuery) -> bool:
     """A query of bars for a severity may find none of it; some of its sisters do."""
     return not re.search(r'severity="', query.expr)
 
@@ -147,7 +147,7 @@ def unanswered(prometheus: Prometheus, asked: dict[tuple[str, str, int], str]) -
     return {key for key in missing if not prometheus.query(asked[key])}
 
 
-def of_one_severity(query: Query) -> bool:
+def of_one_severity(query: PanelQuery) -> bool:
     """Of bars and lines for a severity each, some may find none."""
     return bool(re.search(r'severity="', query.expr))
 

@@ -18,7 +18,7 @@ from reconcile.plan.remediations.networks import (
     repair_ipam_claim_metadata,
 )
 from reconcile.plan.remediations.networks.release_ipam_claim import NUDGED
-from reconcile.run.attempt import State
+from reconcile.run.attempt import AttemptState
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
@@ -82,14 +82,14 @@ async def test_an_orphan_is_deleted_and_then_released(stage: Stage) -> None:
 
     stage.made.now = datetime.fromisoformat(claim["metadata"]["creationTimestamp"]).timestamp() + 3601
     result = await stage.made.repair(DELETE, stage.hint("OrphanClaim", claim))
-    assert result.state == State.DONE, result
+    assert result.state == AttemptState.DONE, result
     terminating = stage.now()
     assert terminating is not None
     assert terminating["metadata"]["finalizers"] == ["example.org/x", "kubevirt.io/persistent-ipam"]
 
     stage.later(terminating)
     result = await stage.made.repair(RELEASE, stage.hint("StuckTerminatingOwnerGone", claim))
-    assert result.state == State.DONE, result
+    assert result.state == AttemptState.DONE, result
     left = stage.now()
     assert left is not None
     assert left["metadata"]["finalizers"] == ["example.org/x"]
@@ -103,7 +103,7 @@ async def test_with_the_last_finalizer_the_ipam_claim_is_gone(stage: Stage) -> N
 
     result = await stage.made.repair(RELEASE, stage.hint("StuckTerminatingOwnerGone", claim))
 
-    assert result.state == State.DONE, result
+    assert result.state == AttemptState.DONE, result
     assert result.plan is not None
     assert result.plan.loses == ("10.0.0.5/24",)
     assert stage.now() is None
@@ -120,12 +120,12 @@ async def test_a_vm_in_deletion_is_annotated_before_its_ipam_claim_is_released(s
     hint = stage.hint("StuckTerminatingBlocksOwnerDeletion", claim)
 
     first = await stage.made.repair(RELEASE, hint)
-    assert first.state == State.DONE, first
+    assert first.state == AttemptState.DONE, first
     assert stage.client.get(VMS, stage.namespace, "db")["metadata"]["annotations"] == {NUDGED: claim["metadata"]["uid"]}
     assert stage.now() == before
 
     second = await stage.made.repair(RELEASE, hint)
-    assert second.state == State.DONE, second
+    assert second.state == AttemptState.DONE, second
     assert stage.now() is None
 
 
@@ -141,7 +141,7 @@ async def test_what_ipam_extensions_wrote_is_there_again(stage: Stage, missing: 
 
     result = await stage.made.repair(REPAIR, stage.hint(reasons[missing], claim))
 
-    assert result.state == State.DONE, result
+    assert result.state == AttemptState.DONE, result
     now = stage.now()
     assert now is not None
     assert now["metadata"][missing] == whole

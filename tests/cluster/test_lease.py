@@ -16,7 +16,7 @@ import pytest
 from exporter.kube.errors import StatusError
 from exporter.kube.transport import Transport
 from reconcile.lease.api import LeaseApi
-from reconcile.lease.record import PREFIX, Candidate, unheld
+from reconcile.lease.record import PREFIX, Contender, unheld
 from reconcile.lease.tenure import NotLeadingError
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
@@ -115,7 +115,7 @@ async def test_a_write_that_is_bound_to_a_lease_creates_none_and_replaces_no_oth
 ) -> None:
     """Kubernetes creates a Lease that is PUT and not there, whatever resourceVersion it has: only the UID keeps it."""
     transport = Transport.from_environment(str(api_server.kubeconfig("admin")))
-    api, me = LeaseApi(transport, namespace, "steward"), Candidate(namespace, "steward", "a", "p1", 15.0)
+    api, me = LeaseApi(transport, namespace, "steward"), Contender(namespace, "steward", "a", "p1", 15.0)
     try:
         await api.create(unheld(me), 10)
         read = await api.get(10)

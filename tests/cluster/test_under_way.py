@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from reconcile.plan.remediations.networks.delete_orphan_ipam_claim import REMEDIATION
-from reconcile.run.attempt import State
+from reconcile.run.attempt import AttemptState
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
@@ -81,7 +81,7 @@ async def test_what_begins_between_the_two_plans_is_seen(stage: Made, row: Objec
 
     async with stage(reached) as at:
         result = await repaired(at)
-        assert (result.state, result.refused) == (State.REFUSED, "no_snapshot_or_restore"), result
+        assert (result.state, result.refused) == (AttemptState.REFUSED, "no_snapshot_or_restore"), result
         assert f"{row['kind']} " in result.why
         assert at.made.reached == ["made", "dry_run", "made_again"]
         left = at.now()
@@ -96,7 +96,7 @@ async def test_what_begins_after_the_last_read_is_not_seen_and_the_claim_keeps_i
 
     async with stage(reached) as at:
         result = await repaired(at)
-        assert result.state == State.DONE, result
+        assert result.state == AttemptState.DONE, result
         left = at.now()
         assert left is not None  # its finalizer holds it: what is left of it waits for the restore
         assert left["metadata"]["finalizers"] == ["kubevirt.io/persistent-ipam"]

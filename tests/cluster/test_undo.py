@@ -28,7 +28,7 @@ from reconcile.plan.remediations.instancetypes import guard_instancetype, restas
 from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED, FINALIZER
 from reconcile.plan.remediations.networks import repair_ipam_claim_metadata
 from reconcile.plan.undos import all_undos
-from reconcile.run.attempt import State
+from reconcile.run.attempt import AttemptState
 from reconcile.run.witness import cluster_uid
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
@@ -61,7 +61,7 @@ class Ground(Stage):
     async def repaired(self, remediation: Remediation, about: dict[str, str], of: Object) -> str:
         """The attempt that repaired it."""
         result = await self.repairing.repair(remediation, hint_of({"namespace": self.namespace} | about, [of]))
-        assert result.state == State.DONE, result
+        assert result.state == AttemptState.DONE, result
         return result.attempt
 
     async def undo(self, attempt: str, *words: str) -> subprocess.CompletedProcess[str]:
@@ -166,7 +166,7 @@ async def test_who_comes_between_the_two_looks_keeps_the_address(ground: Ground)
         return None
 
     result = await ground.repairing.attempts.run(make, permit, mode="undo", undoes=attempt)
-    assert (result.state, result.refused, len(came)) == (State.REFUSED, "no_user", 1)
+    assert (result.state, result.refused, len(came)) == (AttemptState.REFUSED, "no_user", 1)
     there = ground.client.get(IPAM_CLAIMS, ground.namespace, "db.blue")
     assert there["metadata"]["finalizers"] == ["kubevirt.io/persistent-ipam"]
 

@@ -12,11 +12,11 @@ from contextlib import aclosing
 from aiohttp import web
 
 from demo.apiserver import watching, wire
-from demo.apiserver.calls import Call, Target, read
+from demo.apiserver.calls import ApiCall, PathTarget, read
 from demo.apiserver.errors import ApiError
 from demo.apiserver.server import ApiServer
-from demo.apiserver.storage import Backup
-from demo.apiserver.watching import Pace
+from demo.apiserver.storage import StorageBackup
+from demo.apiserver.watching import WatchPace
 
 from .faults import Faults
 from .faulty_wire import send
@@ -30,10 +30,10 @@ _END = b"end"
 
 
 class FakeApiServer(ApiServer):
-    def __init__(self, *, history: int = 10_000, pace: Pace | None = None) -> None:
+    def __init__(self, *, history: int = 10_000, pace: WatchPace | None = None) -> None:
         super().__init__(history=history, pace=pace)
         self.faults = Faults()
-        self.requests: deque[Call] = deque(maxlen=1000)
+        self.requests: deque[ApiCall] = deque(maxlen=1000)
         """The last requests, oldest first."""
         self.streaming_lists = True
         """False answers streaming lists as an API server on etcd 3.4: 200, then one ERROR event."""
@@ -67,10 +67,10 @@ class FakeApiServer(ApiServer):
         """Makes every version before this one too old, for watches and for lists that go on."""
         self._storage.compacted = self._storage.version
 
-    def backup(self) -> Backup:
+    def backup(self) -> StorageBackup:
         return self._storage.backup()
 
-    def restore(self, backup: Backup) -> None:
+    def restore(self, backup: StorageBackup) -> None:
         """etcd goes back to a backup. Open watches stay, and are silent until their last version comes again."""
         for watch in self._watches.open:
             watch.since = max(watch.since, self._storage.version)
@@ -112,7 +112,7 @@ class FakeApiServer(ApiServer):
             raise fault.answer(call, self._target_or_none(call))
         return await send(request, self._answer(call), fault)
 
-    def _answer(self, call: Call) -> wire.Answer:
+    def _answer(self, call: ApiCall) -> wire.Answer:
         if call.watch and "sendInitialEvents" in call.query and not self.streaming_lists:
             return _only(watching.error(ApiError(500, "", NO_STREAMING_LIST)))
         answer = super()._answer(call)
@@ -135,7 +135,7 @@ class FakeApiServer(ApiServer):
         async with self._changed:
             self._changed.notify_all()
 
-    def _target_or_none(self, call: Call) -> Target | None:
+    def _target_or_none(self, call: ApiCall) -> PathTarget | None:
         try:
             return self._target(call)
         except ApiError:

@@ -13,10 +13,10 @@ that vanishes (`unserve`) and lost connections (`drop_connections`) are calls of
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from demo.apiserver.calls import Call, Target
+from demo.apiserver.calls import ApiCall, PathTarget
 from demo.apiserver.errors import ApiError, PlainError
 
-Answer = Callable[[Call, Target | None], ApiError]
+Answer = Callable[[ApiCall, PathTarget | None], ApiError]
 """Makes the refusal of a request; some texts name what was asked for."""
 
 Rewrite = Callable[[bytes], list[bytes]]
@@ -52,7 +52,7 @@ class Fault(_Effects):
     """So many matching requests get away."""
     times: int | None = None
 
-    def takes(self, call: Call) -> bool:
+    def takes(self, call: ApiCall) -> bool:
         """Whether it befalls this request; counts it if so."""
         if not self._matches(call):
             return False
@@ -63,7 +63,7 @@ class Fault(_Effects):
             self.times -= 1
         return True
 
-    def _matches(self, call: Call) -> bool:
+    def _matches(self, call: ApiCall) -> bool:
         return (
             self.times != 0
             and self.path in call.path
@@ -87,7 +87,7 @@ class Faults:
     def clear(self) -> None:
         self._faults.clear()
 
-    def take(self, call: Call) -> Fault | None:
+    def take(self, call: ApiCall) -> Fault | None:
         return next((fault for fault in self._faults if fault.takes(call)), None)
 
 
@@ -98,7 +98,7 @@ def unauthorized() -> Answer:
 def forbidden(user: str = "system:serviceaccount:monitoring:steward-exporter") -> Answer:
     """RBAC's refusal, which names verb, resource and scope."""
 
-    def answer(call: Call, target: Target | None) -> ApiError:
+    def answer(call: ApiCall, target: PathTarget | None) -> ApiError:
         if target is None:
             return ApiError(403, "Forbidden", f'forbidden: User "{user}" cannot get path "{call.path}"', details={})
         resource = target.resource
@@ -167,7 +167,7 @@ class Garbled:
         return [self._line if self._left == -1 else line]
 
 
-def _verb(call: Call, target: Target) -> str:
+def _verb(call: ApiCall, target: PathTarget) -> str:
     if call.method == "GET":
         return "watch" if call.watch else "get" if target.name else "list"
     return {"POST": "create", "PUT": "update", "PATCH": "patch"}.get(call.method, "delete")

@@ -32,7 +32,7 @@ from reconcile.ledger.settling import Settling
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
-from reconcile.run.attempt import Attempts, Result, State
+from reconcile.run.attempt import Attempts, AttemptState, Result
 from tests.evaluation import api_kinds
 
 from .access import Faults, ModelReads, Turn, Weakened
@@ -190,7 +190,7 @@ class Steward:
             self.results.append(result)
         if result is None:
             self._starts()
-        if result is None or result.state == State.UNCLEAR:
+        if result is None or result.state == AttemptState.UNCLEAR:
             yield from self.settle()
 
     def settle(self, *, at_last: bool = False) -> Iterator[None]:

@@ -16,7 +16,7 @@ import msgspec
 from demo.apiserver.errors import ApiError
 from exporter.kube.errors import StatusError
 from exporter.store.kind import ApiKind
-from reconcile.act.execute import Answer, Outcome, _outcome
+from reconcile.act.execute import ServerAnswer, WriteOutcome, _outcome
 from reconcile.plan.plan import Create, Patch, Plan, Step, Test
 from reconcile.plan.requests import Request, request
 
@@ -67,7 +67,7 @@ class _Sent:
     whole: Mapping[str, Any]
     intended: Intended
     at: float
-    answer: Answer | None = None
+    answer: ServerAnswer | None = None
 
 
 @dataclass
@@ -87,18 +87,18 @@ class ModelWriter:
     seconds: float = 10.0
     intended: Intended = Intended()
 
-    async def dry_run(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any]) -> Answer:
+    async def dry_run(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any]) -> ServerAnswer:
         await Turn("dry run", slow=True)
         sent = self._sent(step, kind, version, whole, dry=True)
         try:
             self._taken(sent, dry=True)
         except ApiError as error:
             return _refused(error, sent.wanted)
-        return Answer(outcome=Outcome.ACCEPTED, request=sent.wanted, code=200)
+        return ServerAnswer(outcome=WriteOutcome.ACCEPTED, request=sent.wanted, code=200)
 
     async def write(
         self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any], *, by: float | None = None
-    ) -> Answer:
+    ) -> ServerAnswer:
         sent, late = self._sent(step, kind, version, whole, dry=False), self.faults.late()
         try:
             await Turn("write")
@@ -108,9 +108,9 @@ class ModelWriter:
                 self.world.later(late, lambda: self._arrives(sent))
             raise
         if by is not None and self.timer() > by:
-            return Answer(outcome=Outcome.UNSENT, request=sent.wanted, why="it could not be sent in time")
+            return ServerAnswer(outcome=WriteOutcome.UNSENT, request=sent.wanted, why="it could not be sent in time")
         lost = self.faults.answer_lost()
-        unclear = Answer(outcome=Outcome.UNCLEAR, request=sent.wanted, why="no answer")
+        unclear = ServerAnswer(outcome=WriteOutcome.UNCLEAR, request=sent.wanted, why="no answer")
         if lost == "before":
             return unclear
         self._leaves(sent)
@@ -161,7 +161,7 @@ class ModelWriter:
         if after != before:
             self.sends(self._write(sent, before, after))
 
-    def _arrives(self, sent: _Sent) -> Answer:
+    def _arrives(self, sent: _Sent) -> ServerAnswer:
         if sent.answer is not None:
             return sent.answer
         before, at = self.world.get(sent.key[0], sent.key[2], sent.key[1]), self.world.version
@@ -170,7 +170,7 @@ class ModelWriter:
         except ApiError as error:
             sent.answer = _refused(error, sent.wanted)
             return sent.answer
-        sent.answer = Answer(outcome=Outcome.ACCEPTED, request=sent.wanted, code=200)
+        sent.answer = ServerAnswer(outcome=WriteOutcome.ACCEPTED, request=sent.wanted, code=200)
         if self.world.version != at:
             self.wrote(self._write(sent, before, self.world.get(sent.key[0], sent.key[2], sent.key[1])))
         return sent.answer
@@ -206,6 +206,6 @@ class ModelWriter:
         raise ApiError(400, "BadRequest", f"no {wanted.method} in this cluster")
 
 
-def _refused(error: ApiError, wanted: Request) -> Answer:
+def _refused(error: ApiError, wanted: Request) -> ServerAnswer:
     refused = StatusError(error.code, error.message, reason=error.reason, causes=bool(error.details))
-    return Answer(outcome=_outcome(refused, wanted), request=wanted, code=error.code, why=str(refused))
+    return ServerAnswer(outcome=_outcome(refused, wanted), request=wanted, code=error.code, why=str(refused))

@@ -14,7 +14,7 @@ import pytest
 from reconcile.plan.plan import Create
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations.drains import cancel_stale_evacuation, migrate_marked_vmi, stop_blocked_vmi
-from reconcile.run.attempt import Result, State
+from reconcile.run.attempt import AttemptState, Result
 from tests.cluster.client import ApiError
 from tests.cluster.resources import VMS
 from tests.confirming import hint_of
@@ -70,7 +70,7 @@ def test_a_request_for_another_node_is_cancelled_and_the_next_eviction_is_heard(
 
     done = repairs.run(CANCEL, "StaleEvacuationRequest")
 
-    assert done.state == State.DONE, done
+    assert done.state == AttemptState.DONE, done
     assert stage.evacuation("db") == ""
     assert repairs.run(CANCEL, "StaleEvacuationRequest").refused == "finding_holds"
     assert "Eviction triggered evacuation" in stage.evict("db").message
@@ -87,7 +87,7 @@ def test_a_request_for_a_node_that_is_gone_is_cleared_by_a_migration(stage: Stag
 
     done = repairs.run(MIGRATE, "StaleEvacuationRequest")
 
-    assert done.state == State.DONE, done
+    assert done.state == AttemptState.DONE, done
     assert done.plan is not None
     (migration,) = stage.migrations("db")
     assert migration["metadata"]["name"] == done.plan.target.name
@@ -96,7 +96,7 @@ def test_a_request_for_a_node_that_is_gone_is_cleared_by_a_migration(stage: Stag
     with pytest.raises(ApiError, match=r"in-flight migration|already exists"):
         stage.client.create(dict(done.plan.step.manifest))
     again = repairs.run(MIGRATE, "StaleEvacuationRequest")
-    assert again.state == State.REFUSED
+    assert again.state == AttemptState.REFUSED
     assert len(stage.migrations("db")) == 1
     stage.orders.unplaced.clear()
     stage.wait_moved("db", HERE)
@@ -120,7 +120,7 @@ def test_a_stop_that_its_owner_allows_ends_the_guest_and_is_taken_back(
 
     done = repairs.run(STOP, "NotMigratable")
 
-    assert done.state == State.DONE, done
+    assert done.state == AttemptState.DONE, done
     assert done.plan is not None
     stage.wait_gone("db")
     after = stage.client.get(VMS, stage.namespace, "db")["spec"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import aiohttp
 
-from demo.apiserver.watching import Pace
+from demo.apiserver.watching import WatchPace
 from tests.fakeapi.apiserver import FakeApiServer
 
 Obj = dict[str, Any]
@@ -95,7 +95,7 @@ def _query(options: dict[str, Any]) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def running(pace: Pace | None = None, history: int = 10_000) -> AsyncIterator[Client]:
+async def running(pace: WatchPace | None = None, history: int = 10_000) -> AsyncIterator[Client]:
     server = FakeApiServer(pace=pace, history=history)
     await server.start()
     try:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from demo.apiserver.errors import PlainError
-from demo.apiserver.storage import Backup
+from demo.apiserver.storage import StorageBackup
 from exporter.store.source import SyncState
 from tests.fakeapi import faults
 from tests.fakeapi.apiserver import FakeApiServer
@@ -159,7 +159,7 @@ async def restarted(stage: Stage) -> None:
     stage.over()
 
 
-async def _ahead(stage: Stage) -> Backup:
+async def _ahead(stage: Stage) -> StorageBackup:
     """A backup, and a steward that has seen far more since: without a change of what is true."""
     backup = stage.server.backup()
     reflectors = stage.steward.source.reflectors

@@ -25,7 +25,7 @@ from exporter.checks import all_checks
 from exporter.engine.engine import Engine
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding, Since
-from exporter.kube.timeouts import Pace
+from exporter.kube.timeouts import Timeouts
 from exporter.kube.transport import Transport
 from exporter.store.source import Source, SyncState
 from tests.evaluation import Evaluation, api_kinds
@@ -36,7 +36,7 @@ from .secure_server import config
 
 __all__ = ["PACE", "Stage", "staged"]
 
-PACE = Pace(
+PACE = Timeouts(
     watch=30,
     grace=0.2,
     catch_up=0.03,

@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from reconcile.config.settings import AlertmanagerSettings, PrometheusSettings
-from reconcile.decide.gates import Query
+from reconcile.decide.gates import QueryState
 from reconcile.observe.alertmanager import PromQLGate, Silences
 from tests.repairs import ask, config
 from tests.unit.test_silences import silence
@@ -96,10 +96,10 @@ async def test_without_an_answer_the_query_is_an_error_and_is_asked_again(served
     served.reply = reply
     gate = PromQLGate(of_prometheus(served), Clock(), 30, seconds=0.5)
     answer = await gate.answer()
-    assert answer.state is Query.ERROR
+    assert answer.state is QueryState.ERROR
     assert answer.why
     served.reply = as_json({"status": "success", "data": {"resultType": "vector", "result": []}})
-    assert (await gate.answer()).state is Query.CLEAR
+    assert (await gate.answer()).state is QueryState.CLEAR
 
 
 async def test_a_server_that_is_not_there(served: Served) -> None:
@@ -154,22 +154,22 @@ async def test_without_a_url_or_a_query_nobody_is_asked() -> None:
     assert by(ask()) == ""
     assert (
         await PromQLGate(config(prometheus={"url": "http://x"}).prometheus, Clock(), 30).answer()
-    ).state is Query.CLEAR
+    ).state is QueryState.CLEAR
 
 
 @pytest.mark.parametrize(
     ("data", "state", "why"),
     [
-        ({"resultType": "vector", "result": []}, Query.CLEAR, ""),
-        ({"resultType": "matrix", "result": []}, Query.CLEAR, ""),
-        ({"resultType": "vector", "result": [{"metric": {"job": "x"}, "value": [1, "0"]}]}, Query.FIRING, "job=x"),
-        ({"resultType": "vector", "result": [7]}, Query.FIRING, "1 series"),
-        ({"resultType": "scalar", "result": [1, "0"]}, Query.ERROR, "must give a vector"),
-        ({"resultType": "vector", "result": None}, Query.ERROR, "must give a vector"),
-        ({"resultType": "vector", "result": {}}, Query.ERROR, "must give a vector"),
+        ({"resultType": "vector", "result": []}, QueryState.CLEAR, ""),
+        ({"resultType": "matrix", "result": []}, QueryState.CLEAR, ""),
+        ({"resultType": "vector", "result": [{"metric": {"job": "x"}, "value": [1, "0"]}]}, QueryState.FIRING, "job=x"),
+        ({"resultType": "vector", "result": [7]}, QueryState.FIRING, "1 series"),
+        ({"resultType": "scalar", "result": [1, "0"]}, QueryState.ERROR, "must give a vector"),
+        ({"resultType": "vector", "result": None}, QueryState.ERROR, "must give a vector"),
+        ({"resultType": "vector", "result": {}}, QueryState.ERROR, "must give a vector"),
     ],
 )
-async def test_any_result_of_the_query_blocks(served: Served, data: Any, state: Query, why: str) -> None:
+async def test_any_result_of_the_query_blocks(served: Served, data: Any, state: QueryState, why: str) -> None:
     served.reply = as_json({"status": "success", "data": data})
     answer = await PromQLGate(of_prometheus(served), Clock(), 30).answer()
     assert answer.state is state
@@ -179,7 +179,7 @@ async def test_any_result_of_the_query_blocks(served: Served, data: Any, state: 
 
 async def test_an_error_in_a_200_is_an_error(served: Served) -> None:
     served.reply = as_json({"status": "error", "data": {"resultType": "vector", "result": []}})
-    assert (await PromQLGate(of_prometheus(served), Clock(), 30).answer()).state is Query.ERROR
+    assert (await PromQLGate(of_prometheus(served), Clock(), 30).answer()).state is QueryState.ERROR
 
 
 async def test_the_token_is_read_anew_and_is_not_sent_elsewhere(served: Served, tmp_path: Path) -> None:

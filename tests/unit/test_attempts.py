@@ -26,7 +26,7 @@ from reconcile.plan.remediations.networks.release_ipam_claim import REMEDIATION 
 from reconcile.plan.remediations.networks.repair_ipam_claim_metadata import REMEDIATION as REPAIR
 from reconcile.plan.undo import Undo
 from reconcile.plan.undos import undo_of
-from reconcile.run.attempt import Result, State
+from reconcile.run.attempt import AttemptState, Result
 from tests.confirming import hint_of
 from tests.evaluation import NOW
 from tests.fakeapi.apiserver import FakeApiServer
@@ -62,7 +62,7 @@ async def test_dry_run_then_the_write_then_an_event(tmp_path: Path) -> None:
     async with on(tmp_path, CLAIM) as (server, made):
         result = await made.repair(REMEDIATION, hint_of(ABOUT, [CLAIM]))
 
-        assert result.state == State.DONE, result
+        assert result.state == AttemptState.DONE, result
         assert writes(server) == [
             ("DELETE", PATH),
             ("DELETE", PATH),
@@ -102,7 +102,7 @@ async def test_what_changes_between_the_two_looks_is_not_written(tmp_path: Path)
 
         result = await made.repair(REMEDIATION, hint_of(ABOUT, [CLAIM]), permit)
 
-        assert (result.state, result.refused, looks) == (State.REFUSED, "finding_holds", 1)
+        assert (result.state, result.refused, looks) == (AttemptState.REFUSED, "finding_holds", 1)
         assert len(writes(server)) == 1  # the dry run
         assert made.entries() == []
 
@@ -116,14 +116,18 @@ async def test_a_gate_that_closes_in_between_refuses(tmp_path: Path) -> None:
 
         result = await made.repair(REMEDIATION, hint_of(ABOUT, [CLAIM]), permit)
 
-        assert (result.state, result.refused) == (State.REFUSED, "paused")
+        assert (result.state, result.refused) == (AttemptState.REFUSED, "paused")
         assert made.entries() == []
         assert len(writes(server)) == 1
 
 
 @pytest.mark.parametrize(
     ("status", "event", "state"),
-    [(409, Event.FAILED, State.REFUSED), (403, Event.FAILED, State.FAILED), (500, Event.UNCLEAR, State.UNCLEAR)],
+    [
+        (409, Event.FAILED, AttemptState.REFUSED),
+        (403, Event.FAILED, AttemptState.FAILED),
+        (500, Event.UNCLEAR, AttemptState.UNCLEAR),
+    ],
 )
 async def test_the_answer_decides(tmp_path: Path, status: int, event: Event, state: str) -> None:
     def fail(step: str) -> None:
@@ -154,7 +158,7 @@ async def test_what_was_answered_happened_also_where_somebody_changed_it_since(t
         servers.append(server)
         result = await made.repair(REPAIR, hint_of({**ABOUT, "reason": "UnprotectedClaim"}, [claim]))
 
-        assert result.state == State.DONE, result
+        assert result.state == AttemptState.DONE, result
         intended, done = made.entries()
         assert (intended.event, done.event) == (Event.INTENDED, Event.DONE)
         assert "somebody has changed it since" in done.why
@@ -175,7 +179,7 @@ async def test_what_came_of_a_patch_that_was_not_answered_is_not_known_where_som
 
     async with on(tmp_path, claim, vm, nad, reached=lose, timer=lambda: passed[0]) as (server, made):
         result = await made.repair(REPAIR, hint_of({**ABOUT, "reason": "UnprotectedClaim"}, [claim]))
-        assert result.state == State.UNCLEAR, result
+        assert result.state == AttemptState.UNCLEAR, result
         if touched:
             server.patch("ipamclaims", "ns", "db.blue", {"metadata": {"labels": {"touched": "yes"}}})
         else:
@@ -184,7 +188,7 @@ async def test_what_came_of_a_patch_that_was_not_answered_is_not_known_where_som
 
         result = await made.attempts.settle(intended)
 
-        assert result.state == State.FAILED
+        assert result.state == AttemptState.FAILED
         resolved = made.entries()[-1]
         assert (resolved.event, resolved.happened) == (Event.RESOLVED, None if touched else False)
         so = "either it did not happen, or somebody has changed that since" if touched else "it did not happen"
@@ -210,7 +214,7 @@ async def test_an_attempt_without_an_end_is_settled_by_the_object(tmp_path: Path
                 await made.repair(REMEDIATION, hint_of(ABOUT, [CLAIM]))
             (intended,) = made.ledger.unfinished()
             if not done:
-                assert (await made.attempts.settle(intended)).state == State.UNCLEAR
+                assert (await made.attempts.settle(intended)).state == AttemptState.UNCLEAR
                 passed[0] = ARRIVES
             result = await made.attempts.settle(intended)
             deletes = [each for each in writes(server) if each[0] == "DELETE"]
@@ -219,7 +223,7 @@ async def test_an_attempt_without_an_end_is_settled_by_the_object(tmp_path: Path
     for at, done in (("intended", False), ("fenced", False), ("written", True), ("read_back", True), ("event", True)):
         (tmp_path / at).mkdir()
         result, events, deletes = await run()
-        assert result.state == (State.DONE if done else State.FAILED), at
+        assert result.state == (AttemptState.DONE if done else AttemptState.FAILED), at
         assert events == [Event.INTENDED, Event.RESOLVED]
         assert deletes == 1 + done
 
@@ -256,7 +260,7 @@ async def test_what_came_while_an_address_was_released_is_said_loudly(
         else:
             result = await made.repair(RELEASE, hint_of(STUCK, [STUCK_CLAIM]))
 
-        assert result.state == State.DONE, result
+        assert result.state == AttemptState.DONE, result
         said = "IPAMClaim ns/db.blue was released under a user that came meanwhile: Pod ns/came refers to it. "
         assert result.why.startswith(said)
         assert "may allocate 10.0.0.5 a second time" in result.why
@@ -294,7 +298,7 @@ async def test_who_runs_with_an_address_that_was_taken_back_is_said_loudly(tmp_p
             lambda: confirm_undo(own, undo, made.reads, now=NOW), permitted, mode="undo", undoes=done.attempt
         )
 
-        assert result.state == State.DONE, result
+        assert result.state == AttemptState.DONE, result
         assert "was released under a user that came meanwhile: Pod ns/came refers to it" in result.why
         assert [each.event for each in made.entries()][2:] == [Event.INTENDED, Event.IN_USE, Event.DONE]
 
@@ -303,7 +307,7 @@ async def test_nobody_came(tmp_path: Path) -> None:
     async with on(tmp_path, STUCK_CLAIM, *NADS) as (_, made):
         result = await made.repair(RELEASE, hint_of(STUCK, [STUCK_CLAIM]))
 
-        assert (result.state, result.why) == (State.DONE, "")
+        assert (result.state, result.why) == (AttemptState.DONE, "")
         assert [each.event for each in made.entries()] == [Event.INTENDED, Event.DONE]
 
 
@@ -317,15 +321,15 @@ async def test_who_came_that_can_t_be_seen_keeps_it_unclear(tmp_path: Path) -> N
 
     async with on(tmp_path, STUCK_CLAIM, *NADS, reached=blind, timer=lambda: passed[0]) as (server, made):
         result = await made.repair(RELEASE, hint_of(STUCK, [STUCK_CLAIM]))
-        assert result.state == State.UNCLEAR, result
+        assert result.state == AttemptState.UNCLEAR, result
         assert "who uses what it released can't be seen: pods" in result.why
         (intended,) = made.ledger.unfinished()
-        assert (await made.attempts.settle(intended)).state == State.UNCLEAR
+        assert (await made.attempts.settle(intended)).state == AttemptState.UNCLEAR
         passed[0] = ARRIVES
 
         result = await made.attempts.settle(intended)
 
-        assert result.state == State.DONE
+        assert result.state == AttemptState.DONE
         assert result.why.endswith("look yourself")
         assert [each.event for each in made.entries()][2:] == [Event.IN_USE, Event.RESOLVED]
 
@@ -340,7 +344,7 @@ async def test_it_is_not_sent_later_than_it_may(tmp_path: Path, monkeypatch: pyt
     async with on(tmp_path, STUCK_CLAIM, *NADS, reached=stand_still) as (server, made):
         result = await made.repair(RELEASE, hint_of(STUCK, [STUCK_CLAIM]))
 
-        assert (result.state, result.refused) == (State.REFUSED, "read_just_now")
+        assert (result.state, result.refused) == (AttemptState.REFUSED, "read_just_now")
         assert [each[0] for each in writes(server)] == ["PATCH"]  # the dry run
         assert [each.event for each in made.entries()] == [Event.INTENDED, Event.FAILED]
         assert made.entries()[1].why.startswith("not written: ")

@@ -17,7 +17,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.generator import all_boards, generated
 from dashboards.generator.console import expression
-from dashboards.generator.model import COLUMNS, Board, Kind, Link, Panel, Query, placed
+from dashboards.generator.model import COLUMNS, Board, Link, Panel, PanelKind, PanelQuery, placed
 from dashboards.generator.panels import SEVERITIES
 from tests.rules import RULES, selectors
 from tests.shared import REPO
@@ -48,7 +48,7 @@ def served() -> set[str]:
     return (families - histograms) | {f"{each}_bucket" for each in histograms} | KUBEVIRTS | PROCESSES
 
 
-def queries() -> Iterator[tuple[Board, Panel, Query]]:
+def queries() -> Iterator[tuple[Board, Panel, PanelQuery]]:
     for board in BOARDS.values():
         for panel in board.panels:
             yield from ((board, panel, query) for query in panel.queries)
@@ -110,7 +110,7 @@ def test_a_panel_says_what_it_shows_in_variables_that_there_are(board: Board, pa
     known = {variable.name for variable in board.variables}
     named = [query.expr for query in panel.queries] + [link.url for link in links(panel)]
     assert {name for text in named for name in VARIABLE.findall(text)} <= known
-    assert (panel.kind is Kind.TABLE) == bool(panel.columns)
+    assert (panel.kind is PanelKind.TABLE) == bool(panel.columns)
     assert all(column.value is None or column.value < len(panel.queries) for column in panel.columns)
     assert panel.sort.removeprefix("-") in {"", *(column.title for column in panel.columns)}
 
@@ -191,7 +191,7 @@ def test_a_board_of_grafana_is_one_that_every_grafana_from_10_on_migrates(path: 
     assert board["schemaVersion"] == 38
     ids = [panel["id"] for panel in board["panels"]]
     assert len(ids) == len(set(ids))
-    assert {panel["type"] for panel in board["panels"]} <= {"row", *Kind}
+    assert {panel["type"] for panel in board["panels"]} <= {"row", *PanelKind}
     assert "green" not in FILES[path]
     for panel in board["panels"]:
         if panel["type"] == "row":

@@ -10,10 +10,10 @@ from prometheus_client import generate_latest
 from exporter.__main__ import main
 from reconcile.cli.writing import opened
 from reconcile.ledger import Event, Ledger, LedgerError
-from reconcile.ledger.manual import ByHand, folder
+from reconcile.ledger.manual import ManualLedger, folder
 from reconcile.plan.remediations import all_remediations
 from reconcile.show.metrics import Measures
-from reconcile.show.plans import Board
+from reconcile.show.plans import ShownRepairs
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.rows import full
@@ -28,7 +28,7 @@ def test_what_was_taken_back_is_counted_once_it_is_done(tmp_path: Path) -> None:
     ]
     remediation = next(each for each in all_remediations() if each.id == "delete_orphan_ipam_claim")
     made = confirmed(remediation, hint_of(ABOUT, objects), MemoryReads(objects))
-    by_hand, measures = ByHand(tmp_path), Measures(all_remediations(), {}, Board())
+    by_hand, measures = ManualLedger(tmp_path), Measures(all_remediations(), {}, ShownRepairs())
     sample = 'kubevirt_steward_repairs_undone_total{remediation="delete_orphan_ipam_claim"}'
 
     def shown() -> float:

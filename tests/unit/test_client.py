@@ -12,7 +12,7 @@ import pytest
 
 from exporter.kube.client import Client
 from exporter.kube.errors import AbsentError, KubeError, MalformedError, StatusError, UnreachableError
-from exporter.kube.timeouts import Pace
+from exporter.kube.timeouts import Timeouts
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
 from exporter.store.record import Record
@@ -63,7 +63,7 @@ class Table:
 
 def client(answers: dict[str, Any], **pace: Any) -> tuple[Client, Table]:
     table = Table(answers)
-    return Client(cast(Transport, table), Pace(**pace)), table
+    return Client(cast(Transport, table), Timeouts(**pace)), table
 
 
 @pytest.mark.parametrize(

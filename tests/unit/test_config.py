@@ -29,7 +29,7 @@ from exporter.config.settings import Config
 from exporter.findings.check import Check, Reason, Setting, View
 from exporter.findings.finding import Finding
 from exporter.findings.scopes import PER_VM
-from exporter.kube.watch.reflector import Pace
+from exporter.kube.watch.reflector import Timeouts
 from exporter.metrics.series_limit import SeriesLimit
 from exporter.store.kinds import ipam_claim
 from tests.evaluation import Evaluation
@@ -144,7 +144,7 @@ def test_every_level_and_type_can_come_from_file_and_environment(tmp_path: Path)
 
 
 def test_defaults_are_those_of_the_code() -> None:
-    config, pace = Config(), Pace()
+    config, pace = Config(), Timeouts()
     assert SeriesLimit(config.series_limit.family, config.series_limit.total) == SeriesLimit()
     seconds = [
         getattr(config.pace, name).total_seconds() for name in ("watch", "stale_after", "look_again", "longest_wait")

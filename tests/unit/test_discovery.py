@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from demo.apiserver import wire
-from demo.apiserver.calls import Call
+from demo.apiserver.calls import ApiCall
 from demo.apiserver.errors import page_not_found
 from demo.command import kubeconfig
 from exporter.app import assemble, wait_until_seen
@@ -49,7 +49,7 @@ class Recorded(FakeApiServer):
         super().__init__()
         self._documents = documents
 
-    def _answer(self, call: Call) -> wire.Answer:
+    def _answer(self, call: ApiCall) -> wire.Answer:
         if call.path in self._documents:
             return 200, wire.encode(self._documents[call.path])
         if call.path.rpartition("/")[0] not in self._documents:

@@ -21,7 +21,7 @@ from exporter.kube.probe import NotDryError, Probe
 from exporter.kube.transport import Transport
 from exporter.store.record import Ref
 from exporter.views.drain import exit_code, probed, unsafe, unsettled
-from exporter.views.drain.probing import Said
+from exporter.views.drain.probing import EvictionProbeAnswer
 from exporter.views.drain.report import Drain, NodeReport, VMReport
 from tests.shared import REPO
 from tests.unit.drain_rows import Drained, Row, guest, pdb, slices
@@ -136,23 +136,23 @@ DOWN = 'Internal error occurred: failed calling webhook "x": connection refused'
 @pytest.mark.parametrize(
     ("code", "text", "said"),
     [
-        (200, "", Said.PASSES),
-        (201, "", Said.PASSES),
-        (429, REQUESTS, Said.REQUESTS),
-        (429, REQUESTED, Said.REQUESTED),
-        (429, NOT_ABLE, Said.NOT_MIGRATABLE),
-        (429, "Eviction request for target Pod", Said.OTHER_POD),
-        (429, "kubevirt failed getting the vmi: not found", Said.ORPHAN),
-        (429, PDB, Said.PDB),
-        (500, PDBS, Said.PDBS),
-        (500, DOWN, Said.WEBHOOK_DOWN),
-        (403, 'pods "a" is forbidden', Said.FORBIDDEN),
-        (404, 'pods "a" not found', Said.GONE),
-        (429, "too many requests", Said.UNCLEAR),
-        (500, "etcd is full", Said.UNCLEAR),
+        (200, "", EvictionProbeAnswer.PASSES),
+        (201, "", EvictionProbeAnswer.PASSES),
+        (429, REQUESTS, EvictionProbeAnswer.REQUESTS),
+        (429, REQUESTED, EvictionProbeAnswer.REQUESTED),
+        (429, NOT_ABLE, EvictionProbeAnswer.NOT_MIGRATABLE),
+        (429, "Eviction request for target Pod", EvictionProbeAnswer.OTHER_POD),
+        (429, "kubevirt failed getting the vmi: not found", EvictionProbeAnswer.ORPHAN),
+        (429, PDB, EvictionProbeAnswer.PDB),
+        (500, PDBS, EvictionProbeAnswer.PDBS),
+        (500, DOWN, EvictionProbeAnswer.WEBHOOK_DOWN),
+        (403, 'pods "a" is forbidden', EvictionProbeAnswer.FORBIDDEN),
+        (404, 'pods "a" not found', EvictionProbeAnswer.GONE),
+        (429, "too many requests", EvictionProbeAnswer.UNCLEAR),
+        (500, "etcd is full", EvictionProbeAnswer.UNCLEAR),
     ],
 )
-def test_what_an_answer_means(code: int, text: str, said: Said) -> None:
+def test_what_an_answer_means(code: int, text: str, said: EvictionProbeAnswer) -> None:
     vm = VMReport(POD, DrainState.WAITING)
     assert probed(vm, code, text, down=False).said == said
 

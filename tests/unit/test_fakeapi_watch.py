@@ -7,12 +7,12 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from demo.apiserver.watching import Pace
+from demo.apiserver.watching import WatchPace
 
 from .fake_client import CLAIMS, IN_SHOP, Client, claim, pod, running
 
 STREAMING = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
-SOON = Pace(bookmarks=None, longest=0.05)
+SOON = WatchPace(bookmarks=None, longest=0.05)
 """Watches that end by themselves, without a bookmark."""
 
 
@@ -108,7 +108,7 @@ async def test_a_watch_ends_in_order_with_its_timeout() -> None:
 
 
 async def test_bookmarks_come_with_time_and_before_the_end() -> None:
-    async with running(Pace(bookmarks=0.02, longest=0.05)) as api:
+    async with running(WatchPace(bookmarks=0.02, longest=0.05)) as api:
         async with api.watch(CLAIMS, resourceVersion=1, allowWatchBookmarks="true") as watch:
             api.server.create(pod("elsewhere"))
             events = await watch.rest()

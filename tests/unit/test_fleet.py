@@ -9,7 +9,7 @@ from exporter.checks import all_checks
 from exporter.findings.check import PER_FLEET
 from exporter.store.source import SyncState
 from exporter.views.findings import Report, merged, take
-from exporter.views.fleet import UNSEEN_FLEET, Fleet
+from exporter.views.fleet import UNSEEN_FLEET, FleetSummary
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
 from tests.unit.served import served
@@ -17,7 +17,7 @@ from tests.unit.served import served
 CHECKS = [each for each in all_checks() if each.scope is not PER_FLEET]
 
 
-def fleet(evaluation: Evaluation) -> Fleet:
+def fleet(evaluation: Evaluation) -> FleetSummary:
     return take(evaluation.engine).fleet
 
 
@@ -31,16 +31,16 @@ def guests(evaluation: Evaluation) -> None:
 
 def test_vms_are_counted() -> None:
     evaluation = Evaluation(CHECKS)
-    assert fleet(evaluation) == Fleet(0, "")
+    assert fleet(evaluation) == FleetSummary(0, "")
     guests(evaluation)
-    assert fleet(evaluation) == Fleet(3, "")
+    assert fleet(evaluation) == FleetSummary(3, "")
 
 
 def test_what_can_not_be_seen_is_not_counted() -> None:
     evaluation = Evaluation(CHECKS)
     guests(evaluation)
     evaluation.sync_state("VirtualMachine", SyncState.FORBIDDEN)
-    assert fleet(evaluation) == Fleet(None, "")
+    assert fleet(evaluation) == FleetSummary(None, "")
 
 
 def test_the_kind_that_is_longest_without_a_connection_counts() -> None:
@@ -60,9 +60,9 @@ def test_the_kind_that_is_longest_without_a_connection_counts() -> None:
 
 
 def test_several_clusters_are_one_fleet() -> None:
-    one = Report(1, [], [], [], [], fleet=Fleet(3, "2026-09-21T14:15:20Z"))
-    other = Report(1, [], [], [], [], fleet=Fleet(2, "2026-09-21T14:14:20Z"))
-    assert (merged((one, other)).fleet, merged((one, other)).ready) == (Fleet(5, "2026-09-21T14:14:20Z"), True)
+    one = Report(1, [], [], [], [], fleet=FleetSummary(3, "2026-09-21T14:15:20Z"))
+    other = Report(1, [], [], [], [], fleet=FleetSummary(2, "2026-09-21T14:14:20Z"))
+    assert (merged((one, other)).fleet, merged((one, other)).ready) == (FleetSummary(5, "2026-09-21T14:14:20Z"), True)
     unread = Report(0, [], [], [], [], ready=False, fleet=UNSEEN_FLEET)
     assert (merged((one, unread)).fleet.virtual_machines, merged((one, unread)).ready) == (None, False)
 

@@ -15,14 +15,14 @@ import pytest
 from exporter.engine.intake import Intake
 from exporter.kube.client import Client
 from exporter.kube.errors import StatusError, UnreachableError
-from exporter.kube.timeouts import Pace
+from exporter.kube.timeouts import Timeouts
 from exporter.kube.watch.reflector import Reflector
 from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.source import Source, SyncState
 from tests.evaluation import Evaluation
 from tests.rows import full
 
-PACE = Pace(first_wait=0.0, longest_wait=0.0, look_again=0.0, catch_up=0.0, silence=5.0, jitter=False)
+PACE = Timeouts(first_wait=0.0, longest_wait=0.0, look_again=0.0, catch_up=0.0, silence=5.0, jitter=False)
 CLAIMS = "ipamclaims.k8s.cni.cncf.io"
 Line = dict[str, Any]
 NEVER = float("inf")
@@ -122,7 +122,7 @@ class Played:
     why: list[tuple[SyncState, str]]
 
 
-async def play(*watches: Watch, pace: Pace = PACE, until: float = NEVER, **script: Any) -> Played:
+async def play(*watches: Watch, pace: Timeouts = PACE, until: float = NEVER, **script: Any) -> Played:
     """What is held, and was asked for, when all of the script has been played, or after `until` seconds."""
     evaluation = Evaluation(())
     states: list[tuple[SyncState, str]] = []

@@ -20,7 +20,7 @@ from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.overlay import Edit
 from exporter.store.record import Ref
 from exporter.store.source import SyncState, Undecodable
-from exporter.views.impact import Impact, NoSuchObjectError, Proposal, deletion, exit_code, steps, take, without
+from exporter.views.impact import Impact, NoSuchObjectError, ProposedChange, deletion, exit_code, steps, take, without
 from exporter.views.in_slices import at_once
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
@@ -52,7 +52,7 @@ def sample() -> Evaluation:
 
 
 def impact_of(engine: Engine, *edits: Edit) -> Impact:
-    return take(engine, Proposal(("a change",), edits))
+    return take(engine, ProposedChange(("a change",), edits))
 
 
 def said(impact: Impact) -> list[tuple[str, str, str, str, str]]:
@@ -191,7 +191,7 @@ WITH_CLAIM = (
 )
 
 
-def without_vm(evaluation: Evaluation) -> Proposal:
+def without_vm(evaluation: Evaluation) -> ProposedChange:
     return deletion(evaluation.engine.cluster, [(virtual_machine.KIND, "ns", "db")])
 
 
@@ -301,7 +301,7 @@ def test_a_change_of_everything_while_objects_come_and_go() -> None:
     evaluation = evaluation_of({"kind": "KubeVirt", "name": "kubevirt", "version": "v1.7.1"}, *vms)
     (kubevirt,) = evaluation.engine.cluster.all(KubeVirt)
     edit = Edit.put(msgspec.structs.replace(kubevirt, version="v1.5.0"))
-    work = steps(evaluation.engine, Proposal(("KubeVirt is another version",), (edit,)))
+    work = steps(evaluation.engine, ProposedChange(("KubeVirt is another version",), (edit,)))
     for at in range(8):
         next(work)
         for more in range(300 if at < 3 else 1):

@@ -15,7 +15,16 @@ from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.overlay import Edit
 from exporter.store.source import SyncState
-from exporter.views.impact import Asked, Impact, NoSuchObjectError, Proposal, exit_code, proposed, steps, take
+from exporter.views.impact import (
+    Impact,
+    ImpactQuery,
+    NoSuchObjectError,
+    ProposedChange,
+    exit_code,
+    proposed,
+    steps,
+    take,
+)
 from exporter.views.in_slices import at_once
 from tests.evaluation import Evaluation
 from tests.unit.test_impact import differences, evaluation_of, make, open_in
@@ -69,12 +78,12 @@ def impact_of(evaluation: Evaluation, **asked: Any) -> Impact:
     return take(evaluation.engine, proposal_of(evaluation, **asked))
 
 
-def proposal_of(evaluation: Evaluation, **asked: Any) -> Proposal:
+def proposal_of(evaluation: Evaluation, **asked: Any) -> ProposedChange:
     words = {name: (value,) if isinstance(value, str) else tuple(value) for name, value in asked.items()}
-    return proposed(evaluation.engine.cluster, Asked(**words))
+    return proposed(evaluation.engine.cluster, ImpactQuery(**words))
 
 
-def configuration_of(proposal: Proposal) -> Any:
+def configuration_of(proposal: ProposedChange) -> Any:
     (edit,) = proposal.edits
     assert isinstance(edit.after, KubeVirt)
     return json.loads(edit.after.configuration)
@@ -593,7 +602,7 @@ def test_what_becomes_less_severe_breaks_nobody() -> None:
     evaluation = evaluation_of(kubevirt(), *vm("db", VSOCK, running=True, migratable=True))
     (vmi,) = evaluation.engine.cluster.all(VirtualMachineInstance)
     edit = Edit.put(msgspec.structs.replace(vmi, migratable="False"))
-    impact = take(evaluation.engine, Proposal(("it can't migrate",), (edit,)))
+    impact = take(evaluation.engine, ProposedChange(("it can't migrate",), (edit,)))
     (less,) = [each for each in impact.findings if each.finding.reason == "NotEditable"]
     assert (less.change, less.outcome, less.severity_before) == ("changes", "other", "critical")
 
@@ -672,19 +681,19 @@ def fleets(draw: some.DrawFn) -> list[Row]:
 
 
 @some.composite
-def wishes(draw: some.DrawFn) -> Asked:
+def wishes(draw: some.DrawFn) -> ImpactQuery:
     disable = draw(some.lists(some.sampled_from(GATES), unique=True, max_size=3))
     enable = draw(some.lists(some.sampled_from(GATES), unique=True, max_size=3))
-    asked = Asked(
+    asked = ImpactQuery(
         disable=tuple(disable),
         enable=tuple(each for each in enable if each not in disable),
         upgrade_to=draw(some.sampled_from(((), *((version,) for version in VERSIONS)))),
         set=tuple(draw(some.lists(some.sampled_from(SETTINGS), max_size=2))),
     )
-    return asked if any(asked) else Asked(disable=("HostDisk",))
+    return asked if any(asked) else ImpactQuery(disable=("HostDisk",))
 
 
-def proposal_for(evaluation: Evaluation, rows: list[Row], asked: Asked) -> Proposal:
+def proposal_for(evaluation: Evaluation, rows: list[Row], asked: ImpactQuery) -> ProposedChange:
     # A gate that no version has is refused.
     assume(not ({rows[0]["version"], *asked.upgrade_to} == {"v1.7.4"} and SINCE_1_8 & {*asked.disable, *asked.enable}))
     return proposed(evaluation.engine.cluster, asked)
@@ -692,7 +701,7 @@ def proposal_for(evaluation: Evaluation, rows: list[Row], asked: Asked) -> Propo
 
 @settings(max_examples=40, deadline=None)
 @given(fleets(), wishes())
-def test_the_impact_is_the_difference_of_two_full_checks(rows: list[Row], asked: Asked) -> None:
+def test_the_impact_is_the_difference_of_two_full_checks(rows: list[Row], asked: ImpactQuery) -> None:
     present = evaluation_of(*rows)
     proposal = proposal_for(present, rows, asked)
     (edit,) = proposal.edits
@@ -713,7 +722,7 @@ def test_the_impact_is_the_difference_of_two_full_checks(rows: list[Row], asked:
 
 @settings(max_examples=25, deadline=None)
 @given(fleets(), wishes())
-def test_a_change_and_its_inverse_cancel(rows: list[Row], asked: Asked) -> None:
+def test_a_change_and_its_inverse_cancel(rows: list[Row], asked: ImpactQuery) -> None:
     evaluation = evaluation_of(*rows)
     (was,) = evaluation.engine.cluster.all(KubeVirt)
     proposal = proposal_for(evaluation, rows, asked)
@@ -721,7 +730,7 @@ def test_a_change_and_its_inverse_cancel(rows: list[Row], asked: Asked) -> None:
     for edit in proposal.edits:
         make(evaluation.engine, edit)
     evaluation.evaluate()
-    back = take(evaluation.engine, Proposal(("as it was",), (Edit.put(was),)))
+    back = take(evaluation.engine, ProposedChange(("as it was",), (Edit.put(was),)))
     gone, come = differences(there)
     assert differences(back) == (come, gone)
     assert {each.name: (each.after, each.before) for each in back.gates} == {

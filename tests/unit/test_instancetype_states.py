@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from exporter.domain.instancetypes.matching import ROLES
-from exporter.domain.instancetypes.resolving import Mode, resolve, target
+from exporter.domain.instancetypes.resolving import ReferenceMode, resolve, target
 from exporter.metrics.series_limit import SeriesLimit
 from exporter.metrics.states import States
 from exporter.states.base import Aggregates
@@ -218,7 +218,7 @@ def resolved(fleet: Fleet) -> Counter[tuple[str, str, str, str]]:
     for each in fleet.cluster.all(VirtualMachine):
         for role in ROLES:
             made = resolve(each, role, fleet.cluster.get, kubevirt) if each.deleting is None else None
-            if made is not None and made.kind and (made.reference.name or made.mode is Mode.INFERRED):
+            if made is not None and made.kind and (made.reference.name or made.mode is ReferenceMode.INFERRED):
                 found[(*target(each.namespace, role, made.reference), made.mode.value)] += 1
     return found
 

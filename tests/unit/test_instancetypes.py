@@ -7,7 +7,7 @@ from typing import Any
 from exporter.checks import all_checks
 from exporter.domain.instancetypes.contributions import Contributions, contributions
 from exporter.domain.instancetypes.drift import differing
-from exporter.domain.instancetypes.matching import Role
+from exporter.domain.instancetypes.matching import MatcherRole
 from exporter.domain.instancetypes.specs import canonical
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.virtual_machine import VirtualMachine
@@ -122,10 +122,10 @@ def test_the_copy_counts_and_not_the_live_object() -> None:
 
 
 def test_what_kubevirt_can_not_find_is_unresolved() -> None:
-    assert added(USES).unresolved == (Role.INSTANCETYPE, Role.PREFERENCE)
+    assert added(USES).unresolved == (MatcherRole.INSTANCETYPE, MatcherRole.PREFERENCE)
     old = stash("rev", {"cpu": {"guest": 7}, "memory": {"guest": "1Gi"}}, "v1alpha2")
     pinned = USES | {"instancetype": {"name": "large", "revisionName": "rev"}}
-    assert added(*BOTH, old, pinned, version="v1.7.1").unresolved == (Role.INSTANCETYPE,)
+    assert added(*BOTH, old, pinned, version="v1.7.1").unresolved == (MatcherRole.INSTANCETYPE,)
     assert added(*BOTH, old, pinned, version="v1.6.0").unresolved == ()
 
 

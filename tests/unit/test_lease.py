@@ -13,7 +13,7 @@ import pytest
 
 from demo.command import kubeconfig
 from reconcile.lease.lease import Election
-from reconcile.lease.record import PREFIX, Candidate, Record
+from reconcile.lease.record import PREFIX, Contender, LeaseRecord
 from reconcile.lease.tenure import NotLeadingError, Tenure
 from tests.electing import Cable, Clock, Replicas, electing
 from tests.fakeapi.apiserver import FakeApiServer
@@ -394,13 +394,13 @@ async def test_a_lease_with_odd_fields_is_waited_for_and_taken(
     ],
 )
 def test_what_a_write_could_not_be_bound_to_is_no_lease(whole: dict[str, Any]) -> None:
-    assert not Record(whole).is_of("n", "l")
+    assert not LeaseRecord(whole).is_of("n", "l")
 
 
 def test_a_write_is_bound_to_what_was_read_and_keeps_what_others_wrote() -> None:
-    me = Candidate("n", "l", "a", "p1", 14.2)
+    me = Contender("n", "l", "a", "p1", 14.2)
     meta = {"namespace": "n", "name": "l", "uid": "u", "resourceVersion": "7", "labels": {"x": "y"}}
-    record = Record({"kind": "Lease", "metadata": meta | {"managedFields": [1]}, "spec": {"strategy": "s"}})
+    record = LeaseRecord({"kind": "Lease", "metadata": meta | {"managedFields": [1]}, "spec": {"strategy": "s"}})
     body = record.held(me, 1.5)
     assert body["metadata"] == meta | {"annotations": {PREFIX + "lease-process": "p1"}}
     assert body["spec"] == {

@@ -17,7 +17,7 @@ from reconcile.cli.ledger_pages import history_of
 from reconcile.ledger import Entry, Event, Ledger, LedgerError, Retention
 from reconcile.ledger.history import History
 from reconcile.ledger.manual import folder
-from reconcile.run.outcomes import Following
+from reconcile.run.outcomes import AttemptOutcomes
 from tests.long_ledgers import ENTRIES_OF_ONE, Unsynced, long_ledger
 from tests.shared import REPO
 from tests.unit.ledgers import plan
@@ -56,7 +56,7 @@ def test_a_start_knows_what_whoever_read_all_of_it_knows(steps: list[tuple[Event
         now = NOW
         begun: list[str] = []
         with Ledger.open(Path(folder), clock=lambda: now, disk=Unsynced(), max_bytes=max_bytes) as ledger:
-            history, following = History(keep=DAY, clock=lambda: now), Following(keep=DAY)
+            history, following = History(keep=DAY, clock=lambda: now), AttemptOutcomes(keep=DAY)
             ledger.recall(history=history, following=following)
             for step in steps:
                 now += 60.0
@@ -67,18 +67,18 @@ def test_a_start_knows_what_whoever_read_all_of_it_knows(steps: list[tuple[Event
             everything = list(ledger.entries())
             unfinished = [(each.attempt, each.whole) for each in ledger.unfinished()]
         with Ledger.open(Path(folder), clock=lambda: now, disk=Unsynced(), max_bytes=max_bytes) as ledger:
-            again, followed = History(keep=DAY, clock=lambda: now), Following(keep=DAY)
+            again, followed = History(keep=DAY, clock=lambda: now), AttemptOutcomes(keep=DAY)
             ledger.recall(history=again, following=followed)
             assert [(each.attempt, each.whole) for each in ledger.unfinished()] == unfinished
         whole = History(keep=DAY)
         for entry in everything:
             whole.add(entry)
         assert known(again) == known(history) == known(whole)
-        assert vars(followed) == vars(following) == vars(Following(everything, keep=DAY))
+        assert vars(followed) == vars(following) == vars(AttemptOutcomes(everything, keep=DAY))
 
 
-def recalled(directory: Path, now: float, keep: float = DAY) -> tuple[History, Following]:
-    history, following = History(keep=keep, clock=lambda: now), Following(keep=keep)
+def recalled(directory: Path, now: float, keep: float = DAY) -> tuple[History, AttemptOutcomes]:
+    history, following = History(keep=keep, clock=lambda: now), AttemptOutcomes(keep=keep)
     with Ledger.open(directory, clock=lambda: now, disk=Unsynced()) as ledger:
         ledger.recall(history=history, following=following)
     history.forget(now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from exporter.checks import all_checks
-from exporter.usage.addresses import AddressUsage, Use
+from exporter.usage.addresses import AddressUsage, AddressUse
 from tests.evaluation import Evaluation
 from tests.rows import full
 
@@ -88,9 +88,9 @@ def test_a_claim_whose_label_names_another_vm_is_not_counted_as_given_up() -> No
     for _ in usage.settle():
         pass
 
-    assert usage.count("tenantblue", 0, Use.ORPHANED) == 0
-    assert usage.count("tenantblue", 0, Use.LEAKED) == 0
-    assert usage.count("tenantblue", 0, Use.VM_STOPPED) == 1
+    assert usage.count("tenantblue", 0, AddressUse.ORPHANED) == 0
+    assert usage.count("tenantblue", 0, AddressUse.LEAKED) == 0
+    assert usage.count("tenantblue", 0, AddressUse.VM_STOPPED) == 1
 
 
 def test_in_a_namespace_that_goes_a_stopped_vm_is_waited_for() -> None:

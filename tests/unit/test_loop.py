@@ -16,7 +16,7 @@ from exporter.checks import all_checks
 from exporter.config.settings import Config as ExporterConfig
 from exporter.kube.transport import Transport
 from exporter.store.text.skew import Skew
-from reconcile.act.execute import Writer
+from reconcile.act.execute import PlanWriter
 from reconcile.act.pauses import Pauses
 from reconcile.app import checks_of, kinds_of
 from reconcile.config.settings import Config, model_of
@@ -24,7 +24,7 @@ from reconcile.confirm.confirm import Hint
 from reconcile.confirm.reading import ApiReads
 from reconcile.ledger import Entry, Event, Ledger
 from reconcile.ledger.history import History
-from reconcile.ledger.manual import ByHand, folder
+from reconcile.ledger.manual import ManualLedger, folder
 from reconcile.ledger.settling import Settling
 from reconcile.observe.source import Found, Observed, SourceError
 from reconcile.observe.vm_counts import VMCounts
@@ -32,12 +32,12 @@ from reconcile.plan.annotations import APPROVED_PLAN, PAUSED
 from reconcile.plan.remediations import all_remediations
 from reconcile.plan.unseen import gathered
 from reconcile.run.attempt import Attempts
-from reconcile.run.context import Parts
-from reconcile.run.outcomes import Following
+from reconcile.run.context import RunContext
+from reconcile.run.outcomes import AttemptOutcomes
 from reconcile.run.sidecar import Sidecar
 from reconcile.run.verifying import Verifying
 from reconcile.show.metrics import Measures
-from reconcile.show.plans import Board, Repair
+from reconcile.show.plans import Repair, ShownRepairs
 from tests.evaluation import NOW, Evaluation
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.fakeapi.faults import Fault
@@ -85,7 +85,7 @@ class Running:
 
     server: FakeApiServer
     sidecar: Sidecar
-    board: Board
+    board: ShownRepairs
     ledger: Ledger
     leader: Leader
     source: Findings
@@ -171,9 +171,9 @@ def _made(
     server: FakeApiServer, transport: Transport, config: Config, ledger: Ledger, source: Findings, clock: list[float]
 ) -> Running:
     remediations, checks, reads = all_remediations(), checks_of(ExporterConfig()), ApiReads(transport)
-    kinds, board, leader = kinds_of(remediations), Board(), Leader()
+    kinds, board, leader = kinds_of(remediations), ShownRepairs(), Leader()
     entries = list(ledger.entries())
-    following, history = Following(entries, keep=86_400), History.of(entries, clock[0])
+    following, history = AttemptOutcomes(entries, keep=86_400), History.of(entries, clock[0])
     measures = Measures(remediations, {}, board)
 
     def kept(entry: Entry) -> None:
@@ -185,7 +185,7 @@ def _made(
     settling = Settling(now, timer=lambda: timer[0])
     attempts = Attempts(
         reads,
-        Writer(transport),
+        PlanWriter(transport),
         ledger,
         kinds,
         clock=now,
@@ -194,7 +194,7 @@ def _made(
         remediations=remediations,
         settling=settling,
     )
-    parts = Parts(
+    parts = RunContext(
         config=config,
         remediations=remediations,
         checks=checks.by_id,
@@ -213,7 +213,7 @@ def _made(
         skew=lambda: skew[0],
         timer=lambda: 0.0,
     )
-    by_hand = ByHand(ledger.directory, timer=lambda: timer[0])
+    by_hand = ManualLedger(ledger.directory, timer=lambda: timer[0])
     verifying = Verifying(
         following,
         ledger,

@@ -17,7 +17,7 @@ from exporter.metrics.states import States
 from exporter.states.base import Aggregates
 from exporter.states.networks import STATE
 from exporter.store.source import SyncState
-from exporter.usage.addresses import AddressUsage, Use
+from exporter.usage.addresses import AddressUsage, AddressUse
 from exporter.views.networks import RECLAIMABLE, NetworkReport, Networks, take
 from tests.evaluation import Evaluation
 from tests.rows import full
@@ -128,7 +128,7 @@ def test_the_summary_of_a_network() -> None:
     assert (four.used, four.free, six.used, six.capacity) == (1, 179, 1, 65533)
     assert (report.free, report.complete) == (179, True)
     assert report.utilisation == pytest.approx(1 / 180, abs=1e-4)
-    assert set(four.usage) == {use.value for use in Use}
+    assert set(four.usage) == {use.value for use in AddressUse}
 
 
 def test_no_pool_and_no_division_by_zero() -> None:
@@ -211,7 +211,7 @@ def test_state_families() -> None:
     assert "# TYPE kubevirt_ipam_pool_used gauge" in lines
     assert states.series == {
         "kubevirt_ipam_pool_capacity": 1,
-        "kubevirt_ipam_pool_used": len(Use),
+        "kubevirt_ipam_pool_used": len(AddressUse),
         "kubevirt_ipam_pool_withheld": 3,
         "kubevirt_ipam_pool_used_outside": 0,
     }
@@ -237,10 +237,10 @@ def test_one_network_of_thousands_of_subnets_hides_no_other_and_is_counted_serie
     large = NAD | {"name": "aaa", "network": "aaa", "subnets": _listing(3000)}
     lines, states = Viewed([large, NAD]).scrape()
     series = [line for line in lines if not line.startswith("#")]
-    assert sum(line.startswith("kubevirt_ipam_pool_used{") for line in series) == len(Use)
+    assert sum(line.startswith("kubevirt_ipam_pool_used{") for line in series) == len(AddressUse)
     assert not [line for line in series if 'network="aaa"' in line]
-    assert states.series["kubevirt_ipam_pool_used"] == len(Use)
-    assert states.left_out["kubevirt_ipam_pool_used"] == 3000 * len(Use)
+    assert states.series["kubevirt_ipam_pool_used"] == len(AddressUse)
+    assert states.left_out["kubevirt_ipam_pool_used"] == 3000 * len(AddressUse)
     assert states.left_out["kubevirt_ipam_pool_capacity"] == 3000
 
 

@@ -17,7 +17,7 @@ from exporter.__main__ import main
 from exporter.app import read_dump
 from exporter.config.settings import Config
 from exporter.offline.files import DumpError, File, Unread, files
-from exporter.offline.limits import Limits
+from exporter.offline.limits import DumpLimits
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.source import FILE, Undecodable
 from tests.evaluation import NOW
@@ -25,7 +25,7 @@ from tests.evaluation import NOW
 VM = '{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","metadata":{"namespace":"ns","name":"db"}}'
 
 
-def names(path: Path | str, limits: Limits | None = None) -> tuple[list[str], list[str]]:
+def names(path: Path | str, limits: DumpLimits | None = None) -> tuple[list[str], list[str]]:
     """The names of the files that are read, and of those that are reported as unread."""
     found = list(files(str(path), limits))
     return (
@@ -155,13 +155,13 @@ def test_a_corrupt_header_in_an_archive_is_reported(tmp_path: Path) -> None:
 
 
 def test_files_and_compression_ratios_are_limited(tmp_path: Path) -> None:
-    small = Limits(size=1000, ratio=50, free=500)
+    small = DumpLimits(size=1000, ratio=50, free=500)
     for mode in ("", "gz"):
         (tmp_path / "dump").write_bytes(archive(mode, big=b"x" * 2000, good=b"{}"))
-        read, named = names(tmp_path / "dump", Limits(size=1000))
+        read, named = names(tmp_path / "dump", DumpLimits(size=1000))
         assert (read, named) == (["good.json"], ["big.json"])
     (tmp_path / "dump").write_bytes(archive("gz", zeros=b" " * 900, more=b" " * 900, still=b" " * 90_000))
-    assert names(tmp_path / "dump", Limits(ratio=50, free=500))[1] == ["dump"]
+    assert names(tmp_path / "dump", DumpLimits(ratio=50, free=500))[1] == ["dump"]
     (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * 900_000, mtime=0))
     assert names(tmp_path / "bomb.json.gz", small) == ([], ["bomb.json.gz"])
 
@@ -175,7 +175,7 @@ def test_a_corrupt_member_of_a_zip_costs_only_itself(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[content.index(b"b.json") + 6 + 3] ^= 0xFF
     path.write_bytes(content)
-    read, named = names(path, Limits(ratio=100, free=1000))
+    read, named = names(path, DumpLimits(ratio=100, free=1000))
     assert read[0] == "dump.zip:a.json"
     assert "dump.zip:bomb.json" in named
     assert len(read) + len(named) == 3

@@ -21,9 +21,9 @@ import pytest
 
 from demo.apiserver.resources import RESOURCES
 from exporter.__main__ import main
-from exporter.offline.documents import Found, objects
+from exporter.offline.documents import DumpedObject, objects
 from exporter.offline.files import File, Unread, files
-from exporter.offline.limits import Limits
+from exporter.offline.limits import DumpLimits
 from exporter.offline.wanted import Wanted
 from exporter.store.text.quantity import amount
 from tests.evaluation import api_kinds
@@ -122,7 +122,7 @@ def test_entries_that_overlap_count_each_time(tmp_path: Path) -> None:
     size = 4 * MEBIBYTE
     attack = zipped(b"a.json", 8, size, deflated(size), times=1000, crc=zlib.crc32(b" " * size))
     (tmp_path / "dump.zip").write_bytes(attack)
-    read = [*files(str(tmp_path / "dump.zip"), Limits(free=16 * MEBIBYTE, ratio=100))]
+    read = [*files(str(tmp_path / "dump.zip"), DumpLimits(free=16 * MEBIBYTE, ratio=100))]
     whole = [each for each in read if not isinstance(each, Unread)]
     (why,) = {each.why for each in read if isinstance(each, Unread)}
     assert len(whole) < 10
@@ -146,7 +146,7 @@ def test_many_small_bombs_count_together(form: str, tmp_path: Path) -> None:
         path.mkdir()
         for number in range(50):
             (path / f"{number:02}.json.gz").write_bytes(bomb)
-    found = list(files(str(path), Limits(free=MEBIBYTE, ratio=100)))
+    found = list(files(str(path), DumpLimits(free=MEBIBYTE, ratio=100)))
     assert sum(len(each.content) for each in found if isinstance(each, File)) < 50 * 900_000
     assert isinstance(found[-1], Unread)
     assert "from here on it is not read" in found[-1].why
@@ -175,7 +175,7 @@ def test_no_text_takes_more_than_its_size_allows(attack: str) -> None:
     before = time.thread_time()
     found = list(objects(SLOW[attack], Wanted(api_kinds().values())))
     assert time.thread_time() - before < 2
-    assert not any(isinstance(each, Found) and each.kind for each in found)
+    assert not any(isinstance(each, DumpedObject) and each.kind for each in found)
 
 
 def test_what_is_nested_too_deeply_costs_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -193,7 +193,7 @@ def test_what_is_nested_too_deeply_costs_one_object(tmp_path: Path, capsys: pyte
     ):
         path = tmp_path / name
         path.write_bytes(content)
-        found = [each for each in objects(content, Wanted(api_kinds().values())) if isinstance(each, Found)]
+        found = [each for each in objects(content, Wanted(api_kinds().values())) if isinstance(each, DumpedObject)]
         assert [json.loads(bytes(each.raw))["metadata"]["name"] for each in found] == names
         code, undecodable = checked(path, capsys)
         assert (code, [name for name, _ in undecodable]) == ((2, ["deep"]) if wrong else (0, []))

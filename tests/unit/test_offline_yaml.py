@@ -10,7 +10,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from exporter.offline.documents import Found, objects
+from exporter.offline.documents import DumpedObject, objects
 from exporter.offline.wanted import Wanted
 from exporter.offline.yaml_events import YamlError, documents
 from tests.evaluation import api_kinds
@@ -59,7 +59,7 @@ def test_skipped_fields_change_no_other_field(
     dumped = yaml.dump(listed, Dumper=yaml.SafeDumper, width=width, allow_unicode=True)
     kind = api_kinds()["IPAMClaim"]
 
-    found = [each for each in objects(dumped.encode(), WANTED) if isinstance(each, Found)]
+    found = [each for each in objects(dumped.encode(), WANTED) if isinstance(each, DumpedObject)]
     wanted = msgspec.convert(thing, kind.wire)
     assert [msgspec.json.decode(each.raw, type=kind.wire) for each in found if each.kind == kind.name] == [wanted] * 2
 
@@ -130,5 +130,5 @@ def test_objects_in_flow_style_and_after_comments_are_found() -> None:
     }
     for text, count in texts.items():
         found = list(objects(text.encode(), WANTED))
-        assert [each.kind for each in found if isinstance(each, Found)] == ["Pod"] * count, text
+        assert [each.kind for each in found if isinstance(each, DumpedObject)] == ["Pod"] * count, text
         assert all(not hasattr(each, "why") for each in found), found

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from exporter.kube.errors import UnreachableError
-from reconcile.act.execute import Answer, Outcome
+from reconcile.act.execute import ServerAnswer, WriteOutcome
 from reconcile.act.pauses import Pauses
 from reconcile.config.settings import EditWarSettings, Mode
 from reconcile.decide.gates import blocked
@@ -40,7 +40,7 @@ class Scene:
         self.reads = MemoryReads([self.claim, full({"kind": "Namespace", "name": "shop"})])
         self.annotated: list[tuple[str, Mapping[str, str | None]]] = []
         self.fails: Exception | None = None
-        self.outcome = Outcome.ACCEPTED
+        self.outcome = WriteOutcome.ACCEPTED
         self.lease: dict[str, str] = {}
         self.open()
 
@@ -55,11 +55,11 @@ class Scene:
         self.ledger.close()
         self.open()
 
-    async def annotate(self, path: str, annotations: Mapping[str, str | None]) -> Answer:
+    async def annotate(self, path: str, annotations: Mapping[str, str | None]) -> ServerAnswer:
         if self.fails is not None:
             raise self.fails
         self.annotated.append((path, annotations))
-        return Answer(outcome=self.outcome, request=REQUEST, why="a webhook said no")
+        return ServerAnswer(outcome=self.outcome, request=REQUEST, why="a webhook said no")
 
     def returned(self, times: int) -> None:
         for _ in range(times):
@@ -126,7 +126,7 @@ async def test_it_survives_a_restart_also_one_right_after_the_return(scene: Scen
     "fails", [NotLeadingError("it is another's"), UnreachableError("no connection"), None], ids=["lease", "down", "422"]
 )
 async def test_without_the_annotation_it_is_paused_as_well(scene: Scene, fails: Exception | None) -> None:
-    scene.fails, scene.outcome = fails, Outcome.REFUSED
+    scene.fails, scene.outcome = fails, WriteOutcome.REFUSED
     scene.returned(3)
     assert await scene.look() == ["paused"]
     assert "object_paused" in scene.gates()

@@ -8,14 +8,12 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from exporter.http.application import serving
-from exporter.sidecar.repairs import Blocked, Proposal, Refused
-from exporter.sidecar.repairs import Repair as Shown
-from reconcile.decide.gates import Blocked as ByGate
-from reconcile.plan.plan import Proposal as Proposed
-from reconcile.plan.plan import Refused as Refusal
+from exporter.sidecar.repairs import ReportedBlock, ReportedProposal, ReportedRefusal, ReportedRepair
+from reconcile.decide.gates import Blocked
+from reconcile.plan.plan import Proposal, Refused
 from reconcile.plan.remediations import all_remediations
 from reconcile.show.metrics import Measures
-from reconcile.show.plans import Board, Repair
+from reconcile.show.plans import Repair, ShownRepairs
 from reconcile.show.server import build
 from tests.unit.sidecar import Heard, following
 
@@ -37,15 +35,15 @@ WHOLE = Repair(
     risk="address",
     undo="none",
     loses=("10.0.0.5/24",),
-    proposal=Proposed(owner="Argo CD", where="In Git.", patch="a: 1"),
-    refused=Refusal("no_pod_uses_it", "a pod uses it"),
-    blocked=(ByGate("window", "it opens at 22:00", 1_790_000_060.0), ByGate("paused", "ns is paused")),
+    proposal=Proposal(owner="Argo CD", where="In Git.", patch="a: 1"),
+    refused=Refused("no_pod_uses_it", "a pod uses it"),
+    blocked=(Blocked("window", "it opens at 22:00", 1_790_000_060.0), Blocked("paused", "ns is paused")),
     commands=("steward reconcile approve f1 --plan 3f9c2a0011223344",),
 )
 
 
 @asynccontextmanager
-async def followed(board: Board, instance: str) -> AsyncIterator[tuple[Heard, Measures]]:
+async def followed(board: ShownRepairs, instance: str) -> AsyncIterator[tuple[Heard, Measures]]:
     measures = Measures(all_remediations(), MODES, board)
     async with (
         serving(build(board, measures, MODES, instance), "127.0.0.1", 0) as url,
@@ -54,35 +52,35 @@ async def followed(board: Board, instance: str) -> AsyncIterator[tuple[Heard, Me
         yield heard, measures
 
 
-def shown(heard: Heard, fingerprint: str = "f1") -> tuple[Shown, ...]:
+def shown(heard: Heard, fingerprint: str = "f1") -> tuple[ReportedRepair, ...]:
     found = heard.of(fingerprint)
     assert isinstance(found, tuple)
     return found
 
 
 async def test_all_that_the_sidecar_serves_arrives() -> None:
-    board = Board()
+    board = ShownRepairs()
     await board.put(WHOLE)
     async with followed(board, "a") as (heard, measures):
         assert await heard.next() == ""
         assert heard.plans is not None
         assert (heard.plans.leading, heard.plans.modes) == (measures.standing.leading, MODES)
         (repair,) = shown(heard)
-        same = {name: getattr(WHOLE, name) for name in Shown.__struct_fields__}
+        same = {name: getattr(WHOLE, name) for name in ReportedRepair.__struct_fields__}
         assert msgspec.structs.asdict(repair) == {
             **same,
-            "proposal": Proposal(owner="Argo CD", where="In Git.", patch="a: 1"),
-            "refused": Refused(precondition="no_pod_uses_it", why="a pod uses it"),
+            "proposal": ReportedProposal(owner="Argo CD", where="In Git.", patch="a: 1"),
+            "refused": ReportedRefusal(precondition="no_pod_uses_it", why="a pod uses it"),
             "blocked": (
-                Blocked(gate="window", why="it opens at 22:00", until=1_790_000_060.0),
-                Blocked(gate="paused", why="ns is paused"),
+                ReportedBlock(gate="window", why="it opens at 22:00", until=1_790_000_060.0),
+                ReportedBlock(gate="paused", why="ns is paused"),
             ),
         }
 
 
 async def test_an_object_that_is_in_the_way_of_many_repairs_arrives_as_one_cause() -> None:
-    board = Board()
-    refused = Refusal("everything_seen", "annotation a could not be read", "Pod ns/web", "mend it")
+    board = ShownRepairs()
+    refused = Refused("everything_seen", "annotation a could not be read", "Pod ns/web", "mend it")
     for at in range(9):
         await board.put(msgspec.structs.replace(WHOLE, fingerprint=f"f{at}", refused=refused))
     await board.put(msgspec.structs.replace(WHOLE, fingerprint="other"))
@@ -95,7 +93,7 @@ async def test_an_object_that_is_in_the_way_of_many_repairs_arrives_as_one_cause
 
 
 async def test_each_change_of_the_board_arrives_by_the_long_poll() -> None:
-    board = Board()
+    board = ShownRepairs()
     async with followed(board, "a") as (heard, _):
         assert await heard.next() == ""
         assert shown(heard) == ()

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from exporter.domain.networks.cidr import SIX, number, parse_block, parse_entry
-from exporter.domain.networks.pool import Place, Pool
+from exporter.domain.networks.pool import AddressPlace, Pool
 
 PRIMARY = {"role": "primary"}
 
@@ -49,60 +49,60 @@ def test_layer3_has_no_pool_of_the_network() -> None:
 @pytest.mark.parametrize(
     ("entry", "place"),
     [
-        ("10.10.0.5/24", Place.INSIDE),
-        ("10.10.0.005/24", Place.INSIDE),
-        ("10.10.0.0000005/24", Place.INSIDE),
-        ("10.10.0.1/24", Place.EXCLUDED),
-        ("10.10.0.2/24", Place.EXCLUDED),
-        ("10.10.0.64/24", Place.EXCLUDED),
-        ("10.10.0.70/24", Place.EXCLUDED),
-        ("10.10.0.72/24", Place.INSIDE),
-        ("10.10.0.68/24", Place.EXCLUDED),  # of an exclude and of a reserved range
-        ("10.10.0.200/24", Place.RESERVED),
-        ("10.10.0.207/24", Place.RESERVED),
-        ("10.10.0.208/24", Place.INSIDE),
-        ("10.10.0.32/24", Place.INSIDE),
-        ("10.10.1.5/24", Place.OUTSIDE),
-        ("10.10.0.0/24", Place.EDGE),
-        ("10.10.0.255/24", Place.EDGE),
-        ("fd10::5/64", Place.INSIDE),
-        ("fd10::00005/64", Place.INSIDE),
-        ("FD10:0:0:0:0:0:0:5/64", Place.INSIDE),
-        ("::ffff:10.10.0.5/120", Place.INSIDE),
-        ("fd10::/64", Place.EDGE),
-        ("fd10::ffff/64", Place.INSIDE),
-        ("fd10::2:0:5/64", Place.BEYOND),
-        ("fd10::1:0/64", Place.BEYOND),
-        ("fd11::5/64", Place.OUTSIDE),
-        ("10.10.0.5", Place.UNREADABLE),
-        ("10.10.0.5/33", Place.UNREADABLE),
-        ("10.10.0.256/24", Place.UNREADABLE),
-        ("10.10.0/24", Place.UNREADABLE),
-        ("10.10.0.x/24", Place.UNREADABLE),
-        ("10.10.0.٥/24", Place.UNREADABLE),
-        ("fd10:::5/64", Place.UNREADABLE),
-        ("fd10:0:0:0:0:0:0:0:5/64", Place.UNREADABLE),
-        ("fd10::12345/64", Place.UNREADABLE),
-        ("fd10::5%eth0/64", Place.UNREADABLE),
-        ("", Place.UNREADABLE),
-        ("/24", Place.UNREADABLE),
+        ("10.10.0.5/24", AddressPlace.INSIDE),
+        ("10.10.0.005/24", AddressPlace.INSIDE),
+        ("10.10.0.0000005/24", AddressPlace.INSIDE),
+        ("10.10.0.1/24", AddressPlace.EXCLUDED),
+        ("10.10.0.2/24", AddressPlace.EXCLUDED),
+        ("10.10.0.64/24", AddressPlace.EXCLUDED),
+        ("10.10.0.70/24", AddressPlace.EXCLUDED),
+        ("10.10.0.72/24", AddressPlace.INSIDE),
+        ("10.10.0.68/24", AddressPlace.EXCLUDED),  # of an exclude and of a reserved range
+        ("10.10.0.200/24", AddressPlace.RESERVED),
+        ("10.10.0.207/24", AddressPlace.RESERVED),
+        ("10.10.0.208/24", AddressPlace.INSIDE),
+        ("10.10.0.32/24", AddressPlace.INSIDE),
+        ("10.10.1.5/24", AddressPlace.OUTSIDE),
+        ("10.10.0.0/24", AddressPlace.EDGE),
+        ("10.10.0.255/24", AddressPlace.EDGE),
+        ("fd10::5/64", AddressPlace.INSIDE),
+        ("fd10::00005/64", AddressPlace.INSIDE),
+        ("FD10:0:0:0:0:0:0:5/64", AddressPlace.INSIDE),
+        ("::ffff:10.10.0.5/120", AddressPlace.INSIDE),
+        ("fd10::/64", AddressPlace.EDGE),
+        ("fd10::ffff/64", AddressPlace.INSIDE),
+        ("fd10::2:0:5/64", AddressPlace.BEYOND),
+        ("fd10::1:0/64", AddressPlace.BEYOND),
+        ("fd11::5/64", AddressPlace.OUTSIDE),
+        ("10.10.0.5", AddressPlace.UNREADABLE),
+        ("10.10.0.5/33", AddressPlace.UNREADABLE),
+        ("10.10.0.256/24", AddressPlace.UNREADABLE),
+        ("10.10.0/24", AddressPlace.UNREADABLE),
+        ("10.10.0.x/24", AddressPlace.UNREADABLE),
+        ("10.10.0.٥/24", AddressPlace.UNREADABLE),
+        ("fd10:::5/64", AddressPlace.UNREADABLE),
+        ("fd10:0:0:0:0:0:0:0:5/64", AddressPlace.UNREADABLE),
+        ("fd10::12345/64", AddressPlace.UNREADABLE),
+        ("fd10::5%eth0/64", AddressPlace.UNREADABLE),
+        ("", AddressPlace.UNREADABLE),
+        ("/24", AddressPlace.UNREADABLE),
     ],
 )
-def test_place(entry: str, place: Place) -> None:
+def test_place(entry: str, place: AddressPlace) -> None:
     reserved = ["10.10.0.200/29", "10.10.0.68/30"]
     pool = Pool(["10.10.0.0/24", "fd10::/64"], ["10.10.0.64/29"], reserved=reserved, role="primary")
     assert pool.place(entry) is place
 
 
 def test_an_address_of_a_family_without_subnet() -> None:
-    assert Pool(["10.10.0.0/24"]).place("fd10::5/64") is Place.NO_FAMILY
-    assert Pool(["10.10.0.0/31"]).place("10.10.0.1/31") is Place.EDGE
+    assert Pool(["10.10.0.0/24"]).place("fd10::5/64") is AddressPlace.NO_FAMILY
+    assert Pool(["10.10.0.0/31"]).place("10.10.0.1/31") is AddressPlace.EDGE
 
 
 def test_infrastructure_ranges_are_nobody_s_and_leave_the_gateway_to_whoever_asks() -> None:
     pool = Pool(["10.10.0.0/24"], (), ["10.10.0.8/30"], ["10.10.0.16/30"], role="primary")
     places = [pool.place(f"10.10.0.{last}/24") for last in (1, 7, 8, 11, 12, 15, 16, 19, 20)]
-    inside, kept, asked = Place.INSIDE, Place.EXCLUDED, Place.RESERVED
+    inside, kept, asked = AddressPlace.INSIDE, AddressPlace.EXCLUDED, AddressPlace.RESERVED
     assert places == [inside, inside, kept, kept, inside, inside, asked, asked, inside]
 
 
@@ -110,10 +110,10 @@ def test_every_place_of_a_subnet_adds_up_to_its_capacity() -> None:
     pool = Pool(["10.10.0.0/24"], ["10.10.0.64/26"], reserved=["10.10.0.96/27", "10.10.0.200/29"], role="primary")
     found = Counter(pool.place(f"10.10.0.{last}/24") for last in range(256))
     (capacity,) = pool.capacity()
-    assert found[Place.INSIDE] == capacity.dynamic
-    assert found[Place.RESERVED] == capacity.static
-    assert found[Place.EXCLUDED] == capacity.excluded + capacity.infrastructure
-    assert found[Place.EDGE] == 256 - capacity.window
+    assert found[AddressPlace.INSIDE] == capacity.dynamic
+    assert found[AddressPlace.RESERVED] == capacity.static
+    assert found[AddressPlace.EXCLUDED] == capacity.excluded + capacity.infrastructure
+    assert found[AddressPlace.EDGE] == 256 - capacity.window
 
 
 def test_the_fullest_subnet_decides() -> None:

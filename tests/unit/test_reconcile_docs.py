@@ -28,7 +28,7 @@ from reconcile.plan.requests import Request, request
 from reconcile.plan.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
 from reconcile.plan.undos import all_undos, undo_of
 from reconcile.show.metrics import Measures
-from reconcile.show.plans import Board
+from reconcile.show.plans import ShownRepairs
 from reconcile.show.server import build
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
@@ -329,7 +329,7 @@ def test_the_manual_has_every_key_command_gate_and_metric() -> None:
         assert f"| `{word}` | {what} |" in manual
     for precondition, what in COMMON_UNDO_PRECONDITIONS.items():
         assert f"| {precondition} | {what} |" in manual
-    for family in Measures(ALL, {}, Board()).registry.collect():
+    for family in Measures(ALL, {}, ShownRepairs()).registry.collect():
         assert f"| `{family.name}{'_total' if family.type == 'counter' else ''}` |" in manual
 
 
@@ -337,7 +337,7 @@ async def test_alerts_are_received_where_the_manual_says() -> None:
     async def receive(_: Any) -> Any:
         raise NotImplementedError
 
-    board = Board()
+    board = ShownRepairs()
     app = build(board, Measures(ALL, {}, board), {}, "one", receive)
     posted = {route.resource.canonical for route in app.router.routes() if route.method == "POST" and route.resource}
     (key,) = [key for key in keys_of(model_of(())) if key.name == "webhook.enabled"]

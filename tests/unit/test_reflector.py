@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from demo.apiserver.calls import Call
+from demo.apiserver.calls import ApiCall
 from exporter.app import assemble
 from exporter.engine.intake import Intake
 from exporter.kube.transport import Transport
@@ -37,7 +37,7 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-def asked(stage: Stage, *, watch: bool, path: str = "/ipamclaims") -> list[Call]:
+def asked(stage: Stage, *, watch: bool, path: str = "/ipamclaims") -> list[ApiCall]:
     return [call for call in stage.server.requests if call.path.endswith(path) and call.watch is watch]
 
 

@@ -14,7 +14,7 @@ import yaml
 from exporter.store.record import Ref
 from exporter.store.text.skew import Skew
 from reconcile.config.settings import Mode
-from reconcile.decide.gates import GATES, Blocked, Query, QueryAnswer, blocked
+from reconcile.decide.gates import GATES, Blocked, QueryAnswer, QueryState, blocked
 from reconcile.decide.storm import Storm, Weather
 from reconcile.ledger.entry import Entry
 from reconcile.ledger.history import History
@@ -145,8 +145,8 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("min_age", {"since": NOW + 9}, {}, {}, "0s old", NOW + 609),
     ("silence", {}, {"silenced": lambda _: "silence 12 of alice"}, {}, "silence 12 of alice", None),
     ("silence", {}, {"silenced": lambda _: None}, {}, "could not be asked", None),
-    ("query", {}, {"query": QueryAnswer(Query.FIRING, "up is 1")}, GATE, "up is 1", None),
-    ("query", {}, {"query": QueryAnswer(Query.ERROR, "503")}, GATE, "could not be asked .* 503", None),
+    ("query", {}, {"query": QueryAnswer(QueryState.FIRING, "up is 1")}, GATE, "up is 1", None),
+    ("query", {}, {"query": QueryAnswer(QueryState.ERROR, "503")}, GATE, "could not be asked .* 503", None),
     ("query", {}, {"query": None}, GATE, "not asked yet", None),
     ("firing", {}, {"firing": None}, WEBHOOK, "no alert was received", None),
     ("firing", {}, {"firing": frozenset()}, WEBHOOK, "VMIPAMClaimLeftBehind does not fire", None),

@@ -19,7 +19,7 @@ from reconcile.ledger.history import History
 from reconcile.plan.remediation import COMMON_PRECONDITIONS
 from reconcile.plan.remediations import all_remediations
 from reconcile.show.metrics import Measures
-from reconcile.show.plans import Board
+from reconcile.show.plans import ShownRepairs
 from reconcile.show.server import build
 from tests.rules import RULES, rules_of, selectors
 from tests.unit.ledgers import opened, plan
@@ -29,8 +29,8 @@ RELEASE = next(each for each in ALL if each.id == "release_ipam_claim")
 SIDECAR = RULES / "repairs.yaml"
 
 
-def measured(board: Board | None = None, **more: Any) -> Measures:
-    return Measures(ALL, dict.fromkeys((each.id for each in ALL), "plan"), board or Board(), **more)
+def measured(board: ShownRepairs | None = None, **more: Any) -> Measures:
+    return Measures(ALL, dict.fromkeys((each.id for each in ALL), "plan"), board or ShownRepairs(), **more)
 
 
 def configured(folder: Path, **settings: Any) -> Config:
@@ -108,7 +108,7 @@ async def test_a_replica_that_waits_for_the_lease_is_ready(leading: bool, source
     measures = measured()
     measures.standing.leading, measures.standing.source_up = leading, source_up
     async with (
-        serving(build(Board(), measures, {}, "run"), "127.0.0.1", 0) as url,
+        serving(build(ShownRepairs(), measures, {}, "run"), "127.0.0.1", 0) as url,
         aiohttp.ClientSession() as session,
         session.get(f"{url}/readyz") as answer,
     ):

@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from exporter.http.access.access import FINDINGS, METRICS
-from exporter.http.server.rooms import Rooms, take
+from exporter.http.server.rooms import SharedPlaces, take
 from exporter.kube.reviews import Attributes, Resource, User
 from tests.unit.served import Served, served
 from tests.unit.test_access import Stage, in_namespace, staged
@@ -71,7 +71,7 @@ async def test_the_questions_about_namespaces_that_one_user_names_are_few_a_seco
 
 
 async def test_of_those_that_wait_for_a_change_few_are_of_one_user() -> None:
-    rooms = Rooms(100)
+    rooms = SharedPlaces(100)
 
     async def by_header(request: web.Request) -> web.StreamResponse | None:
         assert take(request, rooms, request.headers["User"])

@@ -26,7 +26,7 @@ from exporter.rules import all_areas
 from exporter.states import all_states
 from reconcile.plan.remediations import all_remediations
 from reconcile.show.metrics import Measures
-from reconcile.show.plans import Board
+from reconcile.show.plans import ShownRepairs
 from tests.rules import FILES, RULES, TESTS, Rule, Selector, alternatives, blocks, plain, rules_of, selectors, steps
 
 ROOT = RULES.parent
@@ -56,7 +56,7 @@ def exported() -> Iterator[str]:
     yield from (gauge.name for state in all_states() for gauge in state.gauges)
     for name, described in METRICS.items():
         yield from (PREFIX + name + suffix for suffix in SUFFIXES[described.type])
-    for sidecar in Measures(all_remediations(), {}, Board()).registry.collect():
+    for sidecar in Measures(all_remediations(), {}, ShownRepairs()).registry.collect():
         yield from (sidecar.name + suffix for suffix in SUFFIXES[sidecar.type])
 
 

@@ -13,7 +13,7 @@ from demo.apiserver.errors import ApiError
 from exporter.kube.transport import Transport
 from exporter.store.text.skew import Skew
 from reconcile.ledger import Entry, Event, Ledger
-from reconcile.ledger.manual import ByHand, folder
+from reconcile.ledger.manual import ManualLedger, folder
 from reconcile.ledger.settling import ARRIVES, Settling
 from tests.fakeapi.faults import Fault
 from tests.repairs import NOW, plan, written
@@ -182,7 +182,7 @@ def test_after_that_it_is_counted_by_a_timer_that_nobody_sets() -> None:
 async def test_what_a_person_left_blocks_until_it_can_t_arrive_any_more(tmp_path: Path) -> None:
     (tmp_path / "ledger").mkdir(parents=True)
     timer = [0.0]
-    by_hand = ByHand(tmp_path / "ledger", timer=lambda: timer[0])
+    by_hand = ManualLedger(tmp_path / "ledger", timer=lambda: timer[0])
     assert by_hand.unfinished() == []
     with Ledger.open(folder(tmp_path / "ledger"), clock=lambda: NOW) as ledger:
         made = [ledger.append(Event.INTENDED, plan=plan(fingerprint=each), mode="apply") for each in ("f1", "f2")]
@@ -194,7 +194,7 @@ async def test_what_a_person_left_blocks_until_it_can_t_arrive_any_more(tmp_path
         assert by_hand.unfinished() == []
 
 
-def open_of(by_hand: ByHand) -> list[str]:
+def open_of(by_hand: ManualLedger) -> list[str]:
     found = by_hand.unfinished()
     assert not isinstance(found, str)
     return [each.id for each in found]

@@ -12,7 +12,7 @@ import pytest
 from demo.command import kubeconfig
 from exporter.kube.errors import KubeError
 from exporter.kube.transport import Transport
-from reconcile.act.execute import Outcome, Writer
+from reconcile.act.execute import PlanWriter, WriteOutcome
 from reconcile.plan.annotations import PAUSED
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.fakeapi.faults import Fault
@@ -38,11 +38,11 @@ async def server() -> AsyncIterator[FakeApiServer]:
 
 
 @pytest.fixture
-async def writer(server: FakeApiServer, tmp_path: Path) -> AsyncIterator[Writer]:
+async def writer(server: FakeApiServer, tmp_path: Path) -> AsyncIterator[PlanWriter]:
     transport = Transport.from_environment(str(kubeconfig(tmp_path, server.url)))
     await transport.load()
     try:
-        yield Writer(transport)
+        yield PlanWriter(transport)
     finally:
         await transport.close()
 
@@ -55,12 +55,12 @@ def sent(server: FakeApiServer) -> list[dict[str, Any]]:
     return [json.loads(call.body)["metadata"] for call in server.requests if call.method == "PATCH"]
 
 
-async def test_who_writes_in_between_is_not_overwritten(server: FakeApiServer, writer: Writer) -> None:
+async def test_who_writes_in_between_is_not_overwritten(server: FakeApiServer, writer: PlanWriter) -> None:
     server.faults.add(Fault(PATH, method="PATCH", times=1, before=lambda: team(server, "b")))
 
     answer = await writer.annotate(PATH, {PAUSED: "why"})
 
-    assert answer.outcome is Outcome.ACCEPTED
+    assert answer.outcome is WriteOutcome.ACCEPTED
     first, second = sent(server)
     assert first["uid"] == second["uid"] == "u1"
     assert first["resourceVersion"] != second["resourceVersion"]
@@ -68,17 +68,17 @@ async def test_who_writes_in_between_is_not_overwritten(server: FakeApiServer, w
     assert server.get("virtualmachines", "ns", "db")["metadata"]["annotations"] == {"team": "b", PAUSED: "why"}
 
 
-async def test_it_ends_where_the_object_changes_each_time(server: FakeApiServer, writer: Writer) -> None:
+async def test_it_ends_where_the_object_changes_each_time(server: FakeApiServer, writer: PlanWriter) -> None:
     times = iter(range(1000))
     server.faults.add(Fault(PATH, method="PATCH", before=lambda: team(server, str(next(times)))))
 
     answer = await writer.annotate(PATH, {PAUSED: "why"})
 
-    assert answer.outcome is Outcome.CHANGED
+    assert answer.outcome is WriteOutcome.CHANGED
     assert len(sent(server)) == 5
 
 
-async def test_one_that_is_gone_is_not_annotated(server: FakeApiServer, writer: Writer) -> None:
+async def test_one_that_is_gone_is_not_annotated(server: FakeApiServer, writer: PlanWriter) -> None:
     with pytest.raises(KubeError, match="not found"):
         await writer.annotate(PATH.replace("/db", "/web"), {PAUSED: "why"})
     assert sent(server) == []

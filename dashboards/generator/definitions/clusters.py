@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import queries
-from ..model import Board, Column, Link, Query, Row, Threshold, Unit
+from ..model import Board, BoardRow, Column, Link, PanelQuery, Threshold, Unit
 from ..panels import ATTENTION, SEVERITIES, column, lines, stat, table
 from .common import CLUSTERS, LINKS
 
@@ -39,14 +39,14 @@ EACH = table(
         Column("VMs", value=6),
         Column("KubeVirt upgrading", value=7, texts={"0": "no", "1": "yes"}),
     ),
-    Query(f"sum by (cluster) (max by (cluster, job, instance) ({queries.each('kubevirt_steward_ready')}))"),
-    Query(f"sum by (cluster) ({_BY_CHECK} ({_ANSWERING}))"),
-    Query(f"sum by (cluster) ({_BY_CHECK} ({_STATE}) * (1 - {_BY_CHECK} ({_ANSWERING})))"),
-    Query(_of("critical")),
-    Query(_of("warning")),
-    Query(_of("info")),
-    Query(f"max by (cluster) ({_VMS})"),
-    Query(f"max by (cluster) ({queries.each('kubevirt_upgrade_in_progress')})"),
+    PanelQuery(f"sum by (cluster) (max by (cluster, job, instance) ({queries.each('kubevirt_steward_ready')}))"),
+    PanelQuery(f"sum by (cluster) ({_BY_CHECK} ({_ANSWERING}))"),
+    PanelQuery(f"sum by (cluster) ({_BY_CHECK} ({_STATE}) * (1 - {_BY_CHECK} ({_ANSWERING})))"),
+    PanelQuery(_of("critical")),
+    PanelQuery(_of("warning")),
+    PanelQuery(_of("info")),
+    PanelQuery(f"max by (cluster) ({_VMS})"),
+    PanelQuery(f"max by (cluster) ({queries.each('kubevirt_upgrade_in_progress')})"),
     sort="-critical",
     height=7,
 )
@@ -57,7 +57,7 @@ BOARD = Board(
     "whoever runs several clusters",
     "Clusters beside each other: which can be trusted, which has most to do, and which VMs share a firmware UUID.",
     (
-        Row(
+        BoardRow(
             "Can this be trusted?",
             (
                 stat(
@@ -89,19 +89,19 @@ BOARD = Board(
                 ),
             ),
         ),
-        Row("Clusters", (EACH,)),
-        Row(
+        BoardRow("Clusters", (EACH,)),
+        BoardRow(
             "Over time",
             (
                 lines(
                     "Critical findings",
                     "Open findings of severity critical, by cluster. A gap is a time without an answer.",
-                    Query(_of("critical"), "{{cluster}}"),
+                    PanelQuery(_of("critical"), "{{cluster}}"),
                 ),
                 lines(
                     "Checks that answer",
                     "Of all checks that apply and are not disabled: the share for which some replica has an answer.",
-                    Query(
+                    PanelQuery(
                         f"avg by (cluster) ({_BY_CHECK} ({_ANSWERING}) and on (cluster, check) "
                         f"({_BY_CHECK} ({_STATE}) + {_BY_CHECK} ({_ANSWERING}) > 0))",
                         "{{cluster}}",
@@ -111,7 +111,7 @@ BOARD = Board(
                 ),
             ),
         ),
-        Row(
+        BoardRow(
             "One firmware UUID in several clusters",
             (
                 stat(
@@ -134,7 +134,7 @@ BOARD = Board(
                         column("name", link=_VM),
                         column("origin"),
                     ),
-                    Query(f"max by (cluster, namespace, name, uuid, origin) ({_UUIDS}) and on (uuid) ({_SHARED})"),
+                    PanelQuery(f"max by (cluster, namespace, name, uuid, origin) ({_UUIDS}) and on (uuid) ({_SHARED})"),
                     width=18,
                     height=8,
                     sort="UUID",

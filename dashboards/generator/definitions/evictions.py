@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import queries
-from ..model import Board, Column, Query, Row, Threshold, Unit
+from ..model import Board, BoardRow, Column, PanelQuery, Threshold, Unit
 from ..panels import (
     ATTENTION,
     SEVERITIES,
@@ -63,10 +63,10 @@ NODES = table(
         Column("waiting", value=6, width=100),
         Column("unknown", value=7, thresholds=(Threshold(1, "purple"),), width=100),
     ),
-    Query(f"time() - min by ({_NODE}) ({_STARTED})"),
-    Query(_left()),
+    PanelQuery(f"time() - min by ({_NODE}) ({_STARTED})"),
+    PanelQuery(_left()),
     *(
-        Query(_left(f'state="{state}"'))
+        PanelQuery(_left(f'state="{state}"'))
         for state in ("blocked", "shuts_down", "external", "migrating", "waiting", "unknown")
     ),
     sort="-blocked",
@@ -81,7 +81,7 @@ BOARD = Board(
     "Which nodes are drained, what is left on them, the state of their departure, and what is in their way.",
     (
         trust(*DRAINS, also=(upgrading(),)),
-        Row(
+        BoardRow(
             "Drains",
             (
                 stat(
@@ -139,7 +139,7 @@ BOARD = Board(
                     "VMIs that have not ended, by the strategy that applies to them: LiveMigrate ones block a drain "
                     "when "
                     "they can't be migrated, those of None are shut down.",
-                    Query(
+                    PanelQuery(
                         "sum by (strategy) (max by (cluster, strategy) ("
                         + queries.each("kubevirt_vmi_eviction_strategy")
                         + "))",
@@ -150,7 +150,7 @@ BOARD = Board(
                 ),
             ),
         ),
-        Row(
+        BoardRow(
             "What does not leave",
             (
                 findings_table(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import queries
-from ..model import Board, Column, Query, Row
+from ..model import Board, BoardRow, Column, PanelQuery
 from ..panels import (
     ATTENTION,
     by_reason,
@@ -39,9 +39,9 @@ ASKED = table(
         Column("stopped VMs", value=2, width=125),
         Column("VMIs", value=3, width=70),
     ),
-    Query(f"sum by (cluster, feature) (max by (cluster, feature, kind, phase) ({_REQUESTS})) > 0"),
+    PanelQuery(f"sum by (cluster, feature) (max by (cluster, feature, kind, phase) ({_REQUESTS})) > 0"),
     *(
-        Query(f"{_asked(kind, phase)} and on (cluster, feature) ({_REQUESTS} > 0)")
+        PanelQuery(f"{_asked(kind, phase)} and on (cluster, feature) ({_REQUESTS} > 0)")
         for kind, phase in (
             ("VirtualMachine", 'phase="running"'),
             ("VirtualMachine", 'phase="stopped"'),
@@ -62,7 +62,7 @@ SWITCHED = table(
         column("source", width=110),
         Column("is", value=0, width=70, texts={"0": "off", "1": "on"}),
     ),
-    Query(f"max by (cluster, feature, stage, source) ({_GATES})"),
+    PanelQuery(f"max by (cluster, feature, stage, source) ({_GATES})"),
     width=12,
 )
 
@@ -73,7 +73,7 @@ BOARD = Board(
     "Which VMs ask for what KubeVirt's feature gates, settings or nodes do not offer, and what an upgrade changes.",
     (
         trust(*FEATURES, also=(upgrading(),)),
-        Row(
+        BoardRow(
             "What is wrong",
             (
                 *severity_stats(FEATURES),
@@ -103,8 +103,8 @@ BOARD = Board(
                 by_reason(FEATURES, "By reason", width=12, height=9),
             ),
         ),
-        Row("What is asked for, and what is allowed", (ASKED, SWITCHED)),
-        Row(
+        BoardRow("What is asked for, and what is allowed", (ASKED, SWITCHED)),
+        BoardRow(
             "Where",
             (
                 findings_table(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import queries
-from ..model import Board, Query, Row, Threshold
+from ..model import Board, BoardRow, PanelQuery, Threshold
 from ..panels import (
     ATTENTION,
     SEVERITIES,
@@ -44,7 +44,7 @@ BY_NAMESPACE = tuple(
         f"Open findings of severity {severity} by the namespace of their objects. What belongs to no namespace, such "
         f"as a "
         "node, is left out.",
-        Query(
+        PanelQuery(
             f"topk(12, sum by (namespace) ({queries.found((), queries.severity_is(severity), _PLACED)}))",
             "{{namespace}}",
             SEVERITIES[severity],
@@ -61,7 +61,7 @@ BOARD = Board(
     "What is wrong in the fleet, where, and whether that can be trusted.",
     (
         trust(also=(LEFT_OUT,)),
-        Row(
+        BoardRow(
             "What is wrong",
             (
                 *spread(*severity_stats(), NEW),
@@ -69,7 +69,7 @@ BOARD = Board(
                 by_reason(width=10, height=12),
             ),
         ),
-        Row(
+        BoardRow(
             "Where",
             (
                 *BY_NAMESPACE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import queries
-from ..model import Board, Panel, Row, Threshold, Unit
+from ..model import Board, BoardRow, Panel, Threshold, Unit
 from ..panels import SEVERITIES, by_reason, by_severity_over_time, each_value, findings_table, lines, stat, trust
 from .common import IDENTITY, VARIABLES
 
@@ -28,7 +28,7 @@ BOARD = Board(
     "VMs that share a firmware UUID or a serial, VMs that come back with another one, and what will make more of them.",
     (
         trust(*IDENTITY),
-        Row(
+        BoardRow(
             "What is wrong",
             (
                 _count(
@@ -72,7 +72,7 @@ BOARD = Board(
                 by_reason(IDENTITY, "By reason", width=12),
             ),
         ),
-        Row(
+        BoardRow(
             "Where UUIDs come from",
             (
                 stat(
@@ -96,7 +96,7 @@ BOARD = Board(
                 ),
             ),
         ),
-        Row(
+        BoardRow(
             "Where",
             (
                 findings_table(

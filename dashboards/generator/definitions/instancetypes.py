@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from .. import queries
-from ..model import Board, Column, Panel, Query, Row, Threshold
+from ..model import Board, BoardRow, Column, Panel, PanelQuery, Threshold
 from ..panels import (
     SEVERITIES,
     by_reason,
@@ -41,8 +41,8 @@ def _uses(title: str, metric: str) -> Panel:
             Column("VMs", value=0, width=80),
             *(Column(mode, value=i + 1, width=120, thresholds=_alarm(mode)) for i, mode in enumerate(MODES)),
         ),
-        Query(used),
-        *(Query(f"sum by ({by}) (max by ({by}, mode) ({each})) and on ({by}) ({used})") for each in modes),
+        PanelQuery(used),
+        *(PanelQuery(f"sum by ({by}) (max by ({by}, mode) ({each})) and on ({by}) ({used})") for each in modes),
         height=7,
         sort="-VMs",
     )
@@ -69,7 +69,7 @@ BOARD = Board(
     "on which.",
     (
         trust(*INSTANCETYPES),
-        Row(
+        BoardRow(
             "What is wrong",
             (
                 *severity_stats(INSTANCETYPES),
@@ -95,7 +95,7 @@ BOARD = Board(
                 by_reason(INSTANCETYPES, "By reason", width=12, height=9),
             ),
         ),
-        Row(
+        BoardRow(
             "Who depends on what",
             (
                 _uses("Instancetypes in use", "kubevirt_instancetype_vms"),
@@ -114,7 +114,7 @@ BOARD = Board(
                 ),
             ),
         ),
-        Row(
+        BoardRow(
             "Where",
             (
                 findings_table(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import queries
-from ..model import Board, Query, Row, Threshold
+from ..model import Board, BoardRow, PanelQuery, Threshold
 from ..panels import SEVERITIES, bars, column, each_severity, findings_table, lines, stat, table
 from .common import VARIABLES
 
@@ -18,7 +18,7 @@ BOARD = Board(
     "tenants, also behind a proxy that adds their namespace to every query",
     "What is wrong in the namespaces that you may see. Every query asks only for series with a namespace.",
     (
-        Row(
+        BoardRow(
             "Can this be trusted?",
             (
                 stat(
@@ -36,14 +36,14 @@ BOARD = Board(
                     "Which",
                     "The checks without an answer, by namespace.",
                     (column("cluster"), column("namespace"), column("check")),
-                    Query(f"max by (cluster, namespace, check) ({_UNKNOWN}) > 0"),
+                    PanelQuery(f"max by (cluster, namespace, check) ({_UNKNOWN}) > 0"),
                     width=16,
                     height=6,
                     by_namespace=True,
                 ),
             ),
         ),
-        Row(
+        BoardRow(
             "What is wrong",
             (
                 *(
@@ -62,7 +62,7 @@ BOARD = Board(
                     "By reason",
                     "Open findings by their reason, the most frequent first.",
                     *(
-                        Query(
+                        PanelQuery(
                             "topk(10, sum by (reason) ("
                             + queries.found((), queries.severity_is(severity), _PLACED)
                             + "))",

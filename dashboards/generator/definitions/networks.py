@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import queries
-from ..model import Board, Column, Query, Row, Threshold, Unit
+from ..model import Board, BoardRow, Column, PanelQuery, Threshold, Unit
 from ..panels import (
     SEVERITIES,
     by_reason,
@@ -64,11 +64,11 @@ POOLS = table(
         Column("reclaimable", value=3, unit=Unit.SHORT, width=120),
         Column("days until full", value=4, decimals=1, thresholds=_SOON, width=140),
     ),
-    Query(_SHARE),
-    Query(_SIZE),
-    Query(_FREE),
-    Query(f"sum by ({_POOL}) (max by ({_POOL}, use) ({_RECLAIMABLE}))"),
-    Query(_UNTIL_FULL),
+    PanelQuery(_SHARE),
+    PanelQuery(_SIZE),
+    PanelQuery(_FREE),
+    PanelQuery(f"sum by ({_POOL}) (max by ({_POOL}, use) ({_RECLAIMABLE}))"),
+    PanelQuery(_UNTIL_FULL),
     sort="-used",
     links=(runbook("VMNetworkPoolPressure"),),
 )
@@ -82,7 +82,7 @@ BOARD = Board(
     "IPAMClaims and the components that they depend on.",
     (
         trust(*NETWORKS),
-        Row(
+        BoardRow(
             "What is wrong",
             (
                 *severity_stats(NETWORKS),
@@ -114,14 +114,14 @@ BOARD = Board(
                 by_reason(NETWORKS, "By reason", width=24, height=11),
             ),
         ),
-        Row(
+        BoardRow(
             "Addresses",
             (
                 POOLS,
                 lines(
                     "Used",
                     "The share of a subnet's addresses that is taken. Absolute numbers would hide a /24 beside a /64.",
-                    Query(_SHARE, "{{network}} {{subnet}}"),
+                    PanelQuery(_SHARE, "{{network}} {{subnet}}"),
                     unit=Unit.RATIO,
                     maximum=1,
                 ),
@@ -134,7 +134,7 @@ BOARD = Board(
                 ),
             ),
         ),
-        Row(
+        BoardRow(
             "Where",
             (
                 findings_table(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import queries
-from ..model import Board, Column, Query, Row, Threshold, Unit
+from ..model import Board, BoardRow, Column, PanelQuery, Threshold, Unit
 from ..panels import ATTENTION, bars, column, each_value, lines, runbook, stat, table
 from .common import CLUSTERS, LINKS
 
@@ -49,15 +49,15 @@ REMEDIATIONS = table(
         Column("reverted", value=5, thresholds=ATTENTION, width=100),
         Column("taken back", value=6, width=110),
     ),
-    Query(f"{_mode('plan')} + 2 * {_mode('approve')} + 3 * {_mode('auto')}"),
-    Query(f"max by ({_BY}) ({queries.each('kubevirt_steward_repair_enabled')})"),
-    Query(f"sum by ({_BY}) (max by ({_BY}, state) ({queries.each('kubevirt_steward_repair_findings')}))"),
-    Query(f"sum by ({_BY}) (max by ({_BY}, precondition) ({queries.each('kubevirt_steward_repair_refused')}))"),
-    Query(f"sum by ({_BY}) (max by ({_BY}, gate) ({queries.each('kubevirt_steward_repair_blocked')}))"),
-    Query(
+    PanelQuery(f"{_mode('plan')} + 2 * {_mode('approve')} + 3 * {_mode('auto')}"),
+    PanelQuery(f"max by ({_BY}) ({queries.each('kubevirt_steward_repair_enabled')})"),
+    PanelQuery(f"sum by ({_BY}) (max by ({_BY}, state) ({queries.each('kubevirt_steward_repair_findings')}))"),
+    PanelQuery(f"sum by ({_BY}) (max by ({_BY}, precondition) ({queries.each('kubevirt_steward_repair_refused')}))"),
+    PanelQuery(f"sum by ({_BY}) (max by ({_BY}, gate) ({queries.each('kubevirt_steward_repair_blocked')}))"),
+    PanelQuery(
         f"sum by ({_BY}) (max by ({_BY}, job, instance) ({queries.each('kubevirt_steward_repairs_returned_total')}))"
     ),
-    Query(f"max by ({_BY}) ({queries.each('kubevirt_steward_repairs_undone_total')})"),
+    PanelQuery(f"max by ({_BY}) ({queries.each('kubevirt_steward_repairs_undone_total')})"),
     sort="-findings",
     height=14,
 )
@@ -66,7 +66,7 @@ _HELD_BACK = (
     bars(
         "Refused, by precondition",
         "Repairs whose plan is refused, by the precondition that does not hold.",
-        Query(
+        PanelQuery(
             "sort_desc(sum by (precondition) (max by (cluster, remediation, precondition) ("
             + queries.each("kubevirt_steward_repair_refused")
             + ")))",
@@ -77,7 +77,7 @@ _HELD_BACK = (
     bars(
         "Blocked, by gate",
         "Repairs that a gate blocks.",
-        Query(
+        PanelQuery(
             "sort_desc(sum by (gate) (max by (cluster, remediation, gate) ("
             + queries.each("kubevirt_steward_repair_blocked")
             + ")))",
@@ -93,7 +93,7 @@ BOARD = Board(
     "whoever lets the sidecar write",
     "What the sidecar may repair, what it did, what it refuses, and what holds it back.",
     (
-        Row(
+        BoardRow(
             "Does it work?",
             (
                 stat(
@@ -163,7 +163,7 @@ BOARD = Board(
                 ),
             ),
         ),
-        Row(
+        BoardRow(
             "What it did",
             (
                 stat(
@@ -224,7 +224,7 @@ BOARD = Board(
                 lines(
                     "Time of a repair",
                     "From the first read for an attempt to its end in the ledger: that of nine in ten.",
-                    Query(
+                    PanelQuery(
                         "histogram_quantile(0.9, sum by (le) (max by (cluster, job, instance, remediation, le) "
                         "(increase(" + queries.each("kubevirt_steward_repair_duration_seconds_bucket") + "[1h]))))",
                         "9 of 10 take at most",
@@ -233,7 +233,7 @@ BOARD = Board(
                 ),
             ),
         ),
-        Row("What holds it back", (REMEDIATIONS, *_HELD_BACK)),
+        BoardRow("What holds it back", (REMEDIATIONS, *_HELD_BACK)),
     ),
     (CLUSTERS, *LINKS),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import queries
-from ..model import Board, Column, Query, Row, Threshold, Unit
+from ..model import Board, BoardRow, Column, PanelQuery, Threshold, Unit
 from ..panels import ATTENTION, bars, column, lines, runbook, spread, stat, table, trust
 from .common import CLUSTERS, LINKS
 from .fleet import LEFT_OUT
@@ -63,9 +63,9 @@ KINDS = table(
         Column("relists", value=4, width=90),
         Column("errors in 1 h", value=5, thresholds=ATTENTION, decimals=0, width=120),
     ),
-    Query(f"max by (cluster, kind, state) ({_STATES}) == 1"),
+    PanelQuery(f"max by (cluster, kind, state) ({_STATES}) == 1"),
     *(
-        Query(f"{expr} * on ({_KINDS}) group_left (state) (max by ({_KINDS}, state) ({_STATES}) == 1)")
+        PanelQuery(f"{expr} * on ({_KINDS}) group_left (state) (max by ({_KINDS}, state) ({_STATES}) == 1)")
         for expr in (
             _of_kind("objects"),
             _of_kind("undecodable_objects"),
@@ -85,7 +85,7 @@ BOARD = Board(
     "Whether the steward sees the cluster, how long it takes, what it asks of the API server, and what it left out.",
     (
         trust(also=(LEFT_OUT,)),
-        Row(
+        BoardRow(
             "Replicas",
             (
                 *spread(
@@ -151,12 +151,12 @@ BOARD = Board(
                         Column("memory", value=2, unit=Unit.BYTES, decimals=0, width=110),
                         Column("up for", value=3, unit=Unit.AGE, width=180),
                     ),
-                    Query(
+                    PanelQuery(
                         f"max by ({REPLICA}, version, hash) ({BUILD} * on ({REPLICA}) group_left (hash) "
                         f"max by ({REPLICA}, hash) ({queries.each('kubevirt_steward_config_info')}))"
                     ),
                     *(
-                        Query(
+                        PanelQuery(
                             f"max by ({REPLICA}, version, hash) ({expr} * on ({REPLICA}) group_left (version, hash) "
                             f"({BUILD} * on ({REPLICA}) group_left (hash) "
                             f"max by ({REPLICA}, hash) ({queries.each('kubevirt_steward_config_info')})))"
@@ -171,41 +171,41 @@ BOARD = Board(
                 ),
             ),
         ),
-        Row(
+        BoardRow(
             "What it sees",
             (
                 KINDS,
                 lines(
                     "Events",
                     "Watch events of the five busiest kinds.",
-                    Query(f"topk(5, {rate('kubevirt_steward_kind_events_total', 'kind')})", "{{kind}}"),
+                    PanelQuery(f"topk(5, {rate('kubevirt_steward_kind_events_total', 'kind')})", "{{kind}}"),
                     unit=Unit.PER_SECOND,
                     width=8,
                 ),
                 lines(
                     "From an event to its findings",
                     "In seconds, that of nine in ten events.",
-                    Query(_nine_of_ten("kubevirt_steward_event_delay_seconds", "le"), "9 of 10 within"),
+                    PanelQuery(_nine_of_ten("kubevirt_steward_event_delay_seconds", "le"), "9 of 10 within"),
                     unit=Unit.SECONDS,
                     width=8,
                 ),
                 lines(
                     "Findings that opened and closed",
                     "Within an hour. Those of the first look after a start count as opened.",
-                    Query(_flow("opened"), "opened", "orange"),
-                    Query(_flow("closed"), "closed", "blue"),
+                    PanelQuery(_flow("opened"), "opened", "orange"),
+                    PanelQuery(_flow("closed"), "closed", "blue"),
                     width=8,
                 ),
             ),
         ),
         COSTS,
-        Row(
+        BoardRow(
             "How long findings stay open",
             (
                 bars(
                     "Open for, by check",
                     "Of the findings that closed within 24 hours: how long nine in ten of them were open.",
-                    Query(
+                    PanelQuery(
                         "histogram_quantile(0.9, sum by (check, le) (max by (cluster, check, reason, le) (increase("
                         + queries.each("kubevirt_steward_finding_open_seconds_bucket")
                         + f"[1d])))) > 0 and on () {BUILD}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import queries
-from ..model import Query, Row, Unit
+from ..model import BoardRow, PanelQuery, Unit
 from ..panels import bars, lines
 
 __all__ = ["BUILD", "COSTS", "REPLICA", "rate"]
@@ -23,34 +23,34 @@ def _own(function: str, metric: str) -> str:
     return f"{function.format(queries.each(metric))} and on ({REPLICA}) {BUILD}"
 
 
-COSTS = Row(
+COSTS = BoardRow(
     "What it costs",
     (
         lines(
             "Time in checks",
             "Seconds of a processor, of the five checks that take most.",
-            Query(f"topk(5, {rate('kubevirt_steward_check_duration_seconds_total', 'check')})", "{{check}}"),
+            PanelQuery(f"topk(5, {rate('kubevirt_steward_check_duration_seconds_total', 'check')})", "{{check}}"),
             unit=Unit.SECONDS,
             width=8,
         ),
         lines(
             "CPU",
             "Processors in use, by replica.",
-            Query(f"max by ({REPLICA}) ({_own('rate({}[5m])', 'process_cpu_seconds_total')})", "{{instance}}"),
+            PanelQuery(f"max by ({REPLICA}) ({_own('rate({}[5m])', 'process_cpu_seconds_total')})", "{{instance}}"),
             unit=Unit.SHORT,
             width=8,
         ),
         lines(
             "Memory",
             "Resident memory, by replica.",
-            Query(f"max by ({REPLICA}) ({_own('{}', 'process_resident_memory_bytes')})", "{{instance}}"),
+            PanelQuery(f"max by ({REPLICA}) ({_own('{}', 'process_resident_memory_bytes')})", "{{instance}}"),
             unit=Unit.BYTES,
             width=8,
         ),
         lines(
             "Requests to the API server",
             "By verb and status code. Watches count when they begin.",
-            Query(
+            PanelQuery(
                 "sum by (verb, code) (max by (cluster, verb, kind, code) (rate("
                 + queries.each("kubevirt_steward_api_requests_total")
                 + "[5m])))",
@@ -62,7 +62,7 @@ COSTS = Row(
         lines(
             "Requests to the steward",
             "By path and status code, all replicas together.",
-            Query(
+            PanelQuery(
                 f"sum by (path, code) (max by ({REPLICA}, path, code) (rate("
                 + queries.each("kubevirt_steward_http_requests_total")
                 + "[5m])))",
@@ -74,7 +74,7 @@ COSTS = Row(
         lines(
             "Scrape",
             "How long a scrape takes to answer, by replica.",
-            Query(
+            PanelQuery(
                 f"max by ({REPLICA}) ({queries.each('kubevirt_steward_scrape_duration_seconds')})",
                 "{{instance}}",
             ),
@@ -84,7 +84,7 @@ COSTS = Row(
         bars(
             "Series, of their limit",
             "Families of findings that have most of the series that they may have; what is beyond is left out.",
-            Query(
+            PanelQuery(
                 "topk(10, max by (cluster, family) ("
                 + queries.each("kubevirt_steward_series")
                 + ") / (max by (cluster, family) ("
@@ -100,7 +100,7 @@ COSTS = Row(
         lines(
             "Size of a scrape",
             "Before compression, by replica.",
-            Query(f"max by ({REPLICA}) ({queries.each('kubevirt_steward_scrape_size_bytes')})", "{{instance}}"),
+            PanelQuery(f"max by ({REPLICA}) ({queries.each('kubevirt_steward_scrape_size_bytes')})", "{{instance}}"),
             unit=Unit.BYTES,
             width=8,
         ),

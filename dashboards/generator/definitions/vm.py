@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import queries
-from ..model import Board, Column, Query, Row, Threshold, Variable
+from ..model import Board, BoardRow, Column, PanelQuery, Threshold, Variable
 from ..panels import SEVERITIES, column, each_severity, findings_table, lines, stat, table, trust
 from .common import CLUSTERS, FINDINGS, LINKS
 
@@ -34,7 +34,7 @@ BOARD = Board(
     "Everything that is open about one VM, its IPAMClaims among it, and where it runs.",
     (
         trust(),
-        Row(
+        BoardRow(
             "What is wrong with it",
             (
                 *(
@@ -69,7 +69,7 @@ BOARD = Board(
                 ),
             ),
         ),
-        Row(
+        BoardRow(
             "Where it runs",
             (
                 table(
@@ -83,7 +83,7 @@ BOARD = Board(
                         column("instance_type", "instancetype"),
                         column("preference"),
                     ),
-                    Query(f"max by (cluster, node, phase, os, instance_type, preference) ({_INFO})"),
+                    PanelQuery(f"max by (cluster, node, phase, os, instance_type, preference) ({_INFO})"),
                     width=12,
                     height=6,
                     by_namespace=True,
@@ -92,7 +92,7 @@ BOARD = Board(
                     "Firmware UUID",
                     "The one it has, or starts with. It needs metrics.firmwareUuidInfo in the steward's configuration.",
                     (column("uuid", "UUID", width=330), column("origin"), column("running")),
-                    Query(f"max by (cluster, uuid, origin, running) ({_UUID})"),
+                    PanelQuery(f"max by (cluster, uuid, origin, running) ({_UUID})"),
                     width=12,
                     height=6,
                     by_namespace=True,
@@ -102,7 +102,7 @@ BOARD = Board(
                     f"VMIs that are left on the node of this VM, by the state of their departure. "
                     f"The node is known from {_OF_KUBEVIRT}",
                     (column("node"), column("state"), Column("VMIs", value=0)),
-                    Query(
+                    PanelQuery(
                         f"max by (cluster, node, state) ({_LEFT}) > 0 and on (cluster, node) "
                         f"max by (cluster, node) ({_INFO})"
                     ),

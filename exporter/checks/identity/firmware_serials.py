@@ -18,7 +18,7 @@ from ...store.indexes.identities import SERIAL
 from ...store.indexes.networks import VM
 from ...store.kinds import virtual_machine, virtual_machine_instance, virtual_machine_instance_migration
 from ...store.text.naming import NAMED, named, the
-from .firmware_duplicates.members import Group, Member, Standing, group_of
+from .firmware_duplicates.members import Member, MemberRole, SharedValue, group_of
 from .firmware_duplicates.reasons import of_vmi
 
 __all__ = ["CHECK"]
@@ -37,7 +37,7 @@ _REASONS = {
         alert="VMSerialDuplicate",
     ),
 }
-_SEVERITY = {Standing.RUNS_TOGETHER: Severity.WARNING, Standing.MAY_COLLIDE: Severity.INFO}
+_SEVERITY = {MemberRole.RUNS_TOGETHER: Severity.WARNING, MemberRole.MAY_COLLIDE: Severity.INFO}
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -49,10 +49,10 @@ def find(view: View) -> Iterator[Finding | None]:
         yield None
 
 
-def _finding(view: View, group: Group, member: Member, standing: Standing) -> Finding:
+def _finding(view: View, group: SharedValue, member: Member, standing: MemberRole) -> Finding:
     others, count = group.others(member, NAMED), group.count(member)
     who = named([each.key for each in others], count, most=1)
-    has = "runs with" if standing is Standing.RUNS_TOGETHER else "has"
+    has = "runs with" if standing is MemberRole.RUNS_TOGETHER else "has"
     return Finding(
         reason="SerialDuplicate",
         severity=_SEVERITY[standing],

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator
 from heapq import nsmallest
 from operator import attrgetter
 
-from ...domain.instancetypes.matching import ROLES, Role
-from ...domain.instancetypes.resolving import Mode, resolve, takes_any, target
+from ...domain.instancetypes.matching import ROLES, MatcherRole
+from ...domain.instancetypes.resolving import ReferenceMode, resolve, takes_any, target
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
 from ...store.indexes.instancetypes import OBJECT, UNVERSIONED, USERS, object_key
@@ -106,10 +106,10 @@ def _vms(view: ClusterView, kept: Kept, *, unversioned: bool) -> list[VirtualMac
     return vms
 
 
-def _live(view: ClusterView, vm: VirtualMachine, role: Role, kubevirt: KubeVirt | None, key: str) -> bool:
+def _live(view: ClusterView, vm: VirtualMachine, role: MatcherRole, kubevirt: KubeVirt | None, key: str) -> bool:
     """Whether this release gives the VM this object as it is now, which the index does not know."""
     found = resolve(vm, role, view.named, kubevirt)
-    if found is None or found.mode is not Mode.UNVERSIONED or not found.kind:
+    if found is None or found.mode is not ReferenceMode.UNVERSIONED or not found.kind:
         return False
     return object_key(*target(vm.namespace, role, found.reference)) == key
 

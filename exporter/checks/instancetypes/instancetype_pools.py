@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...domain.instancetypes.matching import ROLES, Role
+from ...domain.instancetypes.matching import ROLES, MatcherRole
 from ...domain.instancetypes.resolving import LIVE, reference, target
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity
@@ -58,7 +58,7 @@ def find(view: View) -> Iterator[Finding | None]:
                 yield from view.apart(_missing(view, pool, role))
 
 
-def _missing(view: View, pool: VirtualMachinePool, role: Role) -> Iterator[Finding]:
+def _missing(view: View, pool: VirtualMachinePool, role: MatcherRole) -> Iterator[Finding]:
     wanted = reference(pool, role)
     if wanted is None or (not wanted.name and not wanted.pin):
         return

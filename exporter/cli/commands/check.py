@@ -21,7 +21,7 @@ from ..input.cluster import transport_of
 from ..input.config import configured
 from ..input.dumps import dumps_of
 from ..input.edit_probes import add_probe_options, ask_edits, edits, refuse_probe_of_dump
-from ..input.evaluated_dumps import Reading, evaluate_each
+from ..input.evaluated_dumps import DumpReading, evaluate_each
 from ..input.filters import Filters, UsageError, add_filter_options, filters_of
 from ..input.once import add_look_options, complain_if_late, refuse_complete_without_dump
 from ..output.report import FORMATS, rendered, unread
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not dumps:
             return _live(arguments, config, filters)
         refuse_probe_of_dump(arguments, "--probe-features")
-        report, read = evaluate_each(dumps, Reading(config, filters, arguments.complete))
+        report, read = evaluate_each(dumps, DumpReading(config, filters, arguments.complete))
     except (UsageError, DumpError) as error:
         complain(str(error))
         return 2

@@ -16,7 +16,17 @@ from ...engine.engine import Engine
 from ...kube.probe import EditProbe
 from ...offline.files import DumpError
 from ...views.edits import unsettled
-from ...views.impact import PARAMETERS, READER, Asked, Impact, NoSuchObjectError, concerned, exit_code, proposed, take
+from ...views.impact import (
+    PARAMETERS,
+    READER,
+    Impact,
+    ImpactQuery,
+    NoSuchObjectError,
+    concerned,
+    exit_code,
+    proposed,
+    take,
+)
 from ..input.cluster import transport_of
 from ..input.config import configured
 from ..input.edit_probes import add_probe_options, ask_edits, refuse_probe_of_dump
@@ -115,5 +125,5 @@ def _taken(engine: Engine, arguments: argparse.Namespace) -> Impact:
     return take(engine, proposal)
 
 
-def _asked(arguments: argparse.Namespace) -> Asked:
-    return Asked(*(tuple(getattr(arguments, name)) for name in Asked._fields))
+def _asked(arguments: argparse.Namespace) -> ImpactQuery:
+    return ImpactQuery(*(tuple(getattr(arguments, name)) for name in ImpactQuery._fields))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ...app import read_dump
 from ...checks import all_checks
 from ...config.settings import Config
-from ...engine.fleet import Fleet
+from ...engine.fleet import ClusterComparison
 from ...offline.files import DumpError
 from ...store.source import FILE
 from ...views.findings import Report, UndecodableReport, merged, reported, take
@@ -24,11 +24,11 @@ from ..output.terminal import complain
 from .dumps import Dump
 from .filters import Filters
 
-__all__ = ["Reading", "evaluate_each"]
+__all__ = ["DumpReading", "evaluate_each"]
 
 
 @dataclass(frozen=True)
-class Reading:
+class DumpReading:
     """How each dump is read. `complete` says that each holds the whole of its cluster."""
 
     config: Config
@@ -36,12 +36,12 @@ class Reading:
     complete: bool
 
 
-def evaluate_each(dumps: Sequence[Dump], reading: Reading) -> tuple[Report, dict[str, str]]:
+def evaluate_each(dumps: Sequence[Dump], reading: DumpReading) -> tuple[Report, dict[str, str]]:
     """What is chosen of all of them, and in words what each held. One of several that can't be read is reported
     at once, and counts as a file that was not read. Raises DumpError where the only one can't be read.
     """
     filters = reading.filters
-    fleet = Fleet(check for check in all_checks() if check.id in filters.checks)
+    fleet = ClusterComparison(check for check in all_checks() if check.id in filters.checks)
     reports, read = [], {}
     for dump in dumps:
         try:
@@ -56,7 +56,7 @@ def evaluate_each(dumps: Sequence[Dump], reading: Reading) -> tuple[Report, dict
     return merged((*reports, filters.of(Report(0, compared, [], [], [])))), read
 
 
-def _evaluate(dump: Dump, reading: Reading, fleet: Fleet) -> tuple[Report, str]:
+def _evaluate(dump: Dump, reading: DumpReading, fleet: ClusterComparison) -> tuple[Report, str]:
     filters = reading.filters
     with progress_line(dump.name) as progress:
         engine, tally = asyncio.run(

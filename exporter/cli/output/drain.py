@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...domain.drains.departure import DrainState
 from ...views.drain import STAYS, TITLES, Drain, NodeReport, VMReport
-from ...views.drain.probing import Said
+from ...views.drain.probing import EvictionProbeAnswer
 from ...views.drain.report import Probed
 from .table import table
 from .terminal import one_line
@@ -84,24 +84,25 @@ def _how(vm: VMReport) -> str:
 
 
 def _probed(probe: Probed) -> str:
-    if probe.said == Said.FORBIDDEN:
+    if probe.said == EvictionProbeAnswer.FORBIDDEN:
         return f"probe refused; bind the ClusterRole steward-drain-probe ({probe.answer})"
-    return f"probe {'CONTRADICTS' if probe.contradicts else 'answers'}: {_SAID[Said(probe.said)]} ({probe.answer})"
+    said = _SAID[EvictionProbeAnswer(probe.said)]
+    return f"probe {'CONTRADICTS' if probe.contradicts else 'answers'}: {said} ({probe.answer})"
 
 
 _SAID = {
-    Said.PASSES: "the pod would go, and the guest with it",
-    Said.REQUESTS: "its evacuation would be requested",
-    Said.REQUESTED: "its evacuation is requested already",
-    Said.NOT_MIGRATABLE: "it can't be migrated",
-    Said.OTHER_POD: "the VM is not in this pod",
-    Said.ORPHAN: "its VMI is not found",
-    Said.PDB: "a PDB refuses",
-    Said.PDBS: "several PDBs select it",
-    Said.WEBHOOK_DOWN: "the webhook does not answer",
-    Said.FORBIDDEN: "",
-    Said.GONE: "the pod is gone meanwhile",
-    Said.UNCLEAR: "this answer is not known",
+    EvictionProbeAnswer.PASSES: "the pod would go, and the guest with it",
+    EvictionProbeAnswer.REQUESTS: "its evacuation would be requested",
+    EvictionProbeAnswer.REQUESTED: "its evacuation is requested already",
+    EvictionProbeAnswer.NOT_MIGRATABLE: "it can't be migrated",
+    EvictionProbeAnswer.OTHER_POD: "the VM is not in this pod",
+    EvictionProbeAnswer.ORPHAN: "its VMI is not found",
+    EvictionProbeAnswer.PDB: "a PDB refuses",
+    EvictionProbeAnswer.PDBS: "several PDBs select it",
+    EvictionProbeAnswer.WEBHOOK_DOWN: "the webhook does not answer",
+    EvictionProbeAnswer.FORBIDDEN: "",
+    EvictionProbeAnswer.GONE: "the pod is gone meanwhile",
+    EvictionProbeAnswer.UNCLEAR: "this answer is not known",
 }
 
 

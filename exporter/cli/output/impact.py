@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...views.edits import EditProbes
-from ...views.impact import TITLES, Affected, FeatureTotals, GateReport, Impact, Outcome, Totals, exit_code
+from ...views.impact import TITLES, Affected, FeatureTotals, GateChange, Impact, SubjectOutcome, Totals, exit_code
 from ..input.edit_probes import edits
 from .table import indented, table
 from .terminal import one_line
@@ -20,10 +20,10 @@ def impacted(impact: Impact) -> str:
     parts = [f"{sentences}:\n"]
     if impact.gates:
         parts.append(f"Feature gates that are switched ({len(impact.gates)}):\n{_gates(impact.gates)}")
-    for outcome in Outcome:
+    for outcome in SubjectOutcome:
         shown = [each for each in impact.findings if each.outcome == outcome]
         if shown:
-            advice = "".join(f"\n{text}\n" for text in impact.beforehand) if outcome is Outcome.BREAKS else ""
+            advice = "".join(f"\n{text}\n" for text in impact.beforehand) if outcome is SubjectOutcome.BREAKS else ""
             parts += [f"{TITLES[outcome]} ({len(shown)}):\n{_rows(outcome, shown)}{advice}"]
     if impact.features:
         parts.append(_totals("FEATURE", [(each.feature, each) for each in impact.features]))
@@ -41,7 +41,7 @@ def _totals(of: str, counted: Sequence[tuple[str, FeatureTotals | Totals]]) -> s
     return table((of, "BREAKS", "WORSE", "SAFE", "OTHER"), rows)
 
 
-def _gates(gates: Sequence[GateReport]) -> str:
+def _gates(gates: Sequence[GateChange]) -> str:
     rows = [
         (each.name, each.stage, f"{each.before} -> {each.after}", _number(each.vms), _number(each.vmis), _who(each))
         for each in gates
@@ -52,7 +52,7 @@ def _gates(gates: Sequence[GateReport]) -> str:
     return shown + (one_line(f"No VM and no VMI asks for: {', '.join(unused)}.") + "\n" if unused else "")
 
 
-def _used(gate: GateReport) -> bool:
+def _used(gate: GateChange) -> bool:
     """Whether a VM or VMI asks for what it decides, or may."""
     return gate.vms != 0 or gate.vmis != 0
 
@@ -61,7 +61,7 @@ def _number(counted: int | None) -> str:
     return "?" if counted is None else str(counted)
 
 
-def _who(gate: GateReport) -> str:
+def _who(gate: GateChange) -> str:
     """A few of them, and where the others are."""
     some = ", ".join(f"{each}" for each in gate.some)
     if (gate.vms or 0) + (gate.vmis or 0) <= len(gate.some):
@@ -71,8 +71,8 @@ def _who(gate: GateReport) -> str:
     return f"{some}, … in {where}"
 
 
-def _rows(outcome: Outcome, shown: Sequence[Affected]) -> str:
-    if outcome is Outcome.BREAKS:
+def _rows(outcome: SubjectOutcome, shown: Sequence[Affected]) -> str:
+    if outcome is SubjectOutcome.BREAKS:
         return table(
             ("SEVERITY", "OBJECT", "WHEN", "WHAT"),
             [(each.finding.severity, f"{each.finding.subject}", each.when, each.finding.message) for each in shown],
@@ -82,7 +82,7 @@ def _rows(outcome: Outcome, shown: Sequence[Affected]) -> str:
         (each.change, _severity(each), each.finding.reason, f"{each.finding.subject}", each.finding.message)
         for each in shown
     ]
-    worse = [_beneath(each) for each in shown] if outcome is Outcome.WORSE else ()
+    worse = [_beneath(each) for each in shown] if outcome is SubjectOutcome.WORSE else ()
     return table(("CHANGE", "SEVERITY", "REASON", "OBJECT", "WHAT"), rows, worse)
 
 

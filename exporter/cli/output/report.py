@@ -7,7 +7,7 @@ from typing import Any
 
 from ...checks import all_checks
 from ...offline.source import command, named_lists
-from ...sidecar.repairs import Repair
+from ...sidecar.repairs import ReportedRepair
 from ...store.kind import ApiKind
 from ...store.source import FILE, SyncState
 from ...views.findings import FindingReport, Report, plan_command
@@ -100,7 +100,7 @@ def _advice(finding: FindingReport, commands: bool) -> str:
     return following + (indented((plan_command(finding),), f"{_NEXT}$ ") if commands else "")
 
 
-def _repair(repair: Repair, commands: bool) -> str:
+def _repair(repair: ReportedRepair, commands: bool) -> str:
     """What the sidecar would do, or why not, and how to let it."""
     why = repair.refused.why if repair.refused else "; ".join(each.why for each in repair.blocked)
     facts = (

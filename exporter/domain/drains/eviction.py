@@ -13,12 +13,12 @@ from enum import StrEnum
 from ...store.kinds.endpoint_slice import EndpointSlice
 from ...store.kinds.kube_virt import DRAIN_TAINT, KubeVirt
 from ...store.kinds.node import CORDON, Node
-from ...store.kinds.pod import Pod, Role
+from ...store.kinds.pod import DrainRole, Pod
 from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 __all__ = [
-    "Answer",
+    "EvictionAnswer",
     "Refusal",
     "Verdict",
     "cordoned",
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-class Answer(StrEnum):
+class EvictionAnswer(StrEnum):
     MIGRATES = "Migrates"  # it is asked to leave, and KubeVirt migrates it
     EXTERNAL = "External"  # it is asked to leave, and the controller that manages it has to act
     SHUTS_DOWN = "ShutsDown"  # its pod goes, and the guest with it
@@ -57,7 +57,7 @@ class Refusal(StrEnum):
 class Verdict:
     """`pdbs` are those that select the pod, in order; `refusal` says why the only one refuses."""
 
-    answer: Answer
+    answer: EvictionAnswer
     pdbs: tuple[PodDisruptionBudget, ...] = ()
     refusal: Refusal | None = None
 
@@ -69,7 +69,7 @@ def strategy_of(vmi: VirtualMachineInstance, kubevirt: KubeVirt | None) -> str:
 
 def current_pod(vmi: VirtualMachineInstance, pods: Iterable[Pod]) -> Pod | None:
     """The launcher pod that the guest runs in: the newest of its own on its node."""
-    own = [pod for pod in pods if pod.role is Role.LAUNCHER and pod.vmi_uid == vmi.uid and pod.node == vmi.node]
+    own = [pod for pod in pods if pod.role is DrainRole.LAUNCHER and pod.vmi_uid == vmi.uid and pod.node == vmi.node]
     return max(own, key=lambda pod: (pod.created or 0.0, pod.name), default=None)
 
 
@@ -78,24 +78,24 @@ def evicted(
 ) -> Verdict:
     """What an eviction of its current pod is answered with now; `pdbs` gives those that select a pod, by name."""
     if strategy == "External":
-        return Verdict(Answer.EXTERNAL)
+        return Verdict(EvictionAnswer.EXTERNAL)
     able = vmi.migratable == "True"
     if strategy in ("LiveMigrate", "LiveMigrateIfPossible") and able:
-        return Verdict(Answer.MIGRATES)
+        return Verdict(EvictionAnswer.MIGRATES)
     if strategy == "LiveMigrate":
         known = bool(vmi.migratable) and vmi.phase == "Running"  # Unknown is refused as False is
-        return Verdict(Answer.NOT_MIGRATABLE if known else Answer.NOT_EVALUATED)
+        return Verdict(EvictionAnswer.NOT_MIGRATABLE if known else EvictionAnswer.NOT_EVALUATED)
     if pod is None:
-        return Verdict(Answer.PASSES)
+        return Verdict(EvictionAnswer.PASSES)
     # PDBs do not count for a pod that does not run yet, or that is being deleted.
     return _by_pdbs(pod, () if pod.phase == "Pending" or pod.deleting is not None else pdbs(pod))
 
 
 def _by_pdbs(pod: Pod, selecting: tuple[PodDisruptionBudget, ...]) -> Verdict:
     if len(selecting) > 1:
-        return Verdict(Answer.PDBS, selecting)
+        return Verdict(EvictionAnswer.PDBS, selecting)
     refusal = refused_by(selecting[0], pod) if selecting else None
-    return Verdict(Answer.PDB if refusal else Answer.SHUTS_DOWN, selecting, refusal)
+    return Verdict(EvictionAnswer.PDB if refusal else EvictionAnswer.SHUTS_DOWN, selecting, refusal)
 
 
 def refused_by(pdb: PodDisruptionBudget, pod: Pod) -> Refusal | None:
@@ -147,4 +147,4 @@ def drain_taints(node: Node, kubevirt: KubeVirt | None) -> tuple[str, ...]:
 
 def left_to_drain(pods: Iterable[Pod]) -> list[Pod]:
     """The pods that a drain would evict and that are no VM's: neither a DaemonSet's nor the kubelet's own."""
-    return [pod for pod in pods if pod.role is Role.OTHER and pod.node and pod.deleting is None]
+    return [pod for pod in pods if pod.role is DrainRole.OTHER and pod.node and pod.deleting is None]

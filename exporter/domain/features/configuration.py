@@ -23,7 +23,7 @@ from .settings import (
     Developer,
     Device,
     Devices,
-    Network,
+    NetworkSettings,
     Problem,
     Selectors,
     Settings,
@@ -248,8 +248,8 @@ class Effective:
         return self.settings.developer or Developer()
 
     @property
-    def _network(self) -> Network:
-        return self.settings.network or Network()
+    def _network(self) -> NetworkSettings:
+        return self.settings.network or NetworkSettings()
 
     def _architecture(self, arch: str) -> Architecture:
         of = self.settings.architecture_configuration

@@ -20,7 +20,7 @@ from ...store.selector import Requirement
 from ..drains.eviction import cordoned
 from .placement import Placement, Taint
 
-__all__ = ["SCHEDULABLE", "Asked", "Moving", "NodeSets", "Ruling", "closed"]
+__all__ = ["SCHEDULABLE", "Moving", "NodeDemand", "NodeSets", "Ruling", "closed"]
 
 SCHEDULABLE = "kubevirt.io/schedulable"
 """A label of virt-handler's heartbeat: without its value `true` KubeVirt puts nothing there."""
@@ -46,7 +46,7 @@ def closed(node: Node) -> str:
     return "" if _value(node, SCHEDULABLE) == "true" else f"without label {SCHEDULABLE}=true"
 
 
-class Asked(msgspec.Struct, frozen=True, gc=False):
+class NodeDemand(msgspec.Struct, frozen=True, gc=False):
     """What a launcher pod asks of its node; `resources` are those of which a node has to have any."""
 
     placement: Placement
@@ -79,7 +79,7 @@ class NodeSets:
     def __init__(self, nodes: Iterable[Node]) -> None:
         self.nodes = tuple(sorted(nodes, key=lambda node: node.name))
         self._all = (1 << len(self.nodes)) - 1
-        self._rulings: dict[Asked, Ruling] = {}
+        self._rulings: dict[NodeDemand, Ruling] = {}
         self._values: dict[str, dict[str, int]] = {}  # of a label: the nodes that have each of its values
         self._resources: dict[str, int] = {}
         self._leaving: dict[Moving, dict[tuple[Requirement, ...], int]] = {}
@@ -98,7 +98,7 @@ class NodeSets:
         found = self.one(name)
         return self.nodes[found.bit_length() - 1] if found else None
 
-    def ruling(self, asked: Asked) -> Ruling:
+    def ruling(self, asked: NodeDemand) -> Ruling:
         found = self._rulings.get(asked)
         if found is None:
             if len(self._rulings) >= _MOST_RULINGS:
@@ -106,18 +106,18 @@ class NodeSets:
             found = self._rulings[asked] = self._ruled(asked)
         return found
 
-    def suits(self, asked: Asked) -> int:
+    def suits(self, asked: NodeDemand) -> int:
         """The nodes that meet all that it asks for, be they closed for now or not."""
         found = self._all
         for _, passing in self._conditions(asked):
             found &= passing
         return found
 
-    def without(self, asked: Asked, excluded: int) -> Ruling:
+    def without(self, asked: NodeDemand, excluded: int) -> Ruling:
         """The same of all nodes but some."""
         return self._ruled(asked, self._all & ~excluded)
 
-    def stuck(self, asked: Asked, moving: Moving) -> int:
+    def stuck(self, asked: NodeDemand, moving: Moving) -> int:
         """The nodes that a VMI can't be migrated away from, since no other one could take it."""
         fitting = self.ruling(asked).fitting
         found = 0
@@ -131,14 +131,14 @@ class NodeSets:
                 found |= leaving & able
         return found
 
-    def moved(self, asked: Asked, moving: Moving, name: str) -> Asked:
+    def moved(self, asked: NodeDemand, moving: Moving, name: str) -> NodeDemand:
         """What the pod asks for that a VMI on a node would be migrated into."""
         node = self.node(name)
         more = _of_node(node, moving) if node is not None else ()
         placement = msgspec.structs.replace(asked.placement, selector=asked.placement.selector + more)
         return msgspec.structs.replace(asked, placement=placement) if more else asked
 
-    def _ruled(self, asked: Asked, among: int | None = None) -> Ruling:
+    def _ruled(self, asked: NodeDemand, among: int | None = None) -> Ruling:
         left = self._all if among is None else among
         counts: dict[str, int] = {}
         for condition, passing in (*self._open(asked), *self._conditions(asked)):
@@ -149,11 +149,11 @@ class NodeSets:
                 break
         return Ruling(left, tuple(counts.items()))
 
-    def _open(self, asked: Asked) -> Iterator[tuple[str, int]]:
+    def _open(self, asked: NodeDemand) -> Iterator[tuple[str, int]]:
         tolerant = asked.placement.tolerates(_CORDON)
         return ((why, ~nodes) for why, nodes in self._closed.items() if not (tolerant and why == _CORDONED))
 
-    def _conditions(self, asked: Asked) -> Iterator[tuple[str, int]]:
+    def _conditions(self, asked: NodeDemand) -> Iterator[tuple[str, int]]:
         """Each with the nodes that meet it."""
         placement = asked.placement
         for taint, nodes in self._tainted.items():
@@ -237,7 +237,7 @@ class NodeSets:
         return found
 
 
-def _extended(taint: Taint, asked: Asked) -> bool:
+def _extended(taint: Taint, asked: NodeDemand) -> bool:
     """Whether the plugin ExtendedResourceToleration, where it is on, adds a toleration of it."""
     return taint.effect == "NoSchedule" and taint.key in asked.resources
 

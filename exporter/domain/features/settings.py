@@ -21,7 +21,7 @@ __all__ = [
     "Developer",
     "Device",
     "Devices",
-    "Network",
+    "NetworkSettings",
     "Problem",
     "Selectors",
     "Settings",
@@ -42,7 +42,7 @@ class Developer(Wire, frozen=True):
     use_emulation: bool | None = None
 
 
-class Network(Wire, frozen=True):
+class NetworkSettings(Wire, frozen=True):
     default_network_interface: str | None = None
     permit_bridge_interface_on_pod_network: bool | None = None
     binding: dict[str, dict[str, Any] | None] | None = None
@@ -100,7 +100,7 @@ class Settings(Wire, frozen=True):
     """What is not set is None, or the default of its section."""
 
     developer: Developer | None = field(name="developerConfiguration", default=None)
-    network: Network | None = None
+    network: NetworkSettings | None = None
     permitted_host_devices: Devices | None = None
     mediated_devices_configuration: Switch | None = None
     persistent_reservation_configuration: Switch | None = None
@@ -144,7 +144,7 @@ def problems(of: Settings) -> tuple[Problem, ...]:
 
 
 def _problems(of: Settings) -> Iterator[Problem]:
-    developer, network = of.developer or Developer(), of.network or Network()
+    developer, network = of.developer or Developer(), of.network or NetworkSettings()
     if (ratio := developer.memory_overcommit or 0) < 0:
         yield Problem("developerConfiguration.memoryOvercommit", f"{ratio} is below 0")
     if (ratio := developer.cpu_allocation_ratio or 0) < 0:

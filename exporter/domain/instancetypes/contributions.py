@@ -11,7 +11,7 @@ import msgspec
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine import VirtualMachine
 from . import specs
-from .matching import ROLES, Role
+from .matching import ROLES, MatcherRole
 from .resolving import Find, Resolution, resolve, undecodable
 
 __all__ = ["Contributions", "contributions"]
@@ -24,7 +24,7 @@ class Contributions(msgspec.Struct, frozen=True):
 
     instancetype: specs.Instancetype | None
     preference: specs.Preference | None
-    unresolved: tuple[Role, ...]
+    unresolved: tuple[MatcherRole, ...]
     texts: tuple[str | None, str | None] = (None, None)  # of both, as they are kept
 
 
@@ -32,7 +32,7 @@ def contributions(vm: VirtualMachine, find: Find, kubevirt: KubeVirt | None = No
     """As KubeVirt would start the VM now."""
     release = kubevirt.release if kubevirt is not None else (0, 0)
     texts = {role: _text(resolve(vm, role, find, kubevirt), release) for role in ROLES}
-    sized, tuned = texts[Role.INSTANCETYPE], texts[Role.PREFERENCE]
+    sized, tuned = texts[MatcherRole.INSTANCETYPE], texts[MatcherRole.PREFERENCE]
     return Contributions(
         specs.instancetype(sized) if sized is not None else None,
         specs.preference(tuned) if tuned is not None else None,
@@ -41,8 +41,8 @@ def contributions(vm: VirtualMachine, find: Find, kubevirt: KubeVirt | None = No
     )
 
 
-def _wanted(vm: VirtualMachine, role: Role) -> bool:
-    wanted = vm.instancetype if role is Role.INSTANCETYPE else vm.preference
+def _wanted(vm: VirtualMachine, role: MatcherRole) -> bool:
+    wanted = vm.instancetype if role is MatcherRole.INSTANCETYPE else vm.preference
     return wanted is not None and wanted.wanted
 
 

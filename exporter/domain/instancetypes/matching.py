@@ -13,10 +13,10 @@ import msgspec
 from ...store.record import Wire
 from ...store.text.naming import shortened
 
-__all__ = ["ROLES", "Reference", "Role", "WireMatcher", "WireStatusRef", "kind_of", "pins_of", "reference_of"]
+__all__ = ["ROLES", "MatcherRole", "Reference", "WireMatcher", "WireStatusRef", "kind_of", "pins_of", "reference_of"]
 
 
-class Role(StrEnum):
+class MatcherRole(StrEnum):
     INSTANCETYPE = "instancetype"
     PREFERENCE = "preference"
 
@@ -30,20 +30,23 @@ class Role(StrEnum):
         return _CLUSTER_WIDE[self]
 
 
-ROLES = tuple(Role)
-_NAMESPACED = {Role.INSTANCETYPE: "VirtualMachineInstancetype", Role.PREFERENCE: "VirtualMachinePreference"}
+ROLES = tuple(MatcherRole)
+_NAMESPACED = {
+    MatcherRole.INSTANCETYPE: "VirtualMachineInstancetype",
+    MatcherRole.PREFERENCE: "VirtualMachinePreference",
+}
 _CLUSTER_WIDE = {
-    Role.INSTANCETYPE: "VirtualMachineClusterInstancetype",
-    Role.PREFERENCE: "VirtualMachineClusterPreference",
+    MatcherRole.INSTANCETYPE: "VirtualMachineClusterInstancetype",
+    MatcherRole.PREFERENCE: "VirtualMachineClusterPreference",
 }
 _SPELLINGS = {
     role: {"": role.cluster_wide}
     | {text: kind for kind in (role.namespaced, role.cluster_wide) for text in (kind.lower(), f"{kind.lower()}s")}
-    for role in Role
+    for role in MatcherRole
 }
 
 
-def kind_of(role: Role, written: str) -> str:
+def kind_of(role: MatcherRole, written: str) -> str:
     """The kind that a matcher means: in any case, singular or plural, without one the cluster-wide kind; empty text
     for what KubeVirt knows as none.
     """

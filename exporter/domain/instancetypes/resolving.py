@@ -20,14 +20,14 @@ from ...store.kinds.virtual_machine_instancetype import VirtualMachineInstancety
 from ...store.kinds.virtual_machine_pool import VirtualMachinePool
 from ...store.kinds.virtual_machine_preference import VirtualMachinePreference
 from ...store.record import Record
-from .matching import ROLES, Reference, Role, kind_of
+from .matching import ROLES, MatcherRole, Reference, kind_of
 
 __all__ = [
     "LIVE",
-    "Failure",
     "Find",
-    "Mode",
+    "ReferenceMode",
     "Resolution",
+    "Unresolved",
     "reference",
     "resolve",
     "takes_any",
@@ -49,7 +49,7 @@ class Find(Protocol):
     def __call__(self, kind: type[R], namespace: str, name: str, /) -> Record | None: ...
 
 
-class Mode(StrEnum):
+class ReferenceMode(StrEnum):
     """By what a VM refers to an object."""
 
     PINNED = "pinned"
@@ -58,7 +58,7 @@ class Mode(StrEnum):
     INFERRED = "inferred"
 
 
-class Failure(StrEnum):
+class Unresolved(StrEnum):
     """What KubeVirt can't find."""
 
     KIND = "kind"
@@ -71,26 +71,26 @@ class Resolution(msgspec.Struct, frozen=True, gc=False):
     gets instead. `kind` is empty where the matcher's is none.
     """
 
-    role: Role
+    role: MatcherRole
     reference: Reference
-    mode: Mode
+    mode: ReferenceMode
     kind: str
     live: Kept | None
     revision: ControllerRevision | None
     revision_name: str
-    failure: Failure | None = None
+    failure: Unresolved | None = None
 
     @property
     def saved(self) -> bool:
         """Whether what should be a copy has the name of a spec that a VMI started with. Whether that exists is not
         known, since most have no record, and is all one to KubeVirt.
         """
-        return self.failure is Failure.REVISION and self.revision_name.startswith(START)
+        return self.failure is Unresolved.REVISION and self.revision_name.startswith(START)
 
     @property
     def spec(self) -> str | None:
         """The canonical text of what the VM gets; None where there is nothing, or nothing that could be read."""
-        if self.failure is not None or self.mode is Mode.INFERRED:
+        if self.failure is not None or self.mode is ReferenceMode.INFERRED:
             return None
         if self.revision is not None:
             stash = self.revision.stash
@@ -98,17 +98,17 @@ class Resolution(msgspec.Struct, frozen=True, gc=False):
         return self.live.spec if self.live is not None else None
 
 
-def reference(holder: VirtualMachine | VirtualMachinePool, role: Role) -> Reference | None:
-    return holder.instancetype if role is Role.INSTANCETYPE else holder.preference
+def reference(holder: VirtualMachine | VirtualMachinePool, role: MatcherRole) -> Reference | None:
+    return holder.instancetype if role is MatcherRole.INSTANCETYPE else holder.preference
 
 
-def target(namespace: str, role: Role, wanted: Reference) -> tuple[str, str, str]:
+def target(namespace: str, role: MatcherRole, wanted: Reference) -> tuple[str, str, str]:
     """Kind, namespace and name of the object that a matcher means; the kind is empty where KubeVirt knows it not."""
     kind = kind_of(role, wanted.kind)
     return kind, namespace if kind == role.namespaced else "", wanted.name
 
 
-def resolve(vm: VirtualMachine, role: Role, find: Find, kubevirt: KubeVirt | None = None) -> Resolution | None:
+def resolve(vm: VirtualMachine, role: MatcherRole, find: Find, kubevirt: KubeVirt | None = None) -> Resolution | None:
     """None where the VM has no matcher in this role."""
     wanted = reference(vm, role)
     if wanted is None or not wanted.wanted:
@@ -117,26 +117,26 @@ def resolve(vm: VirtualMachine, role: Role, find: Find, kubevirt: KubeVirt | Non
     live = find(LIVE[kind], namespace, name) if kind and name else None
     found = live if isinstance(live, Sizing | Tuning) else None
     if wanted.pin:
-        return _kept(role, wanted, Mode.PINNED, kind, found, find, vm.namespace)
+        return _kept(role, wanted, ReferenceMode.PINNED, kind, found, find, vm.namespace)
     if wanted.revision and not _dropped(wanted):
-        kept = _kept(role, wanted, Mode.REVISION, kind, found, find, vm.namespace)
+        kept = _kept(role, wanted, ReferenceMode.REVISION, kind, found, find, vm.namespace)
         if kept.revision is None or _of(kept.revision) == wanted.name or takes_any(kubevirt):
             return kept
         if kubevirt is not None and wanted.name == wanted.status_name and _stops(kept.revision, kubevirt):
             return kept
     if wanted.volume and not wanted.name:
-        return Resolution(role, wanted, Mode.INFERRED, kind, None, None, "")
-    failure = Failure.KIND if not kind else Failure.OBJECT if found is None else None
-    return Resolution(role, wanted, Mode.UNVERSIONED, kind, found, None, "", failure)
+        return Resolution(role, wanted, ReferenceMode.INFERRED, kind, None, None, "")
+    failure = Unresolved.KIND if not kind else Unresolved.OBJECT if found is None else None
+    return Resolution(role, wanted, ReferenceMode.UNVERSIONED, kind, found, None, "", failure)
 
 
 def _kept(
-    role: Role, wanted: Reference, mode: Mode, kind: str, live: Kept | None, find: Find, namespace: str
+    role: MatcherRole, wanted: Reference, mode: ReferenceMode, kind: str, live: Kept | None, find: Find, namespace: str
 ) -> Resolution:
-    name = wanted.pin if mode is Mode.PINNED else wanted.revision
+    name = wanted.pin if mode is ReferenceMode.PINNED else wanted.revision
     found = find(ControllerRevision, namespace, name)
     revision = found if isinstance(found, ControllerRevision) and not found.saved else None
-    return Resolution(role, wanted, mode, kind, live, revision, name, Failure.REVISION if revision is None else None)
+    return Resolution(role, wanted, mode, kind, live, revision, name, Unresolved.REVISION if revision is None else None)
 
 
 def _dropped(wanted: Reference) -> bool:
@@ -174,7 +174,7 @@ _KNOWN = ("v1", "v1beta1")
 _OLD_UNTIL = (1, 7)
 
 
-def undecodable(revision: ControllerRevision, role: Role, release: tuple[int, int]) -> str:
+def undecodable(revision: ControllerRevision, role: MatcherRole, release: tuple[int, int]) -> str:
     """Why this release of KubeVirt, (0, 0) for an unknown one, can't decode the object in a revision; empty if it
     can.
     """

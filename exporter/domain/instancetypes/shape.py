@@ -19,7 +19,7 @@ from ...store.text.quantity import amount
 from ...store.text.text_cache import remembered
 from ..identity.firmware import WireFirmware
 
-__all__ = ["Shape", "WireTemplate", "shape_of"]
+__all__ = ["Shape", "WireShapeTemplate", "shape_of"]
 
 Quantity = str | int | float | None
 
@@ -28,7 +28,7 @@ class _Meta(Wire, frozen=True, gc=False):
     annotations: dict[str, Any] | None = None
 
 
-class WireTemplate(Wire, frozen=True, gc=False):
+class WireShapeTemplate(Wire, frozen=True, gc=False):
     """The template of a VM, with what an instancetype may provide as well."""
 
     metadata: _Meta | None = None
@@ -53,7 +53,7 @@ class Shape(msgspec.Struct, frozen=True, gc=False):
 _NOTHING = Shape((), 1, 1, 1, 0.0, "", ())
 
 
-def shape_of(template: WireTemplate | None) -> Shape:
+def shape_of(template: WireShapeTemplate | None) -> Shape:
     if template is None:
         return _NOTHING
     spec, meta = template.spec or WireVMSpec(), template.metadata or _Meta()

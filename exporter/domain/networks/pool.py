@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 from .cidr import NONE, SIX, Block, blocks, number, parse_entry
 
-__all__ = ["Capacity", "Place", "Pool", "Ranges", "by_family", "implicit"]
+__all__ = ["AddressPlace", "Capacity", "Pool", "Ranges", "by_family", "implicit"]
 
 Range = tuple[int, int]  # first, last
 
 _V6_WINDOW = 65536  # OVN-Kubernetes hands out no more of an IPv6 subnet, however large it is
 
 
-class Place(StrEnum):
+class AddressPlace(StrEnum):
     """Where an address stands in a pool."""
 
     INSIDE = "inside"
@@ -87,13 +87,13 @@ class _Subnet:
     taken: frozenset[int]  # what the network takes for itself
     capacity: Capacity
 
-    def place(self, value: int, withheld: _Withheld) -> Place:
+    def place(self, value: int, withheld: _Withheld) -> AddressPlace:
         if not self.low <= value <= self.high:
             edge = value == self.block.first or self.block.version == 4
-            return Place.EDGE if edge else Place.BEYOND
+            return AddressPlace.EDGE if edge else AddressPlace.BEYOND
         if value in self.taken or value in withheld.kept:
-            return Place.EXCLUDED
-        return Place.RESERVED if value in withheld.all else Place.INSIDE
+            return AddressPlace.EXCLUDED
+        return AddressPlace.RESERVED if value in withheld.all else AddressPlace.INSIDE
 
     def used(self, held: Sequence[int], withheld: _Withheld) -> int:
         """How many of these addresses, sorted, it has given out."""
@@ -130,18 +130,18 @@ class Pool:
         """In the order of the subnets."""
         return self._capacity
 
-    def place(self, text: str) -> Place:
+    def place(self, text: str) -> AddressPlace:
         """Where one entry of a claim's `status.ips` stands; an entry without a prefix is unreadable."""
         address = parse_entry(text)
-        return Place.UNREADABLE if address == NONE else self.locate(address)[0]
+        return AddressPlace.UNREADABLE if address == NONE else self.locate(address)[0]
 
-    def locate(self, address: int) -> tuple[Place, int]:
+    def locate(self, address: int) -> tuple[AddressPlace, int]:
         """Where an address stands, and in which subnet, counted from 0; -1 for none."""
         found = (self._at.get((size, address - address % size)) for size in self._sizes)
         at = min((each for each in found if each is not None), default=-1)
         if at >= 0:
             return self._subnets[at].place(address, self._withheld), at
-        return Place.OUTSIDE if (address >= SIX) in self._sixes else Place.NO_FAMILY, at
+        return AddressPlace.OUTSIDE if (address >= SIX) in self._sixes else AddressPlace.NO_FAMILY, at
 
     def used(self, addresses: Iterable[int]) -> tuple[int, ...]:
         """How many different ones of these addresses each subnet has given out; other places don't count."""

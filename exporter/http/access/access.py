@@ -20,7 +20,7 @@ from ...kube.reviews import Attributes, Path, Resource, Reviews, User
 from ..server.answers import error
 from ..server.descriptors import most_connections
 from ..server.query import values_of
-from ..server.rooms import Rooms, take
+from ..server.rooms import SharedPlaces, take
 from .credentials import token_of
 from .decisions import BusyError, Outage, Remembered, Times
 from .refusals import binding, cluster_binding, denied, later, unknown
@@ -96,7 +96,7 @@ class Access:
         )
         self._strangers, self._scraping = Allowances(*_WRONG, clock), Allowances(*_WRONG, clock)
         self._naming = Allowances(*_ASKED, clock)
-        self._rooms = Rooms(max(2, most_connections() // _SHARE))
+        self._rooms = SharedPlaces(max(2, most_connections() // _SHARE))
         self._searches = asyncio.Semaphore(_SEARCHES)
 
     async def __call__(self, request: web.Request) -> web.StreamResponse | None:

@@ -14,12 +14,12 @@ import ipaddress
 
 from aiohttp import web
 
-__all__ = ["Door"]
+__all__ = ["SameOrigin"]
 
 _MOST_DIGITS = 5  # of a port
 
 
-class Door:
+class SameOrigin:
     """Lets in whoever asks for any host, until `answers_to` is called."""
 
     def __init__(self) -> None:

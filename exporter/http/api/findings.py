@@ -12,7 +12,7 @@ from ..access.viewer import visible_to
 from ..reports.listing import Listing, Listings
 from ..server.answers import json_error
 from ..server.query import Parameters
-from ..server.rooms import Rooms, owner_of
+from ..server.rooms import SharedPlaces, owner_of
 from ..server.sending import known_tags, matches, send, tagged, unchanged
 
 __all__ = ["Findings"]
@@ -30,7 +30,7 @@ class Findings:
         # Tenants may have half of them, so that they can't keep those out who see everything, such as the sidecar.
         self._most_waiting = {True: most_waiting // 2, False: most_waiting}
         self._waiting = {True: 0, False: 0}  # by whether a tenant does
-        self._rooms = Rooms(max(1, most_waiting // _SHARE))
+        self._rooms = SharedPlaces(max(1, most_waiting // _SHARE))
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """With `wait` (seconds) the response is delayed while the generation is still the caller's: the parameter

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from ...engine.engine import Engine
 from ...engine.turn import in_turns
-from ...views.impact import PARAMETERS, TITLES, WHOLE, Asked, Impact, NoSuchObjectError, proposed, steps
+from ...views.impact import PARAMETERS, TITLES, WHOLE, Impact, ImpactQuery, NoSuchObjectError, proposed, steps
 from ..html.rendering import page_of
 from ..reports.result_cache import Shared, Versions
 from ..server.answers import as_text, json_answer, json_error
@@ -20,16 +20,16 @@ _SHOWN = 500  # findings of one answer
 _NOTHING = f"name a change: {', '.join(PARAMETERS)}"
 
 
-def _asked(request: web.BaseRequest) -> Asked:
+def _asked(request: web.BaseRequest) -> ImpactQuery:
     """Raises ValueError."""
-    return Asked(*names_in(request, *PARAMETERS, whole=WHOLE))
+    return ImpactQuery(*names_in(request, *PARAMETERS, whole=WHOLE))
 
 
 class ImpactView:
     def __init__(self, engine: Engine, versions: Versions, instance: str) -> None:
         """`instance` distinguishes one run of the steward from the next: generations start again with each."""
         self._engine, self._instance = engine, instance
-        self._taken = Shared[Asked, Impact](lambda: versions.everything)
+        self._taken = Shared[ImpactQuery, Impact](lambda: versions.everything)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Of all changes that the parameters name, together."""
@@ -44,15 +44,15 @@ class ImpactView:
             return json_error(404, str(error))
         return await json_answer(request, self._instance, impact)
 
-    async def take(self, asked: Asked) -> Impact:
+    async def take(self, asked: ImpactQuery) -> Impact:
         """Raises NoSuchObjectError, and ValueError for what can't be done."""
         return await self._taken.get(asked, lambda: self._take(asked))
 
-    async def _take(self, asked: Asked) -> Impact:
+    async def _take(self, asked: ImpactQuery) -> Impact:
         return await in_turns(steps(self._engine, proposed(self._engine.cluster, asked), _SHOWN))
 
 
-def _query(asked: Asked) -> str:
+def _query(asked: ImpactQuery) -> str:
     """The same question again."""
     return urlencode([(name, value) for name, values in zip(PARAMETERS, asked, strict=True) for value in values])
 

@@ -27,7 +27,7 @@ from ..reports.listing import Listings
 from ..server.answers import as_text
 from ..server.query import Parameters
 
-__all__ = ["Page", "stylesheet"]
+__all__ = ["HtmlPage", "stylesheet"]
 
 _SHOWN = 500  # findings on one page
 _SHOWN_NETWORKS = 100
@@ -39,7 +39,7 @@ _SHOWN_OTHERS = 200  # undecodable objects, and partitions without an answer
 _SHOWN_NAMES = 10  # namespaces of a tenant
 
 
-class Page:
+class HtmlPage:
     def __init__(
         self,
         engine: Engine,

@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from ...engine.engine import Engine
 from ...findings.finding import Finding, Unknown
-from ...sidecar.repairs import Repair
+from ...sidecar.repairs import ReportedRepair
 from ...store.source import Undecodable
 from ...views.findings import FindingReport, Report, reported, surroundings, undecodable_report
 from ...views.fleet import UNSEEN_FLEET
@@ -157,11 +157,11 @@ class Tenant:
         return sorted((each for each in found if each.namespace in self._visible), key=lambda u: (u.namespace, u.name))
 
 
-def _without_words(repairs: tuple[Repair, ...] | UnsetType) -> tuple[Repair, ...] | UnsetType:
+def _without_words(repairs: tuple[ReportedRepair, ...] | UnsetType) -> tuple[ReportedRepair, ...] | UnsetType:
     """Which remediation, and how far it is; what it says may name anything that its plan read."""
     if isinstance(repairs, UnsetType):
         return UNSET
     return tuple(
-        Repair(fingerprint=each.fingerprint, remediation=each.remediation, state=each.state, mode=each.mode)
+        ReportedRepair(fingerprint=each.fingerprint, remediation=each.remediation, state=each.state, mode=each.mode)
         for each in repairs
     )

@@ -14,7 +14,7 @@ from msgspec import UnsetType
 
 from ...engine.engine import Engine
 from ...findings.finding import Finding
-from ...sidecar.repairs import Repair, Repairs
+from ...sidecar.repairs import Repairs, ReportedRepair
 from ...store.cluster import Change
 
 __all__ = ["MOST_SIZE", "Shared", "Versions"]
@@ -55,7 +55,7 @@ class Versions:
     def everything(self) -> Hashable:
         return self._changes, self._engine.generation, self.findings
 
-    def report_of(self, finding: Finding) -> tuple[Finding, str, str, tuple[Repair, ...] | UnsetType]:
+    def report_of(self, finding: Finding) -> tuple[Finding, str, str, tuple[ReportedRepair, ...] | UnsetType]:
         """What it is reported with."""
         return finding, "", self.unknown_of(finding), self.repairs.of(finding.fingerprint)
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Hashable
 
 from aiohttp import web
 
-__all__ = ["Rooms", "leave", "owner_of", "take"]
+__all__ = ["SharedPlaces", "leave", "owner_of", "take"]
 
 _OWNER = web.RequestKey[Hashable]("owner")
 _LEAVE = web.RequestKey[Callable[[], None]]("leave")
 
 
-class Rooms:
+class SharedPlaces:
     """One room for each owner, of the same size."""
 
     def __init__(self, most: int) -> None:
@@ -33,7 +33,7 @@ class Rooms:
             del self._inside[owner]
 
 
-def take(request: web.BaseRequest, rooms: Rooms, owner: Hashable) -> bool:
+def take(request: web.BaseRequest, rooms: SharedPlaces, owner: Hashable) -> bool:
     """A place for a request, until it is answered; False where there is none."""
     if not rooms.enter(owner):
         return False

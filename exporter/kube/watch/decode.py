@@ -13,14 +13,14 @@ import msgspec
 from ...store.decode import MALFORMED, Decoded, ObjectDecoder, name_of
 from ...store.kind import ApiKind
 from ...store.text.nesting import cut, decoded
-from ..errors import MalformedError, Status, StatusError
+from ..errors import ApiStatus, MalformedError, StatusError
 
-__all__ = ["Decoded", "Decoder", "Event", "Page"]
+__all__ = ["Decoded", "Decoder", "ListPage", "WatchEvent"]
 
 W = TypeVar("W")
 
 
-class Page(msgspec.Struct, frozen=True, gc=False):
+class ListPage(msgspec.Struct, frozen=True, gc=False):
     """One page of a list. `version` is the list's resourceVersion; `rest` is the continue token, empty on the last
     page.
     """
@@ -30,7 +30,7 @@ class Page(msgspec.Struct, frozen=True, gc=False):
     rest: str
 
 
-class Event(msgspec.Struct, frozen=True, gc=False):
+class WatchEvent(msgspec.Struct, frozen=True, gc=False):
     """One watch event. `type` is ADDED, MODIFIED, DELETED or BOOKMARK; a BOOKMARK has no object."""
 
     type: str
@@ -76,7 +76,7 @@ class Decoder(ObjectDecoder):
         self._list = msgspec.json.Decoder(_List[kind.wire])  # type: ignore[name-defined]
         self._line = msgspec.json.Decoder(_Line[kind.wire])  # type: ignore[name-defined]
 
-    def page(self, body: bytes) -> Page:
+    def page(self, body: bytes) -> ListPage:
         """Raises MalformedError for a body that is not a list."""
         whole: Any
         try:
@@ -86,7 +86,7 @@ class Decoder(ObjectDecoder):
             whole, objects = self._page_by_object(cut(body).text)
         except MALFORMED:
             whole, objects = self._page_by_object(body)
-        return Page(objects, whole.metadata.resource_version or "", whole.metadata.rest or "")
+        return ListPage(objects, whole.metadata.resource_version or "", whole.metadata.rest or "")
 
     def _page_by_object(self, body: bytes) -> tuple[Any, list[Decoded]]:
         try:
@@ -95,7 +95,7 @@ class Decoder(ObjectDecoder):
             raise MalformedError(f"the response is not a list: {error}") from error
         return whole, [self.object(raw) for raw in whole.items or ()]
 
-    def event(self, line: bytes) -> Event:
+    def event(self, line: bytes) -> WatchEvent:
         """Raises StatusError for an ERROR event, MalformedError for a line that is not a watch event."""
         try:
             typed = self._line.decode(line)
@@ -107,7 +107,7 @@ class Decoder(ObjectDecoder):
             return self._event_by_object(line)
         return _event(typed.type, self.reduced(typed.object), str(typed.object.metadata.resource_version or ""))
 
-    def _event_by_object(self, line: bytes) -> Event:
+    def _event_by_object(self, line: bytes) -> WatchEvent:
         try:
             raw = decoded(_RAW_LINE, line)
             if raw.type == "ERROR":
@@ -115,16 +115,16 @@ class Decoder(ObjectDecoder):
             if raw.type == "BOOKMARK":
                 meta = _BOOKMARK.decode(raw.object).metadata
                 ends = (meta.annotations or {}).get("k8s.io/initial-events-end") == "true"
-                return Event("BOOKMARK", None, meta.resource_version or "", ends)
+                return WatchEvent("BOOKMARK", None, meta.resource_version or "", ends)
         except MALFORMED as error:
             raise MalformedError(f"a line is not a watch event: {error}") from error
         return _event(raw.type, self.object(raw.object), _version(raw.object))
 
 
-def _event(type_: str, decoded: Decoded, version: str) -> Event:
+def _event(type_: str, decoded: Decoded, version: str) -> WatchEvent:
     if not decoded.name:
         raise MalformedError(f"the object of a watch event has no name: {decoded.why}")
-    return Event(type_, decoded, version)
+    return WatchEvent(type_, decoded, version)
 
 
 def _version(raw: msgspec.Raw) -> str:
@@ -133,7 +133,7 @@ def _version(raw: msgspec.Raw) -> str:
 
 def _code(raw: msgspec.Raw) -> int:
     try:
-        code = msgspec.json.decode(raw, type=Status).code or 0
+        code = msgspec.json.decode(raw, type=ApiStatus).code or 0
     except MALFORMED:
         code = 0
     return code if 400 <= code < 600 else 500

@@ -9,23 +9,23 @@ from typing import Any, NamedTuple
 from ...store.kind import ApiKind
 from ..client import Client
 from ..errors import StatusError
-from ..timeouts import Pace
-from .decode import Decoded, Decoder, Event
+from ..timeouts import Timeouts
+from .decode import Decoded, Decoder, WatchEvent
 
-__all__ = ["Initial", "Listed", "paged"]
+__all__ = ["Initial", "ListOutcome", "paged"]
 
 log = logging.getLogger(__name__)
 _RESTARTS = 4  # of a list whose snapshot expired between two pages; each with pages twice as large
 
 
-class Listed(NamedTuple):
+class ListOutcome(NamedTuple):
     """`version` is the list's resourceVersion; empty if the response was no list."""
 
     objects: list[Decoded]
     version: str
 
 
-async def paged(client: Client, decoder: Decoder, kind: ApiKind[Any], served: str, pace: Pace) -> Listed:
+async def paged(client: Client, decoder: Decoder, kind: ApiKind[Any], served: str, pace: Timeouts) -> ListOutcome:
     """All pages of one snapshot.
 
     A snapshot that expires in between is left, and all is read again from a new one: pages of two snapshots would miss
@@ -47,7 +47,7 @@ class _ExpiredError(Exception):
     """The snapshot expired between two pages."""
 
 
-async def _snapshot(client: Client, decoder: Decoder, kind: ApiKind[Any], served: str, limit: int) -> Listed:
+async def _snapshot(client: Client, decoder: Decoder, kind: ApiKind[Any], served: str, limit: int) -> ListOutcome:
     objects: list[Decoded] = []
     rest = ""
     while True:
@@ -60,7 +60,7 @@ async def _snapshot(client: Client, decoder: Decoder, kind: ApiKind[Any], served
         objects += page.objects
         rest = page.rest
         if not rest:
-            return Listed(objects, page.version)
+            return ListOutcome(objects, page.version)
 
 
 class Initial:
@@ -73,7 +73,7 @@ class Initial:
     def objects(self) -> list[Decoded]:
         return list(self._objects.values())
 
-    def take(self, event: Event) -> None:
+    def take(self, event: WatchEvent) -> None:
         if event.decoded is None:
             return
         key = event.decoded.namespace, event.decoded.name

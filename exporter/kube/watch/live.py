@@ -11,7 +11,7 @@ from ...engine.intake import Intake
 from ...store.kind import ApiKind, Kind
 from ..background import alongside
 from ..client import Client
-from ..timeouts import Pace
+from ..timeouts import Timeouts
 from ..transport import Transport
 from .reflector import Reflector
 
@@ -22,9 +22,9 @@ _AGE_SECONDS = 1.0  # between two looks for stale kinds
 
 class LiveSource:
     def __init__(
-        self, transport: Transport, kinds: Iterable[Kind[Any]], intake: Intake, pace: Pace | None = None
+        self, transport: Transport, kinds: Iterable[Kind[Any]], intake: Intake, pace: Timeouts | None = None
     ) -> None:
-        pace = pace or Pace()
+        pace = pace or Timeouts()
         self.transport = transport
         client = Client(transport, pace)
         self.requests = client.requests

@@ -30,27 +30,27 @@ from ...store.source import SyncState
 from ..backoff import Backoff
 from ..client import Client
 from ..errors import AbsentError, ConfigError, KubeError, MalformedError, StatusError, UnreachableError
-from ..timeouts import Pace
-from .decode import Decoded, Decoder, Event
-from .listing import Initial, Listed, paged
-from .silent_watch import Silence
-from .sync_state import Sight
+from ..timeouts import Timeouts
+from .decode import Decoded, Decoder, WatchEvent
+from .listing import Initial, ListOutcome, paged
+from .silent_watch import WatchSilence
+from .sync_state import KindSync
 
-__all__ = ["Pace", "Reflector"]
+__all__ = ["Reflector", "Timeouts"]
 
 log = logging.getLogger(__name__)
 _LASTING = 1.0  # seconds; a shorter watch does not reset the backoff
 
 
 class Reflector:
-    def __init__(self, kind: ApiKind[Any], client: Client, intake: Intake, pace: Pace) -> None:
+    def __init__(self, kind: ApiKind[Any], client: Client, intake: Intake, pace: Timeouts) -> None:
         self.kind = kind
         self._client, self._intake, self._pace = client, intake, pace
-        self._sight = Sight(kind, intake, pace)
+        self._sight = KindSync(kind, intake, pace)
         self.stats = self._sight.stats
         self._decoder = Decoder(kind)
         self._backoff = Backoff(pace)
-        self._silence = Silence(pace.quiet)
+        self._silence = WatchSilence(pace.quiet)
         self._served: str | None = None  # the served API version, once discovered
         self._version: str | None = None  # the resourceVersion to resume from; None: list first
         self._streams = True  # whether to try a streaming list before a paged one
@@ -186,14 +186,14 @@ class Reflector:
             self._streams = complete
             raise
 
-    async def _initial(self, lines: AsyncIterator[bytes], patience: asyncio.Timeout) -> Listed:
+    async def _initial(self, lines: AsyncIterator[bytes], patience: asyncio.Timeout) -> ListOutcome:
         initial = Initial()
         async for line in lines:
             event = self._decoder.event(line)
             patience.reschedule(asyncio.get_running_loop().time() + self._pace.silence)
             initial.take(event)
             if event.initial_end:
-                return Listed(initial.objects, event.version)
+                return ListOutcome(initial.objects, event.version)
         raise UnreachableError("the streaming list ended before it was complete")
 
     async def _follow(self, lines: AsyncIterator[bytes], patience: asyncio.Timeout, seconds: float) -> None:
@@ -224,7 +224,7 @@ class Reflector:
         finally:
             timer.cancel()
 
-    def _handle(self, event: Event) -> None:
+    def _handle(self, event: WatchEvent) -> None:
         before = _number(self._version or "")
         if event.version:
             if 0 < _number(event.version) < before:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-__all__ = ["Silence"]
+__all__ = ["WatchSilence"]
 
 
-class Silence:
+class WatchSilence:
     """How long nothing has come on the watches of a kind, from one to the next.
 
     An API server whose etcd was restored from a backup accepts a watch from a resourceVersion that is yet to come, and

@@ -9,9 +9,9 @@ from typing import Any
 from ...engine.intake import Intake
 from ...store.kind import ApiKind
 from ...store.source import SyncState
-from ..timeouts import Pace
+from ..timeouts import Timeouts
 
-__all__ = ["Sight", "Stats"]
+__all__ = ["KindSync", "Stats"]
 
 
 @dataclass(slots=True)
@@ -31,8 +31,8 @@ class Stats:
         self.errors[error] = self.errors.get(error, 0) + 1
 
 
-class Sight:
-    def __init__(self, kind: ApiKind[Any], intake: Intake, pace: Pace) -> None:
+class KindSync:
+    def __init__(self, kind: ApiKind[Any], intake: Intake, pace: Timeouts) -> None:
         self._kind, self._intake, self._pace = kind, intake, pace
         self.stats = Stats()
         self.synced = False  # whether the kind was ever listed

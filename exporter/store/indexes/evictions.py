@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ..index import ByName, Index
 from ..kinds.endpoint_slice import EndpointSlice
 from ..kinds.kube_virt import KubeVirt
-from ..kinds.pod import Pod, Role
+from ..kinds.pod import DrainRole, Pod
 from ..kinds.pod_disruption_budget import PodDisruptionBudget
 from ..record import Record
 
@@ -21,7 +21,7 @@ def _virt_api(record: Record, _: ByName) -> Iterable[str]:
 
 
 def _launchers(record: Record, _: ByName) -> Iterable[str]:
-    return (_ALL,) if isinstance(record, Pod) and record.role is Role.LAUNCHER else ()
+    return (_ALL,) if isinstance(record, Pod) and record.role is DrainRole.LAUNCHER else ()
 
 
 def _pdbs(record: Record, _: ByName) -> Iterable[str]:

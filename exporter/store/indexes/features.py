@@ -18,7 +18,7 @@ from ...domain.features.rule import Request
 from ...domain.features.rules import BY_ID
 from ...domain.identity.identity import owned
 from ...domain.instancetypes.matching import ROLES
-from ...domain.instancetypes.resolving import LIVE, Mode, resolve, target
+from ...domain.instancetypes.resolving import LIVE, ReferenceMode, resolve, target
 from ..index import ByName, Index
 from ..kinds.common.instancetype import Kept
 from ..kinds.controller_revision import ControllerRevision
@@ -210,7 +210,7 @@ def _referred(record: Record, lookup: ByName) -> Iterable[str]:
     found = set()
     for role in ROLES:
         resolution = resolve(record, role, lookup)
-        if resolution is not None and resolution.mode is Mode.UNVERSIONED and resolution.kind:
+        if resolution is not None and resolution.mode is ReferenceMode.UNVERSIONED and resolution.kind:
             _, namespace, name = target(record.namespace, role, resolution.reference)
             found.add(f"{namespace}/{name}")
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...domain.instancetypes.matching import ROLES
-from ...domain.instancetypes.resolving import Mode, reference, resolve, target
+from ...domain.instancetypes.resolving import ReferenceMode, reference, resolve, target
 from ..index import ByName, Index
 from ..kinds.common.instancetype import Kept
 from ..kinds.controller_revision import ControllerRevision
@@ -70,7 +70,7 @@ def _unversioned(record: Record, lookup: ByName) -> Iterable[str]:
         if wanted is None or not wanted.wanted or wanted.pin:
             continue
         resolution = resolve(record, role, lookup)
-        if resolution is not None and resolution.mode is Mode.UNVERSIONED and resolution.kind:
+        if resolution is not None and resolution.mode is ReferenceMode.UNVERSIONED and resolution.kind:
             found.append(object_key(*target(record.namespace, role, wanted)))
     return found
 

@@ -12,7 +12,7 @@ from ..kinds.deployment import Deployment
 from ..kinds.ipam_claim import IPAMClaim
 from ..kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from ..kinds.network_attachment_definition import NetworkAttachmentDefinition
-from ..kinds.pod import GIVEN, REFERRED, Pod, Role
+from ..kinds.pod import GIVEN, REFERRED, DrainRole, Pod
 from ..kinds.pod_disruption_budget import PodDisruptionBudget
 from ..kinds.user_defined_network import UserDefinedNetwork
 from ..kinds.virtual_machine import VirtualMachine
@@ -109,7 +109,7 @@ def _nads(record: Record, _: ByName) -> Iterable[str]:
         return (record.network,)
     if isinstance(record, Pod):
         # A launcher pod refers to no other claims than those of its VM, with which it is found.
-        refers = record.unreadable and record.role is not Role.LAUNCHER and record.lacks(REFERRED)
+        refers = record.unreadable and record.role is not DrainRole.LAUNCHER and record.lacks(REFERRED)
         return (unreadable(record.namespace),) if refers else ()
     return (record.network, unreadable(record.namespace)) if isinstance(record, IPAMClaim) else ()
 

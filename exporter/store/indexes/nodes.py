@@ -9,7 +9,7 @@ from ..index import ByName, Index
 from ..kinds.kubevirt_machine import KubevirtMachine
 from ..kinds.node import Node
 from ..kinds.node_maintenance import NodeMaintenance
-from ..kinds.pod import Pod, Role
+from ..kinds.pod import DrainRole, Pod
 from ..kinds.pod_disruption_budget import PodDisruptionBudget
 from ..kinds.virtual_machine_instance import VirtualMachineInstance
 from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
@@ -70,7 +70,7 @@ def _targets(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, Node):
         return (record.name,)
     if isinstance(record, Pod):
-        return (record.node,) if record.role is Role.HANDLER and record.node else ()
+        return (record.node,) if record.role is DrainRole.HANDLER and record.node else ()
     if isinstance(record, VirtualMachineInstance) and record.migration is not None and not record.final:
         last = record.migration
         return (last.target,) if last.target and last.ended is None else ()

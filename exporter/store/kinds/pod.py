@@ -19,7 +19,7 @@ from ..text.quantity import Amounts, amounts_of, plus
 from .common.containers import UNSAID, containers_of
 from .common.pod_networks import GIVEN, REFERRED, SELECTED, WireNetworks, networks_of
 
-__all__ = ["GIVEN", "KIND", "REFERRED", "Pod", "Role"]
+__all__ = ["GIVEN", "KIND", "REFERRED", "DrainRole", "Pod"]
 
 
 class _Annotations(WireNetworks, frozen=True, gc=False):
@@ -61,7 +61,7 @@ class _Pod(Wire, frozen=True, gc=False):
     status: _Status | None = None
 
 
-class Role(StrEnum):
+class DrainRole(StrEnum):
     """What a pod is to a drain of its node."""
 
     LAUNCHER = "launcher"
@@ -77,7 +77,7 @@ class Pod(Record, frozen=True, gc=False):
     they raise UnreadableFactError where the annotation could not be read.
     """
 
-    role: Role
+    role: DrainRole
     created: float | None
     deleting: float | None
     phase: str
@@ -148,16 +148,16 @@ def _label_pairs(labels: dict[str, str | None], own: dict[str, str]) -> tuple[tu
     return _SHARED.setdefault(made, made)
 
 
-def _role(meta: _Meta, labels: dict[str, str | None], controller: WireOwner) -> Role:
+def _role(meta: _Meta, labels: dict[str, str | None], controller: WireOwner) -> DrainRole:
     if labels.get("kubevirt.io") == "virt-launcher":
-        return Role.LAUNCHER
+        return DrainRole.LAUNCHER
     if labels.get("kubevirt.io") == "hotplug-disk":
-        return Role.HOTPLUG
+        return DrainRole.HOTPLUG
     if meta.annotations is not None and meta.annotations.mirror is not None:
-        return Role.MIRROR
+        return DrainRole.MIRROR
     if controller.kind != "DaemonSet":
-        return Role.OTHER
-    return Role.HANDLER if labels.get("kubevirt.io") == "virt-handler" else Role.DAEMON
+        return DrainRole.OTHER
+    return DrainRole.HANDLER if labels.get("kubevirt.io") == "virt-handler" else DrainRole.DAEMON
 
 
 def _requests(spec: _Spec) -> Amounts:
@@ -185,7 +185,7 @@ def _reduce(wire: _Pod) -> Pod | None:
     notes, labels = meta.annotations or _Annotations(), meta.labels or {}
     controller = next((each for each in meta.owner_references or () if each and each.controller), WireOwner())
     role = _role(meta, labels, controller)
-    launcher = role is Role.LAUNCHER
+    launcher = role is DrainRole.LAUNCHER
     domain, uid = (notes.domain or "") if launcher else "", labels.get("kubevirt.io/created-by") or ""
     migration = labels.get("kubevirt.io/migrationJobUID") or ""
     own = {
@@ -209,7 +209,7 @@ def _reduce(wire: _Pod) -> Pod | None:
         known_selections=networks.selections if launcher or faults else (),
         known_addresses=networks.addresses,
         numbers=tuple(number(host) for _, host, _ in networks.addresses),
-        owner=(controller.name or "") if role is Role.HOTPLUG else "",
+        owner=(controller.name or "") if role is DrainRole.HOTPLUG else "",
         ready=conditions.get("Ready", WireCondition()).status == "True",
         evicted=_evicted(conditions.get("DisruptionTarget", WireCondition())),
         scheduled=epoch(scheduled.last_transition_time) if scheduled.status == "True" else None,

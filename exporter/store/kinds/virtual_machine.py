@@ -12,7 +12,7 @@ from ...domain.features.demand import Demand, demand_of
 from ...domain.features.rule import IGNITION, SIDECARS, Asking, Request
 from ...domain.identity.firmware import WireFirmware, identifying
 from ...domain.instancetypes.matching import Reference, WireMatcher, WireStatusRef, reference_of
-from ...domain.instancetypes.shape import Shape, WireTemplate, shape_of
+from ...domain.instancetypes.shape import Shape, WireShapeTemplate, shape_of
 from ...domain.networks.vm_networks import VMNetwork, networks_of
 from ..annotations import Note
 from ..kind import ApiKind
@@ -44,7 +44,7 @@ class _Meta(WireMeta, frozen=True, gc=False):
 
 
 class _Spec(Wire, frozen=True, gc=False):
-    template: WireTemplate | None = None
+    template: WireShapeTemplate | None = None
     run_strategy: str | None = None
     running: bool | None = None
     instancetype: WireMatcher | None = None
@@ -151,7 +151,7 @@ def _invalid(spec: _Spec) -> str:
 
 
 def _asking(spec: _Spec, status: _Status, strategy: str) -> Asking:
-    template = spec.template or WireTemplate()
+    template = spec.template or WireShapeTemplate()
     notes = (template.metadata and template.metadata.annotations) or {}
     return Asking(
         template.spec or WireVMSpec(),

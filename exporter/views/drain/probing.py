@@ -8,15 +8,15 @@ from __future__ import annotations
 from enum import StrEnum
 
 from ...domain.drains.departure import DrainState
-from ...domain.drains.eviction import Answer
+from ...domain.drains.eviction import EvictionAnswer
 from ...store.cluster import Cluster
 from ...store.kinds.kube_virt import KubeVirt
 from .report import Drain, Probed, VMReport
 
-__all__ = ["Said", "probed", "unsafe", "unsettled"]
+__all__ = ["EvictionProbeAnswer", "probed", "unsafe", "unsettled"]
 
 
-class Said(StrEnum):
+class EvictionProbeAnswer(StrEnum):
     PASSES = "passes"  # the pod would go, and the guest with it
     REQUESTS = "requests"  # its evacuation would be requested
     REQUESTED = "requested"  # it is requested already
@@ -32,28 +32,28 @@ class Said(StrEnum):
 
 
 _TEXTS = (
-    (429, "Evacuation in progress", Said.REQUESTED),  # it goes on with the text of the next one
-    (429, "Eviction triggered evacuation", Said.REQUESTS),
-    (429, "not live-migratable", Said.NOT_MIGRATABLE),
-    (429, "Eviction request for target Pod", Said.OTHER_POD),
-    (429, "failed getting the vmi", Said.ORPHAN),
-    (429, "disruption budget", Said.PDB),
-    (500, "more than one PodDisruptionBudget", Said.PDBS),
-    (500, "failed calling webhook", Said.WEBHOOK_DOWN),
-    (403, "", Said.FORBIDDEN),
-    (404, "", Said.GONE),
-    (409, "", Said.GONE),  # a pod of that name is another one
+    (429, "Evacuation in progress", EvictionProbeAnswer.REQUESTED),  # it goes on with the text of the next one
+    (429, "Eviction triggered evacuation", EvictionProbeAnswer.REQUESTS),
+    (429, "not live-migratable", EvictionProbeAnswer.NOT_MIGRATABLE),
+    (429, "Eviction request for target Pod", EvictionProbeAnswer.OTHER_POD),
+    (429, "failed getting the vmi", EvictionProbeAnswer.ORPHAN),
+    (429, "disruption budget", EvictionProbeAnswer.PDB),
+    (500, "more than one PodDisruptionBudget", EvictionProbeAnswer.PDBS),
+    (500, "failed calling webhook", EvictionProbeAnswer.WEBHOOK_DOWN),
+    (403, "", EvictionProbeAnswer.FORBIDDEN),
+    (404, "", EvictionProbeAnswer.GONE),
+    (409, "", EvictionProbeAnswer.GONE),  # a pod of that name is another one
 )
 _BY_ANSWER = {
-    Answer.MIGRATES: (Said.REQUESTS, Said.REQUESTED),
-    Answer.EXTERNAL: (Said.REQUESTS, Said.REQUESTED),
-    Answer.NOT_MIGRATABLE: (Said.NOT_MIGRATABLE,),
-    Answer.NOT_EVALUATED: (Said.NOT_MIGRATABLE,),
-    Answer.SHUTS_DOWN: (Said.PASSES,),
-    Answer.PDB: (Said.PDB,),
-    Answer.PDBS: (Said.PDBS,),
+    EvictionAnswer.MIGRATES: (EvictionProbeAnswer.REQUESTS, EvictionProbeAnswer.REQUESTED),
+    EvictionAnswer.EXTERNAL: (EvictionProbeAnswer.REQUESTS, EvictionProbeAnswer.REQUESTED),
+    EvictionAnswer.NOT_MIGRATABLE: (EvictionProbeAnswer.NOT_MIGRATABLE,),
+    EvictionAnswer.NOT_EVALUATED: (EvictionProbeAnswer.NOT_MIGRATABLE,),
+    EvictionAnswer.SHUTS_DOWN: (EvictionProbeAnswer.PASSES,),
+    EvictionAnswer.PDB: (EvictionProbeAnswer.PDB,),
+    EvictionAnswer.PDBS: (EvictionProbeAnswer.PDBS,),
 }
-_NOTHING_SAID = frozenset({Said.FORBIDDEN, Said.GONE, Said.UNCLEAR})
+_NOTHING_SAID = frozenset({EvictionProbeAnswer.FORBIDDEN, EvictionProbeAnswer.GONE, EvictionProbeAnswer.UNCLEAR})
 
 
 _DRY_RUNS = (1, 4)  # since then the webhook takes every dry run for one
@@ -73,25 +73,29 @@ def unsafe(cluster: Cluster) -> str:
 
 def probed(vm: VMReport, code: int, text: str, *, down: bool) -> Probed:
     """`down` says that the webhook is known not to answer."""
-    passes = Said.PASSES if code < 400 else Said.UNCLEAR
+    passes = EvictionProbeAnswer.PASSES if code < 400 else EvictionProbeAnswer.UNCLEAR
     said = next((each for of, part, each in _TEXTS if code == of and part in text), passes)
     expected = _expected(vm, down=down)
     contradicts = bool(expected) and said not in _NOTHING_SAID and said not in expected
     return Probed(said, f"{code} {text}".strip(), contradicts)
 
 
-def _expected(vm: VMReport, *, down: bool) -> tuple[Said, ...]:
+def _expected(vm: VMReport, *, down: bool) -> tuple[EvictionProbeAnswer, ...]:
     """Empty where no answer is expected."""
     if vm.state is DrainState.UNKNOWN and not vm.reason:
         return ()
     if down:
-        return (Said.WEBHOOK_DOWN,)
+        return (EvictionProbeAnswer.WEBHOOK_DOWN,)
     if vm.reason == "OrphanLauncherPod":
-        return (Said.ORPHAN,)
-    return _BY_ANSWER.get(Answer(vm.answer), ()) if vm.answer else ()
+        return (EvictionProbeAnswer.ORPHAN,)
+    return _BY_ANSWER.get(EvictionAnswer(vm.answer), ()) if vm.answer else ()
 
 
 def unsettled(drain: Drain) -> bool:
     """Whether a probe contradicts, or got no answer that means something."""
     probes = (vm.probe for node in drain.nodes for vm in node.vms)
-    return any(each.contradicts or each.said in (Said.FORBIDDEN, Said.UNCLEAR) for each in probes if each is not None)
+    return any(
+        each.contradicts or each.said in (EvictionProbeAnswer.FORBIDDEN, EvictionProbeAnswer.UNCLEAR)
+        for each in probes
+        if each is not None
+    )

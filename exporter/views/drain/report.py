@@ -12,10 +12,10 @@ __all__ = [
     "STAYS",
     "TITLES",
     "Drain",
-    "Limits",
+    "MigrationLimits",
     "NodeReport",
     "Shown",
-    "Unseen",
+    "UnseenKind",
     "VMReport",
     "exit_code",
 ]
@@ -106,7 +106,7 @@ class NodeReport(msgspec.Struct, frozen=True, rename="camel"):
     findings: tuple[Shown, ...] = ()
 
 
-class Limits(msgspec.Struct, frozen=True, rename="camel"):
+class MigrationLimits(msgspec.Struct, frozen=True, rename="camel"):
     """How many VMs migrate at once: in the cluster, and off one node; `running` are those of the cluster now."""
 
     per_cluster: int
@@ -114,7 +114,7 @@ class Limits(msgspec.Struct, frozen=True, rename="camel"):
     running: int
 
 
-class Unseen(msgspec.Struct, frozen=True, rename="camel"):
+class UnseenKind(msgspec.Struct, frozen=True, rename="camel"):
     kind: str
     why: str
 
@@ -126,10 +126,10 @@ class Drain(msgspec.Struct, frozen=True, rename="camel"):
     """
 
     generation: int
-    unseen: tuple[Unseen, ...]
+    unseen: tuple[UnseenKind, ...]
     unread: tuple[Ref, ...]
     webhook: str
-    limits: Limits | None
+    limits: MigrationLimits | None
     nodes: tuple[NodeReport, ...]
     not_considered: tuple[str, ...] = NOT_CONSIDERED
 

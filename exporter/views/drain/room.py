@@ -22,7 +22,7 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.selector import Requirement
 from ...store.text.quantity import Amounts
 
-__all__ = ["Place", "Rooms", "placement_on_moving"]
+__all__ = ["NodeChoice", "NodeRoom", "placement_on_moving"]
 
 _SLICE = 100  # nodes looked at between two looks at the event loop
 _MOST_REASONS = 6
@@ -32,7 +32,7 @@ _MIGRATION_MODEL, _FEATURE = "cpu-model-migration.node.kubevirt.io/", "cpu-featu
 
 
 @dataclass(frozen=True)
-class Place:
+class NodeChoice:
     """`node` that could take it; where there is none, `why`, and whether one could if nothing else were to move."""
 
     node: str = ""
@@ -83,7 +83,7 @@ class _Tally:
         return f"{total} {'node' if total == 1 else 'nodes'}: {', '.join(named)}" if total else "there is no other node"
 
 
-class Rooms:
+class NodeRoom:
     def __init__(self, cluster: Cluster, leaving: frozenset[str]) -> None:
         """`leaving` are the nodes that are drained together: none of them takes anything. The cluster keeps NODE."""
         self._cluster = cluster
@@ -92,9 +92,11 @@ class Rooms:
         self._kept_off: dict[Placement, list[str]] = {}
         self._whole: dict[str, dict[str, float]] = {}
         self._left: dict[str, dict[str, float]] = {}
-        self._none: dict[tuple[Placement, Amounts], Place] = {}  # room only shrinks: what found none finds none again
+        self._none: dict[
+            tuple[Placement, Amounts], NodeChoice
+        ] = {}  # room only shrinks: what found none finds none again
 
-    def place(self, placement: Placement, requests: Amounts) -> Generator[None, None, Place]:
+    def place(self, placement: Placement, requests: Amounts) -> Generator[None, None, NodeChoice]:
         """Finds it a node, and takes the room there; stops now and then so that others get their turn."""
         if (known := self._none.get((placement, requests))) is not None:
             return known
@@ -112,10 +114,10 @@ class Rooms:
             if not lack:
                 for name, amount in needed.items():
                     left[name] = left.get(name, 0.0) - amount
-                return Place(node.name)
+                return NodeChoice(node.name)
             tally.lacks(lack, left.get(lack, 0.0))
             alone = alone or not _lack(needed, self._whole[node.name])
-        none = self._none[placement, requests] = Place("", tally.text(needed), alone)
+        none = self._none[placement, requests] = NodeChoice("", tally.text(needed), alone)
         return none
 
     def _obstacles(self, placement: Placement) -> Generator[None, None, list[str]]:

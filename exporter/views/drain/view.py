@@ -21,7 +21,7 @@ from ...domain.drains.departure import (
     node_context,
 )
 from ...domain.drains.departure.context import INDEXES as OF_DEPARTURES
-from ...domain.drains.eviction import Answer, cordoned, drain_taints, left_to_drain, webhook_down
+from ...domain.drains.eviction import EvictionAnswer, cordoned, drain_taints, left_to_drain, webhook_down
 from ...findings.finding import Finding
 from ...store.cluster import Cluster
 from ...store.indexes.migrations import EVACUATED
@@ -48,8 +48,8 @@ from ...store.source import FILE, Source, Undecodable
 from ...store.text.naming import sentence, subject_first
 from ..in_slices import at_once
 from ..times import rfc3339
-from .report import Drain, Limits, NodeReport, Shown, Unseen, VMReport
-from .room import Place, Rooms, placement_on_moving
+from .report import Drain, MigrationLimits, NodeReport, Shown, UnseenKind, VMReport
+from .room import NodeChoice, NodeRoom, placement_on_moving
 
 __all__ = ["CHECK", "INDEXES", "KINDS", "READER", "draining", "steps", "take"]
 
@@ -122,16 +122,16 @@ def steps(
     )
 
 
-def _limits(context: DrainContext) -> Limits | None:
+def _limits(context: DrainContext) -> MigrationLimits | None:
     kubevirt = context.kubevirt
-    return Limits(kubevirt.per_cluster, kubevirt.per_node, context.running) if kubevirt is not None else None
+    return MigrationLimits(kubevirt.per_cluster, kubevirt.per_node, context.running) if kubevirt is not None else None
 
 
-def _unseen(cluster: Cluster) -> Iterator[Unseen]:
+def _unseen(cluster: Cluster) -> Iterator[UnseenKind]:
     for kind in KINDS:
         source = cluster.get(Source, "", kind.name)
         if source is None or not source.readable:
-            yield Unseen(kind.name, source.why if source is not None else "it is not watched")
+            yield UnseenKind(kind.name, source.why if source is not None else "it is not watched")
 
 
 _OF_ALL = {kind.name for kind in KINDS} - {"PodDisruptionBudget", "VirtualMachineInstanceMigration"} | {FILE}
@@ -153,7 +153,7 @@ Key = tuple[str, str, str]
 
 def _plan(
     cluster: Cluster, nodes: list[Node], found: dict[str, list[Departure]]
-) -> Generator[None, None, dict[Key, Place]]:
+) -> Generator[None, None, dict[Key, NodeChoice]]:
     """First fit for the VMs that are to migrate, the largest by memory first, and those that are blocked last."""
     moving = [
         (_size(each.pod, each), node, each.pod, each.vmi)
@@ -161,10 +161,10 @@ def _plan(
         for each in found[node.name]
         if each.vmi is not None and each.pod is not None and _moves(each)
     ]
-    places: dict[Key, Place] = {}
+    places: dict[Key, NodeChoice] = {}
     if not moving:
         return places
-    rooms = Rooms(cluster, frozenset(each.name for each in nodes))
+    rooms = NodeRoom(cluster, frozenset(each.name for each in nodes))
     for _, source, launcher, vmi in sorted(moving, key=lambda each: each[0]):
         places[_key(vmi)] = yield from rooms.place(placement_on_moving(vmi, launcher, source), launcher.requests)
         yield
@@ -174,7 +174,7 @@ def _plan(
 def _moves(departure: Departure) -> bool:
     """Whether it is to migrate, and has no target yet; what is blocked may be once it is not any more."""
     waits = departure.state in (DrainState.WAITING, DrainState.BLOCKED)
-    able = departure.answer is Answer.MIGRATES
+    able = departure.answer is EvictionAnswer.MIGRATES
     return waits and able and departure.reason != "NameTooLong" and departure.evidence.get("cause") != "NameTooLong"
 
 
@@ -227,9 +227,9 @@ def _node(
 _ORDER = {state.value: at for at, state in enumerate(DrainState)}
 
 
-def _vm(departure: Departure, places: dict[Key, Place], shown: dict[Key, list[Shown]]) -> VMReport:
+def _vm(departure: Departure, places: dict[Key, NodeChoice], shown: dict[Key, list[Shown]]) -> VMReport:
     subject, vmi, pod = departure.subject, departure.vmi, departure.pod
-    place = places.get(_key(subject), Place())
+    place = places.get(_key(subject), NodeChoice())
     findings = tuple(shown.get(_key(subject), ()))
     if departure.state is DrainState.WAITING and not departure.reason and place.why:
         departure = _without_room(departure, place)
@@ -255,7 +255,7 @@ def _vm(departure: Departure, places: dict[Key, Place], shown: dict[Key, list[Sh
     )
 
 
-def _without_room(departure: Departure, place: Place) -> Departure:
+def _without_room(departure: Departure, place: NodeChoice) -> Departure:
     reason = "NoRoomLeft" if place.alone else "NoTarget"
     after = "after the larger VMs of this drain " if place.alone else ""
     why = sentence(subject_first("", f"{after}no node can take the VMI: {place.why}"))

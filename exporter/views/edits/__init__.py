@@ -5,15 +5,15 @@ Pure: what is expected is a value, and so is what an answer means. Asking is som
 
 from __future__ import annotations
 
-from .answers import Said, probed
+from .answers import EditAnswer, probed
 from .expected import Expected, chosen, expected_edits
 from .report import EditProbed, EditProbes, summed, unsettled
 
 __all__ = [
+    "EditAnswer",
     "EditProbed",
     "EditProbes",
     "Expected",
-    "Said",
     "chosen",
     "expected_edits",
     "probed",

@@ -13,10 +13,10 @@ from ...domain.features.configuration import ASSUME
 from .expected import Expected
 from .report import EditProbed
 
-__all__ = ["Said", "probed"]
+__all__ = ["EditAnswer", "probed"]
 
 
-class Said(StrEnum):
+class EditAnswer(StrEnum):
     TAKEN = "taken"
     REFUSED = "refused"  # at admission
     FORBIDDEN = "forbidden"  # our ServiceAccount may not ask
@@ -35,7 +35,7 @@ def probed(expected: Expected, code: int, text: str) -> EditProbed:
     """`code` is 0 where there was no answer; `text` says why then."""
     said = _said(code, text)
     differs, contradicts, advice = False, False, ""
-    if said in (Said.TAKEN, Said.REFUSED):
+    if said in (EditAnswer.TAKEN, EditAnswer.REFUSED):
         differs, contradicts, advice = _compared(expected, said, text)
     return EditProbed(
         expected.vm,
@@ -49,20 +49,20 @@ def probed(expected: Expected, code: int, text: str) -> EditProbed:
     )
 
 
-def _said(code: int, text: str) -> Said:
+def _said(code: int, text: str) -> EditAnswer:
     if code >= 400 and any(each in text for each in _REFUSALS):
-        return Said.REFUSED
+        return EditAnswer.REFUSED
     if 200 <= code < 300:
-        return Said.TAKEN
-    return {403: Said.FORBIDDEN, 404: Said.GONE}.get(code, Said.UNCLEAR)
+        return EditAnswer.TAKEN
+    return {403: EditAnswer.FORBIDDEN, 404: EditAnswer.GONE}.get(code, EditAnswer.UNCLEAR)
 
 
-def _compared(expected: Expected, said: Said, text: str) -> tuple[bool, bool, str]:
+def _compared(expected: Expected, said: EditAnswer, text: str) -> tuple[bool, bool, str]:
     """Whether it differs from what is expected, whether it contradicts it, and what to do about that."""
     report = (
         f"Report it with the VM and the KubeVirt object, or set {ASSUME} if this is no build of {expected.version}."
     )
-    if said is Said.TAKEN:
+    if said is EditAnswer.TAKEN:
         return expected.refused, expected.refused, report if expected.refused else ""
     if expected.refused:
         texts = [rule.message for rule in expected.refusing if rule.message]

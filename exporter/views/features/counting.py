@@ -13,7 +13,7 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.record import Ref
 from ...store.text.naming import NAMED
-from ...usage.features import PHASES, FeatureUsage, Group
+from ...usage.features import PHASES, FeatureUsage, FeatureUsers
 
 __all__ = ["Values", "first_by_rule", "total", "values_by_rule"]
 
@@ -83,9 +83,9 @@ class _Asking:
 
     def __init__(self, rules: frozenset[str]) -> None:
         self._rules = rules
-        self._known: dict[Group, frozenset[str]] = {}
+        self._known: dict[FeatureUsers, frozenset[str]] = {}
 
-    def of(self, group: Group) -> frozenset[str]:
+    def of(self, group: FeatureUsers) -> frozenset[str]:
         found = self._known.get(group)
         if found is None:
             found = self._known[group] = group.rules & self._rules

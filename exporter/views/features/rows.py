@@ -17,7 +17,7 @@ from ...usage.features import PHASES
 from .counting import Values
 from .report import FeatureReport, GateReport, ValueReport
 
-__all__ = ["Asked", "Found", "Grounds", "feature_row", "gate_rows"]
+__all__ = ["FeatureCounts", "FeatureFindings", "Grounds", "feature_row", "gate_rows"]
 
 MOST_VALUES = 20
 _SLICE = 500  # values looked at between two looks at the event loop
@@ -45,7 +45,7 @@ class Grounds(NamedTuple):
         return Ground(self.ground.configuration, self.storage)
 
 
-class Asked(NamedTuple):
+class FeatureCounts(NamedTuple):
     """`counts` by rule, kind and phase, None while they can't be; `values`, and the `first` who ask, by rule."""
 
     counts: dict[str, dict[str, dict[str, int]]] | None
@@ -53,7 +53,7 @@ class Asked(NamedTuple):
     first: dict[str, tuple[Ref, ...]]
 
 
-class Found(NamedTuple):
+class FeatureFindings(NamedTuple):
     """Open findings and some of their subjects, by feature or gate."""
 
     reasons: dict[str, Counter[str]]
@@ -64,7 +64,7 @@ class Found(NamedTuple):
 
 
 def feature_row(
-    rule: Rule, now: Grounds, after: Grounds | None, asked: Asked, found: Found
+    rule: Rule, now: Grounds, after: Grounds | None, asked: FeatureCounts, found: FeatureFindings
 ) -> Generator[None, None, FeatureReport]:
     values = asked.values.get(rule.id, {})
     ground = now.ground_of(rule)
@@ -144,7 +144,7 @@ def _rank(row: ValueReport) -> tuple[bool, int, int, str]:
     return not row.why, -row.vms, -row.vmis, row.value
 
 
-def gate_rows(now: Effective | str, after: Effective | None, found: Found) -> tuple[GateReport, ...]:
+def gate_rows(now: Effective | str, after: Effective | None, found: FeatureFindings) -> tuple[GateReport, ...]:
     """Of the gates that one of the versions knows, and of those that are listed: none while nobody knows which."""
     if isinstance(now, str):
         return ()

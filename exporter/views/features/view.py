@@ -34,7 +34,7 @@ from ...usage.features import PHASES, FeatureUsage
 from ..in_slices import at_once
 from .counting import Values, first_by_rule, values_by_rule
 from .report import Features
-from .rows import Asked, Found, Grounds, feature_row, gate_rows
+from .rows import FeatureCounts, FeatureFindings, Grounds, feature_row, gate_rows
 
 __all__ = ["READER", "steps", "take"]
 
@@ -73,7 +73,7 @@ def steps(
     kubevirt, now, after = _configurations(cluster)
     grounds = Grounds.of(now, _storage(cluster))
     next_grounds = Grounds.of(after, grounds.storage) if after is not None else None
-    asked = (yield from _asked(cluster, usage)) if not blind else Asked(None, {}, {})
+    asked = (yield from _asked(cluster, usage)) if not blind else FeatureCounts(None, {}, {})
     found = yield from _found(findings)
     rows = []
     for rule in RULES:
@@ -112,17 +112,17 @@ def _storage(cluster: Cluster) -> tuple[StorageClass, ...] | None:
     return None if blind else tuple(sorted(cluster.all(StorageClass), key=lambda each: each.ref))
 
 
-def _asked(cluster: Cluster, usage: FeatureUsage) -> Generator[None, None, Asked]:
+def _asked(cluster: Cluster, usage: FeatureUsage) -> Generator[None, None, FeatureCounts]:
     values: Values = yield from values_by_rule(usage)
     first = yield from first_by_rule(cluster, usage)
     counts = {
         rule.id: {kind: {each: usage.count(rule.id, kind, each) for each in phases} for kind, phases in PHASES.items()}
         for rule in RULES
     }
-    return Asked(counts, values, first)
+    return FeatureCounts(counts, values, first)
 
 
-def _found(findings: Iterable[Finding]) -> Generator[None, None, Found]:
+def _found(findings: Iterable[Finding]) -> Generator[None, None, FeatureFindings]:
     """Open findings by what they are about: a feature or a gate."""
     reasons: dict[str, Counter[str]] = {}
     subjects: dict[str, set[Ref]] = {}
@@ -135,4 +135,4 @@ def _found(findings: Iterable[Finding]) -> Generator[None, None, Found]:
                 subjects[finding.feature] = set(nsmallest(NAMED, some))
         if at % _SLICE == 0:
             yield
-    return Found(reasons, {feature: tuple(nsmallest(NAMED, some)) for feature, some in subjects.items()})
+    return FeatureFindings(reasons, {feature: tuple(nsmallest(NAMED, some)) for feature, some in subjects.items()})

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from ...store.reader import Reading
 from . import gates
-from .gates import GateReport
-from .proposals import KINDS, NoSuchObjectError, Proposal, deletion, without
-from .query import PARAMETERS, WHOLE, Asked, proposed
+from .gates import GateChange
+from .proposals import KINDS, NoSuchObjectError, ProposedChange, deletion, without
+from .query import PARAMETERS, WHOLE, ImpactQuery, proposed
 from .report import Affected, FeatureTotals, Impact, Totals, exit_code
 from .view import concerned, steps, take
-from .who_breaks import TITLES, Outcome
+from .who_breaks import TITLES, SubjectOutcome
 
 __all__ = [
     "PARAMETERS",
@@ -20,13 +20,13 @@ __all__ = [
     "TITLES",
     "WHOLE",
     "Affected",
-    "Asked",
     "FeatureTotals",
-    "GateReport",
+    "GateChange",
     "Impact",
+    "ImpactQuery",
     "NoSuchObjectError",
-    "Outcome",
-    "Proposal",
+    "ProposedChange",
+    "SubjectOutcome",
     "Totals",
     "concerned",
     "deletion",

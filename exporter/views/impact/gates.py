@@ -25,7 +25,7 @@ from ...store.overlay import Edit, Overlay
 from ...store.record import Ref
 from ...store.source import unseen
 
-__all__ = ["KINDS", "GateReport", "Using", "differing", "gates_of", "users"]
+__all__ = ["KINDS", "GateChange", "Using", "differing", "gates_of", "users"]
 
 KINDS = CHECK.reads
 _SLICE = 500  # VMs looked at between two looks at the event loop
@@ -41,7 +41,7 @@ class Using(msgspec.Struct, frozen=True, rename="camel"):
     vmis: int
 
 
-class GateReport(msgspec.Struct, frozen=True, rename="camel"):
+class GateChange(msgspec.Struct, frozen=True, rename="camel"):
     """A feature gate that is `on` or `off` before and after. `stage` is that in the version afterwards. How many VMs
     and VMIs use it is None while they can't be seen; `some` are a few of them, `namespaces` those with most users, and
     `namespaces_in_all` says how many there are.
@@ -104,7 +104,7 @@ def _count(of: _Users, counted: Counter[str], ref: Ref) -> None:
 
 def gates_of(
     cluster: Cluster, edits: Iterable[Edit]
-) -> Generator[None, None, tuple[tuple[GateReport, ...], tuple[Unknown, ...]]]:
+) -> Generator[None, None, tuple[tuple[GateChange, ...], tuple[Unknown, ...]]]:
     """Those that the edits switch, by their names, and what nobody can say of them."""
     concerned = [edit for edit in edits if edit.kind is KubeVirt]
     if not concerned:
@@ -125,9 +125,9 @@ def gates_of(
 
 def _report(
     name: str, was: bool, becomes: bool, after: Effective, before: Effective, of: _Users, *, blind: bool
-) -> GateReport:
+) -> GateChange:
     words = {True: "on", False: "off"}
-    return GateReport(
+    return GateChange(
         name,
         words[was],
         words[becomes],

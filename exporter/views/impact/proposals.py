@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from ...domain.instancetypes.matching import Role
+from ...domain.instancetypes.matching import MatcherRole
 from ...store.cluster import Cluster
 from ...store.kind import ApiKind
 from ...store.kinds import (
@@ -20,12 +20,12 @@ from ...store.overlay import Edit
 from ...store.source import Source, SyncState, Undecodable, unseen
 from ..nearest import nearest, shortened
 
-__all__ = ["KINDS", "NoSuchObjectError", "Proposal", "deletion", "without"]
+__all__ = ["KINDS", "NoSuchObjectError", "ProposedChange", "deletion", "without"]
 
 # The kinds of a role: of the whole cluster, and of a namespace.
-_KINDS: dict[Role, tuple[ApiKind[Any], ApiKind[Any]]] = {
-    Role.INSTANCETYPE: (virtual_machine_cluster_instancetype.KIND, virtual_machine_instancetype.KIND),
-    Role.PREFERENCE: (virtual_machine_cluster_preference.KIND, virtual_machine_preference.KIND),
+_KINDS: dict[MatcherRole, tuple[ApiKind[Any], ApiKind[Any]]] = {
+    MatcherRole.INSTANCETYPE: (virtual_machine_cluster_instancetype.KIND, virtual_machine_instancetype.KIND),
+    MatcherRole.PREFERENCE: (virtual_machine_cluster_preference.KIND, virtual_machine_preference.KIND),
 }
 _NAMESAKES = 3  # are named
 _BEFOREHAND = (
@@ -40,7 +40,7 @@ class NoSuchObjectError(Exception):
 
 
 @dataclass(frozen=True)
-class Proposal:
+class ProposedChange:
     """`changes` has a sentence for each change. `within` is the only namespace in which the changed objects count,
     where there is just one. `beforehand` is what to do about whatever breaks, `unread` has a sentence for each change
     of which no check can say anything.
@@ -53,17 +53,17 @@ class Proposal:
     unread: tuple[str, ...] = ()
 
 
-def without(cluster: Cluster, instancetypes: Iterable[str] = (), preferences: Iterable[str] = ()) -> Proposal:
+def without(cluster: Cluster, instancetypes: Iterable[str] = (), preferences: Iterable[str] = ()) -> ProposedChange:
     """They are deleted, each by its name, with its namespace before a slash where it is not of the whole cluster.
 
     Raises ValueError for text that is no name, and NoSuchObjectError.
     """
-    objects = [_named(Role.INSTANCETYPE, each) for each in instancetypes]
-    objects += [_named(Role.PREFERENCE, each) for each in preferences]
+    objects = [_named(MatcherRole.INSTANCETYPE, each) for each in instancetypes]
+    objects += [_named(MatcherRole.PREFERENCE, each) for each in preferences]
     return deletion(cluster, objects, local=True)
 
 
-def _named(role: Role, text: str) -> tuple[ApiKind[Any], str, str]:
+def _named(role: MatcherRole, text: str) -> tuple[ApiKind[Any], str, str]:
     cluster_wide, namespaced = _KINDS[role]
     namespace, slash, name = text.rpartition("/")
     if not name or (slash and not namespace) or "/" in namespace:
@@ -71,7 +71,9 @@ def _named(role: Role, text: str) -> tuple[ApiKind[Any], str, str]:
     return (namespaced, namespace, name) if slash else (cluster_wide, "", name)
 
 
-def deletion(cluster: Cluster, objects: Iterable[tuple[ApiKind[Any], str, str]], *, local: bool = False) -> Proposal:
+def deletion(
+    cluster: Cluster, objects: Iterable[tuple[ApiKind[Any], str, str]], *, local: bool = False
+) -> ProposedChange:
     """Of objects by kind, namespace and name, all together; `local` are those that nobody refers to from another
     namespace. Raises NoSuchObjectError, but not for what can't be seen: then no check can say anything, and says that.
     """
@@ -80,7 +82,7 @@ def deletion(cluster: Cluster, objects: Iterable[tuple[ApiKind[Any], str, str]],
         if not unseen(cluster, (kind.record,)) and cluster.get(kind.record, namespace, name) is None:
             raise NoSuchObjectError(_missing(cluster, kind, namespace, name))
     namespaces = {namespace for _, namespace, _ in found}
-    return Proposal(
+    return ProposedChange(
         tuple(f"{kind.name} {_path(namespace, name)} is deleted" for kind, namespace, name in found),
         tuple(Edit(kind.record, namespace, name) for kind, namespace, name in found),
         namespaces.pop() if local and len(namespaces) == 1 else "",

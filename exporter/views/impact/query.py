@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 from ...store.cluster import Cluster
 from ...store.kind import ApiKind
 from ...store.kinds import kube_virt
-from .proposals import KINDS, Proposal, without
+from .proposals import KINDS, ProposedChange, without
 from .settings_changes import Wish, configured
 
-__all__ = ["PARAMETERS", "WHOLE", "Asked", "proposed"]
+__all__ = ["PARAMETERS", "WHOLE", "ImpactQuery", "proposed"]
 
 
-class Asked(NamedTuple):
+class ImpactQuery(NamedTuple):
     delete_instancetype: tuple[str, ...] = ()
     delete_preference: tuple[str, ...] = ()
     disable: tuple[str, ...] = ()
@@ -25,15 +25,15 @@ class Asked(NamedTuple):
     def kinds(self) -> tuple[ApiKind[Any], ...]:
         """Those that are changed."""
         deleted = KINDS if self.delete_instancetype or self.delete_preference else ()
-        return (*deleted, kube_virt.KIND) if self[2:] != Asked()[2:] else deleted
+        return (*deleted, kube_virt.KIND) if self[2:] != ImpactQuery()[2:] else deleted
 
 
-PARAMETERS = tuple(name.replace("_", "-") for name in Asked._fields)
+PARAMETERS = tuple(name.replace("_", "-") for name in ImpactQuery._fields)
 WHOLE = ("set",)
 """Those whose values may hold commas."""
 
 
-def proposed(cluster: Cluster, asked: Asked) -> Proposal:
+def proposed(cluster: Cluster, asked: ImpactQuery) -> ProposedChange:
     """Raises ValueError for what can't be done, and NoSuchObjectError."""
     if len(asked.upgrade_to) > 1:
         raise ValueError(f"upgrade-to is given {len(asked.upgrade_to)} times; give it once")
@@ -45,7 +45,7 @@ def proposed(cluster: Cluster, asked: Asked) -> Proposal:
         parts.append(configured(cluster, wish))
     if len(parts) == 1:
         return parts[0]
-    return Proposal(
+    return ProposedChange(
         tuple(change for part in parts for change in part.changes),
         tuple(edit for part in parts for edit in part.edits),
         beforehand=tuple(text for part in parts for text in part.beforehand),

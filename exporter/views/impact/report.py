@@ -9,8 +9,8 @@ from ...findings.finding import Unknown
 from ...store.record import Ref
 from ..edits import EditProbes
 from ..findings import FindingReport
-from .gates import GateReport
-from .who_breaks import Outcome
+from .gates import GateChange
+from .who_breaks import SubjectOutcome
 
 __all__ = ["MOST_UNKNOWN", "Affected", "FeatureTotals", "Impact", "Totals", "exit_code"]
 
@@ -62,7 +62,7 @@ class Impact(msgspec.Struct, frozen=True, rename="camel"):
     generation: int
     changes: tuple[str, ...]
     beforehand: tuple[str, ...]
-    gates: tuple[GateReport, ...]
+    gates: tuple[GateChange, ...]
     counts: dict[str, int]
     namespaces: tuple[Totals, ...]
     features: tuple[FeatureTotals, ...]
@@ -78,4 +78,4 @@ def exit_code(impact: Impact) -> int:
     """0 if nothing gets worse, 1 if something does; 2 goes before 1: the answer may be incomplete."""
     if impact.unread or impact.unknown_in_all:
         return 2
-    return 1 if impact.counts[Outcome.BREAKS] or impact.counts[Outcome.WORSE] else 0
+    return 1 if impact.counts[SubjectOutcome.BREAKS] or impact.counts[SubjectOutcome.WORSE] else 0

@@ -23,7 +23,7 @@ from ...store.source import UNREADABLE, Source, Undecodable
 from ...store.text.misfits import misfit
 from .gate_changes import refuse_unknown, switched, why_not
 from .paths import Tree, assigned, named, put, shortened, written
-from .proposals import NoSuchObjectError, Proposal
+from .proposals import NoSuchObjectError, ProposedChange
 
 __all__ = ["Wish", "configured"]
 
@@ -138,7 +138,7 @@ def _unread(before: KubeVirt, after: KubeVirt, was: Effective, known: Effective)
     return same and msgspec.structs.replace(after, configuration=before.configuration) == before
 
 
-def configured(cluster: Cluster, wish: Wish) -> Proposal:
+def configured(cluster: Cluster, wish: Wish) -> ProposedChange:
     """The KubeVirt object with all that is wished for: first the version, then settings, then gates.
 
     Raises ValueError for what can't be done, and NoSuchObjectError where there is no such object, or none can be seen.
@@ -161,7 +161,7 @@ def configured(cluster: Cluster, wish: Wish) -> Proposal:
         draft.switch(gate, on=gate in wish.enable)
     _refuse_invalid(draft.record)
     edits = (Edit.put(draft.record),)
-    return Proposal(tuple(draft.changes), edits, beforehand=_beforehand(wish), unread=tuple(draft.unread))
+    return ProposedChange(tuple(draft.changes), edits, beforehand=_beforehand(wish), unread=tuple(draft.unread))
 
 
 def _kubevirt(cluster: Cluster) -> KubeVirt:

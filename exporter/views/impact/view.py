@@ -20,9 +20,9 @@ from ...store.source import FILE, Undecodable
 from ..findings import FindingReport, order, reported
 from ..in_slices import at_once, in_order
 from .gates import gates_of
-from .proposals import Proposal
+from .proposals import ProposedChange
 from .report import MOST_UNKNOWN, Affected, FeatureTotals, Impact, Totals
-from .who_breaks import Outcome, answer_of, outcome_of, when
+from .who_breaks import SubjectOutcome, answer_of, outcome_of, when
 
 __all__ = ["concerned", "steps", "take"]
 
@@ -30,19 +30,19 @@ _SLICE = 100  # findings counted between two looks at the event loop
 _REPORTED = 20  # findings, each with its commands filled in
 
 
-def take(engine: Engine, proposal: Proposal, most: int | None = None) -> Impact:
+def take(engine: Engine, proposal: ProposedChange, most: int | None = None) -> Impact:
     """As `steps`, at once."""
     return at_once(steps(engine, proposal, most))
 
 
-def steps(engine: Engine, proposal: Proposal, most: int | None = None) -> Generator[None, None, Impact]:
+def steps(engine: Engine, proposal: ProposedChange, most: int | None = None) -> Generator[None, None, Impact]:
     """With at most so many findings, the worst first; stops after every few, so that others get their turn."""
     cluster = engine.cluster
     gates, unsaid = yield from gates_of(cluster, proposal.edits)
     preview = yield from previewed(engine.checks, cluster, proposal.edits, engine.settings(), proposal.within)
-    counts: Counter[Outcome] = Counter()
-    totals: dict[str, Counter[Outcome]] = {}
-    features: dict[str, Counter[Outcome]] = {}
+    counts: Counter[SubjectOutcome] = Counter()
+    totals: dict[str, Counter[SubjectOutcome]] = {}
+    features: dict[str, Counter[SubjectOutcome]] = {}
     for at, each in enumerate(preview.differences):
         outcome, namespace = outcome_of(each), each.finding.subject.namespace
         counts[outcome] += 1
@@ -68,9 +68,9 @@ def steps(engine: Engine, proposal: Proposal, most: int | None = None) -> Genera
     return Impact(
         generation=engine.generation,
         changes=proposal.changes,
-        beforehand=proposal.beforehand if counts[Outcome.BREAKS] else (),
+        beforehand=proposal.beforehand if counts[SubjectOutcome.BREAKS] else (),
         gates=gates,
-        counts={outcome.value: counts[outcome] for outcome in Outcome},
+        counts={outcome.value: counts[outcome] for outcome in SubjectOutcome},
         namespaces=tuple(Totals(each, *_counted(totals[each])) for each in sorted(totals)),
         features=tuple(FeatureTotals(each, *_counted(features[each])) for each in sorted(features)),
         findings=tuple(findings),
@@ -81,7 +81,7 @@ def steps(engine: Engine, proposal: Proposal, most: int | None = None) -> Genera
     )
 
 
-_OUTCOMES = tuple(Outcome)
+_OUTCOMES = tuple(SubjectOutcome)
 
 
 def _rank(difference: Difference) -> tuple[object, ...]:
@@ -95,8 +95,8 @@ def concerned(impact: Impact) -> frozenset[str]:
     return frozenset((*found, *(rule.id for rule in RULES if rule.gate in switched)))
 
 
-def _counted(outcomes: Counter[Outcome]) -> Iterator[int]:
-    return (outcomes[each] for each in Outcome)
+def _counted(outcomes: Counter[SubjectOutcome]) -> Iterator[int]:
+    return (outcomes[each] for each in SubjectOutcome)
 
 
 def _disabled(engine: Engine, kinds: set[type[Record]]) -> Iterator[Unknown]:

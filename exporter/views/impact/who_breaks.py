@@ -11,10 +11,10 @@ from ...store.cluster import Cluster
 from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 from ...store.record import Ref
 
-__all__ = ["TITLES", "Outcome", "answer_of", "outcome_of", "when"]
+__all__ = ["TITLES", "SubjectOutcome", "answer_of", "outcome_of", "when"]
 
 
-class Outcome(StrEnum):
+class SubjectOutcome(StrEnum):
     """What a change means for the subject of a finding, the worst first."""
 
     BREAKS = "breaks"
@@ -24,10 +24,10 @@ class Outcome(StrEnum):
 
 
 TITLES = {
-    Outcome.BREAKS: "Breaks",
-    Outcome.WORSE: "Worse in another way",
-    Outcome.SAFE: "Backed by a revision, and safe",
-    Outcome.OTHER: "Different, and no worse",
+    SubjectOutcome.BREAKS: "Breaks",
+    SubjectOutcome.WORSE: "Worse in another way",
+    SubjectOutcome.SAFE: "Backed by a revision, and safe",
+    SubjectOutcome.OTHER: "Different, and no worse",
 }
 # Of a VM or pool whose object is gone: none has a copy of it, or one has.
 _BREAKING = ("ObjectMissing", "PoolObjectMissing")
@@ -62,17 +62,17 @@ _HALTED = ("StoppedRequestsDisabled",)
 _LATER = ("BreaksAtUpgrade",)  # not by the change: by what is under way beside it
 
 
-def outcome_of(difference: Difference) -> Outcome:
+def outcome_of(difference: Difference) -> SubjectOutcome:
     finding, reason = difference.finding, difference.finding.reason
     if finding.feature and reason in _WHEN:
-        return Outcome.BREAKS if _breaks(difference) else _by_severity(difference)
+        return SubjectOutcome.BREAKS if _breaks(difference) else _by_severity(difference)
     if difference.worse:
-        return Outcome.BREAKS if reason in _BREAKING else Outcome.WORSE
-    return Outcome.SAFE if reason in _BACKED and difference.before is None else Outcome.OTHER
+        return SubjectOutcome.BREAKS if reason in _BREAKING else SubjectOutcome.WORSE
+    return SubjectOutcome.SAFE if reason in _BACKED and difference.before is None else SubjectOutcome.OTHER
 
 
-def _by_severity(difference: Difference) -> Outcome:
-    return Outcome.WORSE if difference.worse else Outcome.OTHER
+def _by_severity(difference: Difference) -> SubjectOutcome:
+    return SubjectOutcome.WORSE if difference.worse else SubjectOutcome.OTHER
 
 
 def _breaks(difference: Difference) -> bool:
@@ -97,7 +97,7 @@ def when(cluster: Cluster, difference: Difference) -> str:
         return "now: it starts by itself" if finding.feature and finding.reason == "StartBlocked" else ""
     if finding.feature and finding.reason in _WHEN:
         return _meets(cluster, finding)
-    return _gone(cluster, finding.subject) if outcome is Outcome.BREAKS else ""
+    return _gone(cluster, finding.subject) if outcome is SubjectOutcome.BREAKS else ""
 
 
 def _meets(cluster: Cluster, finding: Finding) -> str:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ...checks.instancetypes._commands import RESOURCES
 from ...domain.instancetypes.drift import differing
 from ...domain.instancetypes.matching import ROLES
-from ...domain.instancetypes.resolving import LIVE, Mode
+from ...domain.instancetypes.resolving import LIVE, ReferenceMode
 from ...findings.finding import Finding
 from ...store.cluster import Cluster
 from ...store.indexes.instancetypes import UNVERSIONED, object_key
@@ -35,7 +35,7 @@ from ...store.reader import Reading
 from ...store.record import Ref
 from ...store.source import FILE, Undecodable, not_served, unseen
 from ...store.text.naming import NAMED
-from ...usage.instancetypes import InstancetypeUsage, Target, Use, role_of
+from ...usage.instancetypes import InstancetypeTarget, InstancetypeUsage, InstancetypeUse, role_of
 from ..in_slices import at_once
 from ..times import rfc3339
 from .report import CopyReport, InstancetypeReport, Instancetypes
@@ -71,7 +71,7 @@ class _Unread(NamedTuple):
     there may be anything else.
     """
 
-    objects: frozenset[Target]
+    objects: frozenset[InstancetypeTarget]
     namespaces: frozenset[str]
     anything: bool
 
@@ -79,15 +79,17 @@ class _Unread(NamedTuple):
     def of(cls, cluster: Cluster) -> _Unread:
         every = tuple(cluster.all(Undecodable))
         return cls(
-            frozenset(Target(each.kind, each.namespace, each.object_name) for each in every if each.kind in LIVE),
+            frozenset(
+                InstancetypeTarget(each.kind, each.namespace, each.object_name) for each in every if each.kind in LIVE
+            ),
             frozenset(each.namespace for each in every if each.kind in _USERS),
             any(each.kind in _OF_ALL for each in every),
         )
 
-    def may_be(self, target: Target) -> bool:
+    def may_be(self, target: InstancetypeTarget) -> bool:
         return self.anything or target in self.objects
 
-    def leaves_whole(self, target: Target) -> bool:
+    def leaves_whole(self, target: InstancetypeTarget) -> bool:
         hidden = target.namespace in self.namespaces if target.namespace else bool(self.namespaces)
         return not hidden and not self.may_be(target)
 
@@ -114,7 +116,7 @@ def steps(
     reports, inferred = [], dict.fromkeys((role.value for role in ROLES), 0)
     for target in sorted({target for role in ROLES for target in usage.targets(role)} | unread.objects):
         if not target.name:
-            inferred[role_of(target).value] += usage.modes(target).get(Mode.INFERRED, 0)
+            inferred[role_of(target).value] += usage.modes(target).get(ReferenceMode.INFERRED, 0)
         elif only in ("", target.name, f"{target.namespace}/{target.name}"):
             found = reasons.get(target, Counter())
             reports.append((yield from _report(cluster, usage, target, found, unread, pools=not blind)))
@@ -130,7 +132,7 @@ def _rank(each: InstancetypeReport) -> tuple[object, ...]:
 def _report(
     cluster: Cluster,
     usage: InstancetypeUsage,
-    target: Target,
+    target: InstancetypeTarget,
     findings: Counter[str],
     unread: _Unread,
     *,
@@ -139,7 +141,7 @@ def _report(
     live = cluster.get(LIVE[target.kind], target.namespace, target.name)
     modes, uses = usage.modes(target), usage.uses(target)
     broken = sum(vms for use, vms in uses if use.broken)
-    dependents = modes.get(Mode.UNVERSIONED, 0)
+    dependents = modes.get(ReferenceMode.UNVERSIONED, 0)
     needing = usage.pools(target) if pools else []
     copies = yield from _copies(live, _stashes(uses, target.name))
     fields: Counter[str] = Counter()
@@ -155,7 +157,7 @@ def _report(
         deprecated=live is not None and live.deprecated,
         deleting_since=rfc3339(live.deleting) if live is not None else "",
         vms=sum(modes.values()),
-        users={mode.value: modes.get(mode, 0) for mode in Mode if mode is not Mode.INFERRED},
+        users={mode.value: modes.get(mode, 0) for mode in ReferenceMode if mode is not ReferenceMode.INFERRED},
         safe=sum(modes.values()) - dependents - broken,
         broken=broken,
         dependents=dependents,
@@ -171,7 +173,7 @@ def _report(
     )
 
 
-def _stashes(uses: Iterable[tuple[Use, int]], name: str) -> Counter[Stash]:
+def _stashes(uses: Iterable[tuple[InstancetypeUse, int]], name: str) -> Counter[Stash]:
     """VMs by what their ControllerRevision holds, where it is a copy of the object by its label."""
     found: Counter[Stash] = Counter()
     for use, vms in uses:
@@ -192,7 +194,7 @@ def _copies(live: Kept | None, stashes: Counter[Stash]) -> Generator[None, None,
 
 
 def _first_dependents(
-    cluster: Cluster, usage: InstancetypeUsage, target: Target
+    cluster: Cluster, usage: InstancetypeUsage, target: InstancetypeTarget
 ) -> Generator[None, None, tuple[Ref, ...]]:
     first: list[Ref] = []
     vms = iter(cluster.sharing(UNVERSIONED, object_key(*target)))
@@ -202,9 +204,9 @@ def _first_dependents(
     return tuple(first)
 
 
-def _reasons(findings: Iterable[Finding]) -> Generator[None, None, dict[Target, Counter[str]]]:
+def _reasons(findings: Iterable[Finding]) -> Generator[None, None, dict[InstancetypeTarget, Counter[str]]]:
     """Open findings on an object, or on a VM or pool about it, by reason."""
-    found: dict[Target, Counter[str]] = {}
+    found: dict[InstancetypeTarget, Counter[str]] = {}
     for at, finding in enumerate(findings):
         for target in _about(finding):
             found.setdefault(target, Counter())[finding.reason] += 1
@@ -213,12 +215,12 @@ def _reasons(findings: Iterable[Finding]) -> Generator[None, None, dict[Target, 
     return found
 
 
-def _about(finding: Finding) -> Iterator[Target]:
+def _about(finding: Finding) -> Iterator[InstancetypeTarget]:
     subject = finding.subject
     if subject.kind in LIVE:
-        yield Target(subject.kind, subject.namespace, subject.name)
+        yield InstancetypeTarget(subject.kind, subject.namespace, subject.name)
         return
     name, kind = finding.evidence.get("object"), _KINDS.get(str(finding.evidence.get("resource", "")))
     if isinstance(name, str) and kind is not None and finding.reason != "UnknownKind":  # which is about no object
         namespaced = kind in (role.namespaced for role in ROLES)
-        yield Target(kind, subject.namespace if namespaced else "", name)
+        yield InstancetypeTarget(kind, subject.namespace if namespaced else "", name)

@@ -14,7 +14,7 @@ from ...confirm.confirm import Confirmed
 from ...observe.source import Found
 from ...plan.plan import Refused
 from ...plan.remediation import Remediation
-from ...run.attempt import Result, State
+from ...run.attempt import AttemptState, Result
 from ...run.witness import cluster_uid
 from ...show.plans import Repair
 from ..gating import Gating
@@ -86,15 +86,15 @@ async def _run(arguments: argparse.Namespace) -> int:
 
 def ended(result: Result, directory: Path | None, arguments: argparse.Namespace) -> int:
     """Says how an attempt ended, and gives the exit code; `directory` is as of `taking_back`."""
-    if result.state == State.DONE:
+    if result.state == AttemptState.DONE:
         back = taking_back(result.plan, result.attempt, directory) if result.plan is not None else ""
         say(f"Done, attempt {result.attempt}. {aimed(back, arguments)}\n")
         if result.why:
             complain(result.why)
         return 2 if result.why else 0
-    what = f"refused, {result.refused}" if result.state == State.REFUSED else result.state
+    what = f"refused, {result.refused}" if result.state == AttemptState.REFUSED else result.state
     complain(aimed(f"{what}: {result.why}", arguments))
-    return 2 if result.state == State.UNCLEAR else 1
+    return 2 if result.state == AttemptState.UNCLEAR else 1
 
 
 def _repair(found: Found, remediation: Remediation, made: Confirmed | Refused) -> Repair:

@@ -8,7 +8,7 @@ from typing import Any
 
 from exporter.cli.output.terminal import complain, say
 
-from ...act.execute import Outcome, Writer
+from ...act.execute import PlanWriter, WriteOutcome
 from ...config.settings import Mode, mode_of
 from ...decide.approval import write
 from ...decide.gates import GATES, Blocked
@@ -20,7 +20,7 @@ from ...plan.time_text import moment
 from ...show.plans import sentence
 from ..gating import Gating, first
 from ..next_commands import aimed
-from ..session import Desk, add_options, desk, finish, named
+from ..session import Session, add_options, desk, finish, named
 from ..writing import add_ledger_option, known, who
 
 __all__ = ["add"]
@@ -72,7 +72,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         return code
 
 
-def _in_vain(at: Desk, found: Found, plan: Plan, gates: tuple[Blocked, ...]) -> str:
+def _in_vain(at: Session, found: Found, plan: Plan, gates: tuple[Blocked, ...]) -> str:
     """Why the sidecar will not carry out what is approved, however long it waits; empty where it may."""
     mode = mode_of(at.config, plan.remediation, found.namespace)
     if at.arguments.config is not None and mode is not Mode.APPROVE:
@@ -96,13 +96,13 @@ def _warn(arguments: argparse.Namespace, gates: tuple[Blocked, ...], until: floa
         complain(aimed(f"it waits, {each.gate}: {each.why}{more}", arguments))
 
 
-async def _annotate(at: Desk, plan: Plan, whole: Any, name: str, text: str) -> int:
+async def _annotate(at: Session, plan: Plan, whole: Any, name: str, text: str) -> int:
     """Puts an annotation on the object that a plan is bound to; the exit code."""
     ref = plan.bound_to
     kind = at.kinds[ref.kind]
     step = Patch(target=ref, ops=(annotation(whole, name, text),))
-    answer = await Writer(at.transport).write(step, kind, await at.reads.served(kind), whole)
-    if answer.outcome is not Outcome.ACCEPTED:
+    answer = await PlanWriter(at.transport).write(step, kind, await at.reads.served(kind), whole)
+    if answer.outcome is not WriteOutcome.ACCEPTED:
         complain(f"cannot annotate {ref}: {answer.why}")
         return 2
     say(f"{ref} has annotation {name}: {text}\n")

@@ -18,7 +18,7 @@ from ...ledger import Entry, LedgerError, prove
 from ...plan.plan import Delete
 from ...plan.time_text import moment
 from ...show.plans import sentence
-from ..ledger_pages import Row, entries_about, newest, rows
+from ..ledger_pages import AttemptRow, entries_about, newest, rows
 from ..ledger_proof import accept, both, compare
 from ..next_commands import aimed
 from ..session import add_options, configured, finish
@@ -135,7 +135,7 @@ def _structured(entries: list[Entry], output: str) -> str:
     return json_of(plain) if output == "json" else yaml_of(plain) if output == "yaml" else ""
 
 
-def _list(found: list[Row]) -> str:
+def _list(found: list[AttemptRow]) -> str:
     lines = [
         f"{moment(each.at)}  {each.attempt}  {end:<12}  {each.plan.remediation}  {sentence(each.plan)}"
         for each, end in found

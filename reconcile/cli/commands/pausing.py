@@ -9,10 +9,10 @@ from typing import Any
 from exporter.cli.output.terminal import complain, say
 from exporter.kube.errors import KubeError
 
-from ...act.execute import Outcome, Writer
+from ...act.execute import PlanWriter, WriteOutcome
 from ...plan.annotations import PAUSED, RESUMED
 from ..leases import lease_path
-from ..session import Desk, add_options, desk, finish
+from ..session import Session, add_options, desk, finish
 from ..writing import who
 
 __all__ = ["add"]
@@ -57,8 +57,8 @@ async def _run(arguments: argparse.Namespace, verb: str) -> int:
         else:
             annotations = {PAUSED: None, RESUMED: _now()}
         try:
-            answer = await Writer(at.transport).annotate(path, annotations)
-            why = "" if answer.outcome is Outcome.ACCEPTED else answer.why
+            answer = await PlanWriter(at.transport).annotate(path, annotations)
+            why = "" if answer.outcome is WriteOutcome.ACCEPTED else answer.why
         except KubeError as error:
             why = str(error)
     if why:
@@ -68,7 +68,7 @@ async def _run(arguments: argparse.Namespace, verb: str) -> int:
     return 0
 
 
-def _object(arguments: argparse.Namespace, at: Desk) -> tuple[str, str] | None:
+def _object(arguments: argparse.Namespace, at: Session) -> tuple[str, str] | None:
     """What is paused, in words, and the URL path of the object that bears the annotation; None for everything.
 
     Raises ValueError.

@@ -9,17 +9,17 @@ from typing import Any
 from exporter.cli.output.structured import written
 from exporter.cli.output.terminal import say
 
-from ...act.execute import Writer
+from ...act.execute import PlanWriter
 from ...config.settings import mode_of
 from ...observe.source import Found
 from ...plan.plan import Refused
 from ...plan.remediation import Remediation
-from ...run.attempt import State, dry_run
+from ...run.attempt import AttemptState, dry_run
 from ...show.plans import Repair
 from ..gating import Gating, asked_as
 from ..next_commands import aimed
 from ..plan_text import shown
-from ..session import Desk, add_options, answering, desk, finish
+from ..session import Session, add_options, answering, desk, finish
 from ..writing import add_ledger_option, known
 
 __all__ = ["add"]
@@ -65,7 +65,7 @@ def _chosen(found: Found, arguments: argparse.Namespace) -> bool:
     )
 
 
-async def _repair(at: Desk, found: Found, remediation: Remediation, gating: Gating) -> Repair:
+async def _repair(at: Session, found: Found, remediation: Remediation, gating: Gating) -> Repair:
     mode = mode_of(at.config, remediation.id, found.namespace)
     repair = Repair.of(found, remediation.id, mode, time.time())
     made = await at.planned(found, remediation)
@@ -73,8 +73,8 @@ async def _repair(at: Desk, found: Found, remediation: Remediation, gating: Gati
         return repair.unplanned(made)
     repair = repair.planned(made)
     if at.arguments.dry_run and made.plan.proposal is None:
-        result = await dry_run(made, Writer(at.transport), at.reads, at.kinds)
-        if result.state != State.DRY:
+        result = await dry_run(made, PlanWriter(at.transport), at.reads, at.kinds)
+        if result.state != AttemptState.DRY:
             return repair.unplanned(Refused(result.refused, result.why))
     if made.plan.proposal is not None:
         return repair

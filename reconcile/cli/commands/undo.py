@@ -11,7 +11,7 @@ from typing import Any
 
 from exporter.cli.output.terminal import complain, one_line, say
 
-from ...act.execute import Outcome, Writer
+from ...act.execute import PlanWriter, WriteOutcome
 from ...config.settings import Mode
 from ...confirm.confirm import Confirmed
 from ...confirm.confirm_undo import confirm_undo
@@ -26,12 +26,12 @@ from ...plan.plan import Create, Delete, Plan, Refused
 from ...plan.remediations import all_remediations
 from ...plan.undo import LOSSES, AnyUndo, Taken, Unaccepted
 from ...plan.undos import undo_of
-from ...run.attempt import Result, State
+from ...run.attempt import AttemptState, Result
 from ...run.witness import cluster_uid
 from ...show.plans import sentence
 from ..ledger_pages import entries_about, history_of
 from ..next_commands import aimed
-from ..session import Desk, add_options, desk, finish
+from ..session import Session, add_options, desk, finish
 from ..writing import (
     add_ledger_option,
     agreed,
@@ -98,7 +98,7 @@ async def _run(arguments: argparse.Namespace) -> int:
     return _ended(result, own, arguments, at)
 
 
-async def _carried_out(at: Desk, own: Taken, shown: Plan, ledger: Ledger) -> Result:
+async def _carried_out(at: Session, own: Taken, shown: Plan, ledger: Ledger) -> Result:
     """Raises LedgerError, KubeError."""
     undo, attempting = _undo(own), attempts(at, ledger)
 
@@ -114,11 +114,11 @@ async def _carried_out(at: Desk, own: Taken, shown: Plan, ledger: Ledger) -> Res
     return await attempting.run(make, permit, mode=Mode.UNDO.value, by=lambda: own.by, undoes=own.attempt)
 
 
-def _ended(result: Result, own: Taken, arguments: argparse.Namespace, at: Desk) -> int:
+def _ended(result: Result, own: Taken, arguments: argparse.Namespace, at: Session) -> int:
     bound = own.plan.bound_to
     resume = f"steward reconcile resume {bound.kind} {bound.path}"
     paused = aimed(f"{bound} is paused; to resume it: {resume}", arguments)
-    if result.state == State.DONE:
+    if result.state == AttemptState.DONE:
         say(f"Taken back, attempt {result.attempt}. {paused}\n")
         return 0
     code = ended(result, named_directory(arguments, at), arguments)
@@ -134,7 +134,7 @@ def _undo(own: Taken) -> AnyUndo:
     return found
 
 
-async def _made(at: Desk, own: Taken, undo: AnyUndo) -> Confirmed | Refused:
+async def _made(at: Session, own: Taken, undo: AnyUndo) -> Confirmed | Refused:
     return await confirm_undo(own, undo, at.reads, now=time.time(), assumed=at.checks.assumed)
 
 
@@ -159,7 +159,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield from (f"  {name:<8} {one_line(text)}" for name, text in rows if text)
 
 
-def _refused(refused: Refused, own: Taken, arguments: argparse.Namespace, at: Desk) -> int:
+def _refused(refused: Refused, own: Taken, arguments: argparse.Namespace, at: Session) -> int:
     complain(aimed(f"refused, {refused.precondition}: {refused.why}", arguments))
     directory = named_directory(arguments, at)
     if isinstance(refused, Unaccepted):
@@ -171,7 +171,7 @@ def _refused(refused: Refused, own: Taken, arguments: argparse.Namespace, at: De
     return 1
 
 
-async def _permitted(at: Desk, own: Taken, ledger: Ledger) -> Refused | None:
+async def _permitted(at: Session, own: Taken, ledger: Ledger) -> Refused | None:
     """By the gates of an undo, which ask of the ledger, the clocks and KubeVirt's upgrade; the rest is not read."""
     plan, now = own.plan, time.time()
     situation = Situation(
@@ -207,7 +207,7 @@ async def _permitted(at: Desk, own: Taken, ledger: Ledger) -> Refused | None:
     return Refused(gates[0].gate, gates[0].why) if gates else None
 
 
-async def _pause(at: Desk, own: Taken) -> str:
+async def _pause(at: Session, own: Taken) -> str:
     """Pauses the object for which another one was created; a patch that takes back another one does so itself.
 
     Before it is taken back: whatever runs would create it again at once. Gives why it could not be, or nothing.
@@ -218,5 +218,5 @@ async def _pause(at: Desk, own: Taken) -> str:
     if found is not None and paused_by(found) is not None:
         return ""  # and keeps its reason
     path = object_path(kind, await at.reads.served(kind), ref.namespace, ref.name)
-    answer = await Writer(at.transport).annotate(path, {PAUSED: f"taken back by {own.by}"})
-    return "" if answer.outcome is Outcome.ACCEPTED else f"{ref} cannot be paused: {answer.why}"
+    answer = await PlanWriter(at.transport).annotate(path, {PAUSED: f"taken back by {own.by}"})
+    return "" if answer.outcome is WriteOutcome.ACCEPTED else f"{ref} cannot be paused: {answer.why}"

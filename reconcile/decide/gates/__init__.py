@@ -11,7 +11,7 @@ from __future__ import annotations
 from ...config.settings import Config, Mode
 from . import amounts, standing, timing
 from .amounts import half_used
-from .base import Alert, Ask, Blocked, Gate, Labels, Query, QueryAnswer, Situation
+from .base import Alert, Ask, Blocked, Gate, Labels, QueryAnswer, QueryState, Situation
 
 __all__ = [
     "GATES",
@@ -20,8 +20,8 @@ __all__ = [
     "Blocked",
     "Gate",
     "Labels",
-    "Query",
     "QueryAnswer",
+    "QueryState",
     "Situation",
     "blocked",
     "half_used",

@@ -17,7 +17,7 @@ from ...ledger.history import Attempt, History
 from ...plan.remediation import Remediation
 from ..storm import Storm
 
-__all__ = ["Alert", "Ask", "Blocked", "Gate", "Labels", "Query", "QueryAnswer", "Situation"]
+__all__ = ["Alert", "Ask", "Blocked", "Gate", "Labels", "QueryAnswer", "QueryState", "Situation"]
 
 Labels: TypeAlias = Mapping[str, tuple[str, ...]]
 """The labels of the alert of a finding, each with the values that it may have: "" where it may lack the label."""
@@ -61,7 +61,7 @@ class Ask:
     planned: int = 0
 
 
-class Query(StrEnum):
+class QueryState(StrEnum):
     CLEAR = "clear"
     FIRING = "firing"
     ERROR = "error"
@@ -70,7 +70,7 @@ class Query(StrEnum):
 class QueryAnswer(msgspec.Struct, frozen=True):
     """What came of the PromQL gate; `why` is a sentence, empty where it is clear or there is none."""
 
-    state: Query = Query.CLEAR
+    state: QueryState = QueryState.CLEAR
     why: str = ""
 
 

@@ -10,7 +10,7 @@ from exporter.store.text.skew import MOST_SKEW
 from ...config.settings import Config
 from ...config.windows import closed_until
 from ...plan.time_text import moment
-from .base import Alert, Ask, Labels, Query, Situation
+from .base import Alert, Ask, Labels, QueryState, Situation
 
 __all__ = ["alert_fires", "clocks_agree", "not_silenced", "old_enough", "query_clear", "window_open"]
 
@@ -68,11 +68,11 @@ def query_clear(_: Ask, situation: Situation, config: Config) -> str | None:
     if not config.prometheus.gate:
         return None
     answer = situation.query
-    if answer is None or answer.state is Query.ERROR:
+    if answer is None or answer.state is QueryState.ERROR:
         return (
             f"Prometheus could not be asked the query of prometheus.gate: {(answer and answer.why) or 'not asked yet'}"
         )
-    return f"the query of prometheus.gate has a result: {answer.why}" if answer.state is not Query.CLEAR else None
+    return f"the query of prometheus.gate has a result: {answer.why}" if answer.state is not QueryState.CLEAR else None
 
 
 def alert_fires(ask: Ask, situation: Situation, config: Config) -> str | None:

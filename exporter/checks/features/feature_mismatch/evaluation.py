@@ -18,7 +18,7 @@ from ....store.record import Ref, UnansweredError
 from .allowing import next_step
 from .reasons import REASONS
 from .refusals import Refusals, refusals
-from .states import Pair, State, pairs, state_of
+from .states import MismatchState, Pair, pairs, state_of
 from .texts import message
 
 __all__ = ["mismatches"]
@@ -72,7 +72,7 @@ def _of(
 
 def _states(
     ground: Ground, pair: Pair, asked: tuple[tuple[Request, ...], tuple[Request, ...]]
-) -> dict[Rule, tuple[State, tuple[str, ...]]]:
+) -> dict[Rule, tuple[MismatchState, tuple[str, ...]]]:
     by_vm, by_vmi = (refusals(ground, requests) if requests else _NONE for requests in asked)
     found = {}
     for rule in (*by_vm, *(each for each in by_vmi if each not in by_vm)):
@@ -95,7 +95,9 @@ def _invalid(vm: VirtualMachine) -> Finding:
     )
 
 
-def _finding(pair: Pair, rule: Rule, state: State, whys: tuple[str, ...], known: Effective, by_hco: bool) -> Finding:
+def _finding(
+    pair: Pair, rule: Rule, state: MismatchState, whys: tuple[str, ...], known: Effective, by_hco: bool
+) -> Finding:
     subject, related = _subject(pair, state)
     return Finding(
         reason=state.reason,
@@ -111,7 +113,9 @@ def _finding(pair: Pair, rule: Rule, state: State, whys: tuple[str, ...], known:
     )
 
 
-def _forecast(pair: Pair, rule: Rule, state: State, whys: tuple[str, ...], target: Effective, by_hco: bool) -> Finding:
+def _forecast(
+    pair: Pair, rule: Rule, state: MismatchState, whys: tuple[str, ...], target: Effective, by_hco: bool
+) -> Finding:
     subject, related = (pair.vm.ref, ()) if pair.vm is not None else _subject(pair, state)
     return Finding(
         reason="BreaksAtUpgrade",
@@ -126,7 +130,7 @@ def _forecast(pair: Pair, rule: Rule, state: State, whys: tuple[str, ...], targe
     )
 
 
-def _subject(pair: Pair, state: State) -> tuple[Ref, tuple[Ref, ...]]:
+def _subject(pair: Pair, state: MismatchState) -> tuple[Ref, tuple[Ref, ...]]:
     refs = [each.ref for each in (pair.vm, pair.vmi) if each is not None]
     if state.reason in _BY_VMI:
         refs.reverse()

@@ -15,7 +15,7 @@ from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 from ....store.record import Record
 
-__all__ = ["Pair", "State", "pairs", "state_of"]
+__all__ = ["MismatchState", "Pair", "pairs", "state_of"]
 
 R = TypeVar("R", bound=Record)
 
@@ -52,7 +52,7 @@ class Pair(NamedTuple):
         return self.vmi is not None and self.vmi.phase in PENDING
 
 
-class State(NamedTuple):
+class MismatchState(NamedTuple):
     """A reason of the check with the severity that it has here."""
 
     reason: str
@@ -86,44 +86,44 @@ def _of(view: View, kind: type[R]) -> dict[tuple[str, str], R]:
     return {(each.namespace, each.name): each for each in view.all(kind)}
 
 
-def state_of(rule: Rule, stage: Stage, pair: Pair, by_vm: bool, by_vmi: bool) -> State | None:
+def state_of(rule: Rule, stage: Stage, pair: Pair, by_vm: bool, by_vmi: bool) -> MismatchState | None:
     """`stage` is where a refusal bites. `by_vm` and `by_vmi` say whether each asks for something that is not allowed.
     None where that is all right.
     """
     if stage is Stage.EDIT and by_vm and (pair.vmi is not None or pair.wanted):
-        return State("NotEditable", "warning")
+        return MismatchState("NotEditable", "warning")
     if pair.vmi is None:
         return _stopped(rule, stage, pair.wanted) if by_vm else None
     if pair.pending and by_vmi:
         return _pending(rule, stage, pair.vmi)
     bites = stage in _BITES_AT_START
     if by_vm and not by_vmi:
-        return State("WillFailAtRestart", "warning") if bites and not pair.pending else None
+        return MismatchState("WillFailAtRestart", "warning") if bites and not pair.pending else None
     if not by_vmi:
         return None
     if not by_vm and pair.vm is not None and bites:
-        return State("HealsAtRestart", "info")
+        return MismatchState("HealsAtRestart", "info")
     return _running(rule, stage, pair)
 
 
-def _stopped(rule: Rule, stage: Stage, wanted: bool) -> State | None:
+def _stopped(rule: Rule, stage: Stage, wanted: bool) -> MismatchState | None:
     severity = rule.severities.blocked if wanted else rule.severities.halted
     if severity is None:
         return None
     blocked = wanted and stage in _BITES_AT_START
-    return State("StartBlocked" if blocked else "StoppedRequestsDisabled", severity)
+    return MismatchState("StartBlocked" if blocked else "StoppedRequestsDisabled", severity)
 
 
-def _pending(rule: Rule, stage: Stage, vmi: VirtualMachineInstance) -> State | None:
+def _pending(rule: Rule, stage: Stage, vmi: VirtualMachineInstance) -> MismatchState | None:
     severity = rule.severities.pending
     if severity is None or stage not in _BITES_AT_START:
         return None
     # Admission is behind it, and what virt-controller asks too, once there is a launcher pod.
     passed = stage is Stage.ADMISSION or (stage is not Stage.SCHEDULING and vmi.phase == "Scheduling")
-    return State("PendingStartedBefore", "warning") if passed else State("PendingBlocked", severity)
+    return MismatchState("PendingStartedBefore", "warning") if passed else MismatchState("PendingBlocked", severity)
 
 
-def _running(rule: Rule, stage: Stage, pair: Pair) -> State | None:
+def _running(rule: Rule, stage: Stage, pair: Pair) -> MismatchState | None:
     migratable = pair.vmi is not None and pair.vmi.migratable == "True"
     severity = rule.severities.migratable if migratable else rule.severities.running
     fails = migratable and rule.migrates in _FAILS
@@ -132,5 +132,5 @@ def _running(rule: Rule, stage: Stage, pair: Pair) -> State | None:
     if severity is None:
         return None
     if stage is Stage.ADMISSION and pair.vm is not None:
-        return State("NotEditable", severity)
-    return State("MigrationBlocked" if fails else "RunningStartedBefore", severity)
+        return MismatchState("NotEditable", severity)
+    return MismatchState("MigrationBlocked" if fails else "RunningStartedBefore", severity)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....domain.features.rule import Migrates, Rule, Stage
-from .states import Pair, State
+from .states import MismatchState, Pair
 
 __all__ = ["message"]
 
@@ -28,7 +28,7 @@ _NEXT_START = {
 }
 
 
-def message(rule: Rule, stage: Stage, pair: Pair, state: State, whys: tuple[str, ...]) -> str:
+def message(rule: Rule, stage: Stage, pair: Pair, state: MismatchState, whys: tuple[str, ...]) -> str:
     who = "The VM asks for" if pair.vmi is None or state.reason == "WillFailAtRestart" else "The VMI uses"
     return f"{who} {rule.phrase}, and {_because(whys)}: {_end(rule, stage, pair, state)}{_answer(rule)}."
 
@@ -38,7 +38,7 @@ def _because(whys: tuple[str, ...]) -> str:
     return " and ".join(whys[:_NAMED]) + more
 
 
-def _end(rule: Rule, stage: Stage, pair: Pair, state: State) -> str:
+def _end(rule: Rule, stage: Stage, pair: Pair, state: MismatchState) -> str:
     if stage is Stage.EDIT:
         return "every edit of the VM is refused"
     if state.reason == "NotEditable":

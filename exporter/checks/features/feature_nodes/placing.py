@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ....domain.drains.eviction import strategy_of
 from ....domain.features.configuration import Effective, chosen
 from ....domain.features.demand import NOTHING, Demand
-from ....domain.features.node_sets import Asked, Moving, NodeSets, Ruling
+from ....domain.features.node_sets import Moving, NodeDemand, NodeSets, Ruling
 from ....domain.features.placement import Taint
 from ....domain.features.requests import demanded_by, requests_of
 from ....domain.features.rules import BY_ID
@@ -91,7 +91,7 @@ def _things(ground: _Ground, needed: tuple[Need, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(selected(thing, known) for thing in found))
 
 
-def _asked(ground: _Ground, want: _Want, things: tuple[str, ...]) -> Asked | None:
+def _asked(ground: _Ground, want: _Want, things: tuple[str, ...]) -> NodeDemand | None:
     return pod_of(want.demand, things, ground.known, want.of_vm)
 
 
@@ -118,7 +118,7 @@ def _keeps_vendor(version: Version) -> bool:
     return version >= first
 
 
-def _lacking(ground: _Ground, record: Record, pod: Asked | None, demand: Demand) -> Finding | None:
+def _lacking(ground: _Ground, record: Record, pod: NodeDemand | None, demand: Demand) -> Finding | None:
     nodes = ground.nodes
     if pod is None:
         return None
@@ -143,14 +143,14 @@ def _lacking(ground: _Ground, record: Record, pod: Asked | None, demand: Demand)
     return _finding(ground, record, nodes.without(nodes.moved(pod, moving, record.node), own), stuck=True)
 
 
-def _tolerating(pod: Asked, home: Node) -> Asked:
+def _tolerating(pod: NodeDemand, home: Node) -> NodeDemand:
     """With the taints of the node that it runs on, which its pod may tolerate though its spec does not."""
     more = tuple(
         Taint(each.key, each.value, each.effect)
         for each in home.taints
         if each.key != CORDON and not each.key.startswith(_NATURE) and not pod.placement.tolerates(each)
     )
-    return Asked(pod.placement, pod.resources, more) if more else pod
+    return NodeDemand(pod.placement, pod.resources, more) if more else pod
 
 
 def _said_already(view: View, record: Record, things: tuple[str, ...]) -> bool:

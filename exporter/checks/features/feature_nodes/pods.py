@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ....domain.features.configuration import Effective
 from ....domain.features.demand import Demand
-from ....domain.features.node_sets import SCHEDULABLE, Asked
+from ....domain.features.node_sets import SCHEDULABLE, NodeDemand
 from ....domain.features.placement import Placement
 from ....store.selector import Requirement
 from ....store.text.text_cache import remembered
@@ -23,7 +23,7 @@ _CPU_FEATURE, _REALTIME = "cpu-feature.node.kubevirt.io/", "kubevirt.io/realtime
 _OBSOLETE = "node-labeller.kubevirt.io/obsolete-host-model"
 
 
-def pod_of(demand: Demand, things: tuple[str, ...], known: Effective, of_vm: bool) -> Asked | None:
+def pod_of(demand: Demand, things: tuple[str, ...], known: Effective, of_vm: bool) -> NodeDemand | None:
     """None where nobody knows what its placement comes to. Of a VM it is what its VMI will ask for, which gets the
     cluster's architecture and CPU model where it names none.
     """
@@ -60,7 +60,7 @@ def _pod(
     architecture: str | None,
     model: str,
     bare: bool,
-) -> Asked | None:
+) -> NodeDemand | None:
     placement = demand.placement
     if placement is None:
         return None
@@ -81,7 +81,7 @@ def _pod(
     absent = tuple(Requirement(key, "DoesNotExist") for key in rejected)
     # KubeVirt adds these to each term, and an empty one, which matches nothing, is none any more.
     open_end = any(not term for term in placement.terms) and (bool(absent) or not model)
-    return Asked(
+    return NodeDemand(
         Placement((*chosen.values(), *absent), () if open_end else placement.terms, placement.tolerations),
         tuple(thing.removeprefix(_RESOURCE) for thing in things if thing.startswith(_RESOURCE)),
     )

@@ -31,17 +31,17 @@ from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.text.naming import NAMED
 from .evidence import facts, message, next_step
-from .keeper import Proposal, keeper
-from .members import Group, Standing, group_of
+from .keeper import KeeperChoice, keeper
+from .members import MemberRole, SharedValue, group_of
 from .origin import legacy_derived
 from .reasons import REASONS, of_vmi
 
 __all__ = ["CHECK"]
 
 _REASON = {
-    Standing.RUNS_TOGETHER: ("Duplicate", Severity.CRITICAL),
-    Standing.MAY_COLLIDE: ("LatentDuplicate", Severity.WARNING),
-    Standing.ENDS: ("DuplicateEnding", Severity.INFO),
+    MemberRole.RUNS_TOGETHER: ("Duplicate", Severity.CRITICAL),
+    MemberRole.MAY_COLLIDE: ("LatentDuplicate", Severity.WARNING),
+    MemberRole.ENDS: ("DuplicateEnding", Severity.INFO),
 }
 
 
@@ -60,8 +60,8 @@ def _silent(view: View, vm: VirtualMachine) -> VirtualMachineInstance | None:
     return vmi if vmi is not None and not vmi.identity and next_boot(vm) == view.partition else None
 
 
-def _shared(view: View, group: Group) -> Iterator[Finding | None]:
-    proposal = Proposal(None, "")
+def _shared(view: View, group: SharedValue) -> Iterator[Finding | None]:
+    proposal = KeeperChoice(None, "")
     if len(group.live) > 1:
         proposal = yield from keeper(group.live, view.partition)
     for member in group.members:
@@ -69,7 +69,7 @@ def _shared(view: View, group: Group) -> Iterator[Finding | None]:
         if standing is None:
             continue
         reason, severity = _REASON[standing]
-        since = group.collided(member) if standing is Standing.RUNS_TOGETHER else None
+        since = group.collided(member) if standing is MemberRole.RUNS_TOGETHER else None
         others = group.others(member, NAMED)
         yield Finding(
             reason=reason,
@@ -81,7 +81,7 @@ def _shared(view: View, group: Group) -> Iterator[Finding | None]:
             since_source=Since.CREATION if since is not None else Since.FIRST_SEEN,
             message=message(group, member, standing),
             next=next_step(group, member, standing, proposal),
-            commands=() if standing is Standing.ENDS else of_vmi(member.ref),
+            commands=() if standing is MemberRole.ENDS else of_vmi(member.ref),
             evidence=facts(view, group, member, proposal),
         )
 

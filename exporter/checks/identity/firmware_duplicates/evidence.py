@@ -9,8 +9,8 @@ from ....domain.identity.firmware import legacy
 from ....findings.check import View
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.text.naming import NAMED, named, the
-from .keeper import Proposal, keeps_state
-from .members import Group, Member, Standing
+from .keeper import KeeperChoice, keeps_state
+from .members import Member, MemberRole, SharedValue
 
 __all__ = ["facts", "hints", "message", "next_step"]
 
@@ -21,25 +21,25 @@ _ORIGINS = {
 }
 
 
-def message(group: Group, member: Member, standing: Standing) -> str:
+def message(group: SharedValue, member: Member, standing: MemberRole) -> str:
     """One sentence, without the UUID."""
     what = the(member.ref.kind)
     who = named([each.key for each in group.others(member, 1)], group.count(member), most=1)
-    if standing is Standing.ENDS:
+    if standing is MemberRole.ENDS:
         shares = f"{what} shares its firmware UUID with {who}"
         if member in group.kept:
             return f"{shares}: the former was migrated away, and would collide again if it were started"
         if group.kept and not member.deleting:
             return f"{shares}: {group.kept[0].key} was migrated away, and would collide again if it were started"
         return f"{shares}, until one of them is gone"
-    if standing is Standing.RUNS_TOGETHER:
+    if standing is MemberRole.RUNS_TOGETHER:
         return f"{what} runs with the same firmware UUID as {who}"
     return f"{what} has the same firmware UUID as {who}, and must not run at the same time"
 
 
-def next_step(group: Group, member: Member, standing: Standing, proposal: Proposal) -> str:
+def next_step(group: SharedValue, member: Member, standing: MemberRole, proposal: KeeperChoice) -> str:
     """Empty where the reason says it."""
-    if standing is Standing.ENDS:
+    if standing is MemberRole.ENDS:
         if not group.kept or (member.deleting and member not in group.kept):
             return ""
         source = group.kept[0] if member not in group.kept else member
@@ -54,7 +54,7 @@ def next_step(group: Group, member: Member, standing: Standing, proposal: Propos
     return f"Stop the VM and give it a new UUID; {keeps}."
 
 
-def facts(view: View, group: Group, member: Member, proposal: Proposal) -> dict[str, Any]:
+def facts(view: View, group: SharedValue, member: Member, proposal: KeeperChoice) -> dict[str, Any]:
     """The evidence. `changeLoses` names what another UUID would empty: such a VM must not be changed."""
     found = {
         "uuid": member.written or view.partition,
@@ -90,7 +90,7 @@ def _applies(member: Member) -> str:
     return "with the next start"
 
 
-def hints(view: View, group: Group, member: Member) -> list[str]:
+def hints(view: View, group: SharedValue, member: Member) -> list[str]:
     """Where the UUID may come from, in order."""
     return [text for text in (_origin(member), _template(group, member), _namesake(group, member, view)) if text] + (
         ["an update of its pool on KubeVirt 1.6.0 to 1.7.4 has replaced its own UUID with this one"]
@@ -114,7 +114,7 @@ def _origin(member: Member) -> str:
     return _ORIGINS.get(member.vm.origin, "") if member.vm else ""
 
 
-def _template(group: Group, member: Member) -> str:
+def _template(group: SharedValue, member: Member) -> str:
     made_by = _maker(member)
     others = group.others(member, NAMED)
     same = made_by and any(_maker(each) == made_by and _same_namespace(each, member) for each in others)
@@ -131,7 +131,7 @@ def _same_namespace(one: Member, other: Member) -> bool:
     return one.record.namespace == other.record.namespace
 
 
-def _namesake(group: Group, member: Member, view: View) -> str:
+def _namesake(group: SharedValue, member: Member, view: View) -> str:
     name = member.record.name
     same = any(each.record.name == name for each in group.others(member, NAMED))
     return "KubeVirt derived it from their common name" if same and legacy(name) == view.partition else ""

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from ....domain.identity.firmware import legacy
 from .members import Member
 
-__all__ = ["Proposal", "brought_from_elsewhere", "keeper", "keeps_state"]
+__all__ = ["KeeperChoice", "brought_from_elsewhere", "keeper", "keeps_state"]
 
 _TPM = "persistent TPM"
 
 
-class Proposal(NamedTuple):
+class KeeperChoice(NamedTuple):
     """Which one should keep the UUID, and why; without a keeper, why none is proposed."""
 
     keeper: Member | None
@@ -50,20 +50,20 @@ _ORDER: tuple[tuple[Callable[[Member, str], Any], str], ...] = (
 )
 
 
-def keeper(members: Sequence[Member], uuid: str) -> Generator[None, None, Proposal]:
+def keeper(members: Sequence[Member], uuid: str) -> Generator[None, None, KeeperChoice]:
     """Returns the proposal for those that share a UUID, with pauses; none where two of them would lose something with
     a new one.
     """
     if sum(map(keeps_state, members)) > 1:
-        return Proposal(None, "more than one has a persistent TPM, which a new UUID empties")
+        return KeeperChoice(None, "more than one has a persistent TPM, which a new UUID empties")
     if sum(map(_critical, members)) > 1:
-        return Proposal(None, "the priority class of more than one is critical")
+        return KeeperChoice(None, "the priority class of more than one is critical")
     left = list(members)
     for rank, why in _ORDER:
         ranks = [rank(each, uuid) for each in left]
         best = min(ranks, default=None)
         left = [each for each, found in zip(left, ranks, strict=True) if found == best]
         if len(left) == 1:
-            return Proposal(left[0], why)
+            return KeeperChoice(left[0], why)
         yield
-    return Proposal(None, "there is nothing to choose from")
+    return KeeperChoice(None, "there is nothing to choose from")

@@ -15,13 +15,13 @@ from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ....store.record import Record, Ref
 
-__all__ = ["Group", "Member", "Standing", "group_of"]
+__all__ = ["Member", "MemberRole", "SharedValue", "group_of"]
 
 Migration = VirtualMachineInstanceMigration
 _AWAITED = "WaitingForSync"
 
 
-class Standing(Enum):
+class MemberRole(Enum):
     """What sharing the value means for a member."""
 
     RUNS_TOGETHER = "another one runs with it at the same time"
@@ -89,7 +89,7 @@ class Member:
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class SharedValue:
     """All that share one value, in the order of namespace and name; without targets of migrations that have not
     arrived."""
 
@@ -110,17 +110,17 @@ class Group:
     def _live_keys(self) -> frozenset[str]:
         return frozenset(each.key for each in self.live)
 
-    def standing(self, member: Member) -> Standing | None:
+    def standing(self, member: Member) -> MemberRole | None:
         """None where it shares the value with nobody, but for the other end of its own migration."""
         apart = self.moving.get(member.key, frozenset()) | {member.key}
         if len(self.members) <= len(apart):
             return None
         if member.key not in self.ending:
             if member.runs and len(self.running) > len(self.running & apart):
-                return Standing.RUNS_TOGETHER
+                return MemberRole.RUNS_TOGETHER
             if len(self.live) > len(self._live_keys & apart):
-                return Standing.MAY_COLLIDE
-        return Standing.ENDS
+                return MemberRole.MAY_COLLIDE
+        return MemberRole.ENDS
 
     def others(self, member: Member, limit: int) -> list[Member]:
         """Those that it shares the value with, in order."""
@@ -144,7 +144,7 @@ class Group:
 
 def group_of(
     view: View, records: Iterable[Record], silent: Callable[[VirtualMachine], VirtualMachineInstance | None]
-) -> Generator[None, None, Group]:
+) -> Generator[None, None, SharedValue]:
     """Returns the group of the records under one value, and pauses after each. `silent` gives the VMI by which a VM
     runs with the value though the VMI does not report it.
     """
@@ -166,7 +166,7 @@ def group_of(
     moving, left = yield from _migrations(view, present if len(present) > 1 else [])
     ending = {each.key for each in present if each.deleting or each.key in left}
     kept = tuple(each for each in present if each.key in left and each.vm is not None and not each.deleting)
-    return Group(tuple(present), frozenset(ending), moving, kept)
+    return SharedValue(tuple(present), frozenset(ending), moving, kept)
 
 
 def _migrations(

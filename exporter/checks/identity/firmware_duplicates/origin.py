@@ -14,12 +14,12 @@ from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ....store.text.naming import the
 from .evidence import hints
-from .members import Group, Member
+from .members import Member, SharedValue
 
 __all__ = ["legacy_derived"]
 
 
-def legacy_derived(view: View, group: Group) -> Iterator[Finding | None]:
+def legacy_derived(view: View, group: SharedValue) -> Iterator[Finding | None]:
     """Of each member that has the UUID now, where it derives from its own or another VM's name."""
     names = {_name(record) for record in view.sharing(LEGACY_NAME, view.partition)}
     for member in group.members:
@@ -66,7 +66,7 @@ def _others(member: Member, of: str) -> str:
     )
 
 
-def _facts(view: View, group: Group, member: Member, of: str) -> dict[str, object]:
+def _facts(view: View, group: SharedValue, member: Member, of: str) -> dict[str, object]:
     found: dict[str, object] = {"uuid": member.written or view.partition, "of": of, "hints": hints(view, group, member)}
     if member.vm is not None and not member.vm.serial:
         found["serial"] = "missing: it is older than KubeVirt 1.5.3, or its firmware was replaced without one"

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....domain.instancetypes.matching import ROLES, Role
+from ....domain.instancetypes.matching import ROLES, MatcherRole
 from ....findings.check import Check, Lookup, View
 from ....findings.finding import Finding, Severity
 from ....findings.scopes import PER_VM
@@ -50,7 +50,7 @@ def find(view: View) -> Iterator[Finding | None]:
                 yield from view.apart(_of(context, role))
 
 
-def _of(context: Context, role: Role) -> Iterator[Finding | None]:
+def _of(context: Context, role: MatcherRole) -> Iterator[Finding | None]:
     yield stale_reference(context, role)
     resolution = context.resolved(role)
     if resolution is None:
@@ -59,14 +59,14 @@ def _of(context: Context, role: Role) -> Iterator[Finding | None]:
     yield found
     if found is not None and resolution.failure is not None:
         return
-    conflict = field_conflict(context, resolution) if role is Role.INSTANCETYPE and found is None else None
+    conflict = field_conflict(context, resolution) if role is MatcherRole.INSTANCETYPE and found is None else None
     yield conflict or unversioned(context, resolution)  # a conflict is why there is no copy
     lasting = [each for each in unfit(context, resolution) if each is not None]
     yield from lasting
     if found is None:
         if all(each.severity is not Severity.CRITICAL for each in lasting):
             yield drifted(context, resolution)  # else it does not go on with its copy
-        yield requirements_unmet(context) if role is Role.PREFERENCE else None
+        yield requirements_unmet(context) if role is MatcherRole.PREFERENCE else None
 
 
 CHECK = Check(

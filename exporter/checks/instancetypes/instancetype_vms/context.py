@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ....domain.identity.identity import owned
-from ....domain.instancetypes.matching import ROLES, Role, kind_of
-from ....domain.instancetypes.resolving import Mode, Resolution, resolve
+from ....domain.instancetypes.matching import ROLES, MatcherRole, kind_of
+from ....domain.instancetypes.resolving import ReferenceMode, Resolution, resolve
 from ....findings.advice import filled, values_of
 from ....findings.check import View
 from ....findings.finding import Finding, Severity, Since
@@ -38,8 +38,8 @@ class Context(NamedTuple):
         kubevirt = min(view.all(KubeVirt), key=lambda each: each.ref, default=None)
         return cls(view, vm, kubevirt, *(resolve(vm, role, view.named, kubevirt) for role in ROLES))
 
-    def resolved(self, role: Role) -> Resolution | None:
-        return self.instancetype if role is Role.INSTANCETYPE else self.preference
+    def resolved(self, role: MatcherRole) -> Resolution | None:
+        return self.instancetype if role is MatcherRole.INSTANCETYPE else self.preference
 
     @property
     def release(self) -> tuple[int, int]:
@@ -64,7 +64,7 @@ class Context(NamedTuple):
         self,
         reason: str,
         severity: Severity,
-        role: Role,
+        role: MatcherRole,
         message: str,
         *,
         since: float | None = None,
@@ -79,7 +79,7 @@ class Context(NamedTuple):
             kind = resolution.kind or kind_of(role, "")
             facts |= {"object": resolution.reference.name, "objectKind": kind, "resource": RESOURCES[kind]}
             facts |= {"revision": resolution.revision_name, "mode": resolution.mode.value}
-            found = resolution.revision or (resolution.live if resolution.mode is Mode.UNVERSIONED else None)
+            found = resolution.revision or (resolution.live if resolution.mode is ReferenceMode.UNVERSIONED else None)
             related = [found.ref] if found is not None else []
         facts |= evidence or {}
         made = Finding(

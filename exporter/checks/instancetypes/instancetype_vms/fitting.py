@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....domain.instancetypes.conflicts import conflicts
-from ....domain.instancetypes.matching import Role
+from ....domain.instancetypes.matching import MatcherRole
 from ....domain.instancetypes.requirements import unmet
 from ....domain.instancetypes.resolving import Resolution
 from ....findings.finding import Finding, Severity
@@ -22,7 +22,7 @@ def field_conflict(context: Context, resolution: Resolution) -> Finding | None:
     return context.finding(
         "FieldConflict",
         Severity.CRITICAL,
-        Role.INSTANCETYPE,
+        MatcherRole.INSTANCETYPE,
         f"The VM's template sets {named(paths)}, which its instancetype {resolution.reference.name} provides: KubeVirt "
         "neither starts nor versions the VM",
         evidence={**listed("fields", paths), "condition": fields},
@@ -41,7 +41,7 @@ def requirements_unmet(context: Context) -> Finding | None:
     return context.finding(
         "RequirementsUnmet",
         Severity.WARNING,
-        Role.PREFERENCE,
+        MatcherRole.PREFERENCE,
         f"The VM does not meet its preference {wanted.reference.name if wanted else ''}, so KubeVirt refuses its "
         f"next edit: {why}",
         evidence={"refusal": f"failure checking preference requirements: {why}"},

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ....domain.instancetypes.matching import Role
-from ....domain.instancetypes.resolving import Failure, Mode, Resolution, undecodable
+from ....domain.instancetypes.matching import MatcherRole
+from ....domain.instancetypes.resolving import ReferenceMode, Resolution, Unresolved, undecodable
 from ....domain.instancetypes.resolving import reference as reference_in
 from ....findings.finding import Finding, Severity, Since
 from ....store.kinds.controller_revision import ControllerRevision
@@ -12,19 +12,19 @@ from .context import Context
 
 __all__ = ["broken", "stale_reference", "unversioned"]
 
-_FAILED = {Role.INSTANCETYPE: "FailedFindInstancetype", Role.PREFERENCE: "FailedFindPreference"}
-_MATCHER = {Role.INSTANCETYPE: "InstancetypeMatcher", Role.PREFERENCE: "PreferenceMatcher"}
+_FAILED = {MatcherRole.INSTANCETYPE: "FailedFindInstancetype", MatcherRole.PREFERENCE: "FailedFindPreference"}
+_MATCHER = {MatcherRole.INSTANCETYPE: "InstancetypeMatcher", MatcherRole.PREFERENCE: "PreferenceMatcher"}
 
 
 def broken(context: Context, resolution: Resolution) -> Finding | None:
     """What keeps KubeVirt from finding or decoding it."""
-    if resolution.failure is Failure.KIND:
+    if resolution.failure is Unresolved.KIND:
         return _unknown_kind(context, resolution)
-    if resolution.failure is Failure.OBJECT:
+    if resolution.failure is Unresolved.OBJECT:
         return _object_missing(context, resolution)
     if resolution.saved:
         return _undecodable(context, resolution, "the spec that a VMI started with has such a name")
-    if resolution.failure is Failure.REVISION:
+    if resolution.failure is Unresolved.REVISION:
         return _revision_missing(context, resolution)
     if resolution.revision is not None:
         why = undecodable(resolution.revision, resolution.role, context.release)
@@ -91,7 +91,7 @@ def _object_missing(context: Context, resolution: Resolution) -> Finding:
 
 def _revision_missing(context: Context, resolution: Resolution) -> Finding:
     role, name = resolution.role, resolution.revision_name
-    named = "spec names" if resolution.mode is Mode.PINNED else "status names"
+    named = "spec names" if resolution.mode is ReferenceMode.PINNED else "status names"
     live = "the live object is there" if resolution.live is not None else "the live object is gone as well"
     kept = _kept_by_status(context, resolution)
     if kept:
@@ -111,14 +111,14 @@ def _revision_missing(context: Context, resolution: Resolution) -> Finding:
 def _kept_by_status(context: Context, resolution: Resolution) -> str:
     """The copy of the same object that a pinned VM has in its status; empty where there is none."""
     name = resolution.reference.revision
-    if resolution.mode is not Mode.PINNED or name in ("", resolution.revision_name):
+    if resolution.mode is not ReferenceMode.PINNED or name in ("", resolution.revision_name):
         return ""
     found = context.view.named(ControllerRevision, context.vm.namespace, name)
     stash = found.stash if found is not None else None
     return name if stash is not None and stash.object_name == resolution.reference.name else ""
 
 
-def _reported(context: Context, role: Role) -> float | None:
+def _reported(context: Context, role: MatcherRole) -> float | None:
     """Since when KubeVirt reports that it can't find it; None while it does not."""
     return context.vm.failed_since if context.vm.failure == _FAILED[role] else None
 
@@ -126,7 +126,7 @@ def _reported(context: Context, role: Role) -> float | None:
 def unversioned(context: Context, resolution: Resolution) -> Finding | None:
     """What has no copy, or is to lose its reference."""
     role = resolution.role
-    if resolution.mode is Mode.INFERRED or resolution.reference.volume:
+    if resolution.mode is ReferenceMode.INFERRED or resolution.reference.volume:
         return context.finding(
             "InferencePending",
             Severity.INFO,
@@ -144,7 +144,7 @@ def unversioned(context: Context, resolution: Resolution) -> Finding | None:
             since=context.vm.created,
             evidence={"referencePolicy": context.policy},
         )
-    if resolution.mode is not Mode.UNVERSIONED or context.policy != "reference":
+    if resolution.mode is not ReferenceMode.UNVERSIONED or context.policy != "reference":
         return None
     # While a VM changes to another object, its status has the revision of the earlier one.
     changing = bool(resolution.reference.revision)
@@ -159,7 +159,7 @@ def unversioned(context: Context, resolution: Resolution) -> Finding | None:
     )
 
 
-def stale_reference(context: Context, role: Role) -> Finding | None:
+def stale_reference(context: Context, role: MatcherRole) -> Finding | None:
     kept = reference_in(context.vm, role)
     if kept is None or not kept.revision:
         return None

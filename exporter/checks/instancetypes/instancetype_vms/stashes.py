@@ -8,7 +8,7 @@ import msgspec
 
 from ....domain.instancetypes.drift import MOST_PATHS, differing
 from ....domain.instancetypes.matching import kind_of
-from ....domain.instancetypes.resolving import Mode, Resolution, undecodable
+from ....domain.instancetypes.resolving import ReferenceMode, Resolution, undecodable
 from ....findings.advice import filled, values_of
 from ....findings.finding import Finding, Severity
 from ....store.kinds.controller_revision import ControllerRevision, Stash
@@ -54,7 +54,7 @@ def _not_owned(context: Context, resolution: Resolution, revision: ControllerRev
 
 
 def _labelless(context: Context, resolution: Resolution, stash: Stash) -> Finding | None:
-    if stash.object_version or resolution.mode is not Mode.PINNED or context.policy != "reference":
+    if stash.object_version or resolution.mode is not ReferenceMode.PINNED or context.policy != "reference":
         return None
     dangles = context.release >= _DANGLES_SINCE
     if _old(stash) and not dangles:
@@ -77,9 +77,11 @@ def _old(stash: Stash) -> str:
 def _converting(context: Context, resolution: Resolution, stash: Stash) -> str:
     """What is to be done before KubeVirt converts it; empty where that is nothing, or the release is not known."""
     if (0, 0) < context.release < _CONVERTS_SINCE:
-        to, beyond = ("1.3 or 1.4", "1.5") if resolution.mode is Mode.PINNED else ("a release from 1.3 to 1.6", "1.7")
+        to, beyond = (
+            ("1.3 or 1.4", "1.5") if resolution.mode is ReferenceMode.PINNED else ("a release from 1.3 to 1.6", "1.7")
+        )
         return f"Upgrade KubeVirt to {to}, which converts the ControllerRevision, before upgrading to {beyond}."
-    if resolution.mode is not Mode.PINNED or context.release < _DANGLES_SINCE:
+    if resolution.mode is not ReferenceMode.PINNED or context.release < _DANGLES_SINCE:
         return ""
     if stash.nameless:  # what KubeVirt makes of it would be a copy of no object that there is
         return (
@@ -105,7 +107,7 @@ def _outdated(context: Context, resolution: Resolution, stash: Stash) -> Finding
     if context.release >= _DECODES_UNTIL:
         return None
     version = _old(stash)
-    if not version and (stash.object_version or resolution.mode is Mode.PINNED):
+    if not version and (stash.object_version or resolution.mode is ReferenceMode.PINNED):
         return None
     state = f"is of {version.rpartition('/')[2]}" if version else "has no label object-version"
     found = context.finding(
@@ -122,7 +124,7 @@ def _outdated(context: Context, resolution: Resolution, stash: Stash) -> Finding
 def _conversion(context: Context, resolution: Resolution) -> str:
     if (0, 0) < context.release < _CONVERTS_SINCE:
         return f"KubeVirt {context.release[0]}.{context.release[1]} does not convert it, which 1.3 to 1.6 do"
-    if resolution.mode is Mode.PINNED and context.release >= _DANGLES_SINCE:
+    if resolution.mode is ReferenceMode.PINNED and context.release >= _DANGLES_SINCE:
         return "with the VM's next event KubeVirt converts and deletes it, and the VM's spec goes on naming it"
     return "KubeVirt, from 1.3 to 1.6, converts it with the VM's next event"
 

@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 from ....domain.networks.addresses import host as canonical
 from ....domain.networks.cidr import number
-from ....domain.networks.pool import Place
+from ....domain.networks.pool import AddressPlace
 from ....findings.finding import Finding, Severity, Since
 from ....findings.partial import known
 from ....store.indexes.networks import ADDRESS, address
@@ -28,11 +28,11 @@ __all__ = [
 ]
 
 _UNALLOCATABLE = {
-    Place.OUTSIDE: "is outside the subnets",
-    Place.EDGE: "is a network or broadcast address",
-    Place.BEYOND: "is past the part of the subnet that is allocated from",
-    Place.NO_FAMILY: "is of an IP family without a subnet",
-    Place.UNREADABLE: "is not an address",
+    AddressPlace.OUTSIDE: "is outside the subnets",
+    AddressPlace.EDGE: "is a network or broadcast address",
+    AddressPlace.BEYOND: "is past the part of the subnet that is allocated from",
+    AddressPlace.NO_FAMILY: "is of an IP family without a subnet",
+    AddressPlace.UNREADABLE: "is not an address",
 }
 
 
@@ -53,7 +53,7 @@ def ip_outside_pool(ctx: ClaimContext) -> Finding | None:
     if not twice:
         return None
     # The addresses are allocated one after the other, and one that is taken ends that without an error.
-    taken = any(place is Place.EXCLUDED for _, place in places[:at]) or any(
+    taken = any(place is AddressPlace.EXCLUDED for _, place in places[:at]) or any(
         any(_others(ctx, ip)) for ip in ctx.claim.hosts[:at]
     )
     fails = "" if taken else "; ovnkube-control-plane fails at its next start"
@@ -74,12 +74,12 @@ def fails_the_control_plane(ctx: ClaimContext) -> Finding | None:
 def ip_excluded(ctx: ClaimContext) -> Finding | None:
     """A reserved address is for a VM that requests it; whether a stopped one does is not known."""
     places = ctx.places
-    requested = _requested(ctx) if any(place is Place.RESERVED for _, place in places) else None
+    requested = _requested(ctx) if any(place is AddressPlace.RESERVED for _, place in places) else None
     held = [
         ip
         for ip, place in places
-        if place is Place.EXCLUDED
-        or (place is Place.RESERVED and requested is not None and canonical(ip) not in requested)
+        if place is AddressPlace.EXCLUDED
+        or (place is AddressPlace.RESERVED and requested is not None and canonical(ip) not in requested)
     ]
     if not held:
         return None

@@ -9,7 +9,7 @@ from heapq import nsmallest
 from itertools import chain
 from typing import Any
 
-from ....domain.networks.pool import Place
+from ....domain.networks.pool import AddressPlace
 from ....findings.advice import advised
 from ....findings.check import View
 from ....findings.finding import Finding, Severity, Since
@@ -152,7 +152,7 @@ class ClaimContext:
         return self.effective[0] if len(self.effective) == 1 else ruling(self.effective)
 
     @cached_property
-    def places(self) -> list[tuple[str, Place]]:
+    def places(self) -> list[tuple[str, AddressPlace]]:
         """Where each address stands in its network; none where that does not allow persistent IPs."""
         if self.ruler is None:
             return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....domain.networks.cidr import NONE, number
-from ....domain.networks.pool import Place
+from ....domain.networks.pool import AddressPlace
 from ....domain.networks.vm_networks import whole_claim_name
 from ....findings.finding import Finding, Severity
 from ....store.indexes.networks import CLAIM, CLAIM_NAME
@@ -156,7 +156,7 @@ def _conflict(interface: Interface, requested: list[str]) -> str:
     return f"the VM requests {named(outside)}, which {named(nad.subnets)} can't give out" if outside else ""
 
 
-_NOT_GIVEN = (Place.OUTSIDE, Place.EDGE, Place.BEYOND, Place.NO_FAMILY)
+_NOT_GIVEN = (AddressPlace.OUTSIDE, AddressPlace.EDGE, AddressPlace.BEYOND, AddressPlace.NO_FAMILY)
 
 
 def _honoured(interface: Interface) -> bool | None:

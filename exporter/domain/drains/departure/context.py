@@ -11,7 +11,7 @@ from ....store.indexes.nodes import HANDLER, NODE, PDB, RUNNING, TARGET
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.node import CORDON, Node
 from ....store.kinds.node_maintenance import NodeMaintenance
-from ....store.kinds.pod import Pod, Role
+from ....store.kinds.pod import DrainRole, Pod
 from ....store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
@@ -74,7 +74,7 @@ class NodeContext:
 
     @property
     def launchers(self) -> Iterable[Pod]:
-        return (each for each in self.pods if each.role is Role.LAUNCHER)
+        return (each for each in self.pods if each.role is DrainRole.LAUNCHER)
 
     @cached_property
     def cordoned(self) -> bool:
@@ -151,7 +151,7 @@ class NodeContext:
         """The hotplug pods by namespace and name of their launcher pod, in order."""
         found: dict[tuple[str, str], list[str]] = defaultdict(list)
         for each in sorted(self.pods, key=lambda pod: pod.name):
-            if each.role is Role.HOTPLUG:
+            if each.role is DrainRole.HOTPLUG:
                 found[each.namespace, each.owner].append(each.name)
         return found
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field, replace
 
 from ....store.indexes.nodes import TARGET
 from ....store.kinds.node import Node
-from ....store.kinds.pod import Pod, Role
+from ....store.kinds.pod import DrainRole, Pod
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ....store.record import Record
 from ....store.text.since import Since, Time
@@ -187,6 +187,6 @@ def _handlers(own: VMIContext, name: str) -> list[Pod]:
 def _is_handler(own: VMIContext, pod: Pod, node: str) -> bool:
     """KubeVirt's own: anybody may label a pod so."""
     kubevirt = own.node.kubevirt
-    if pod.role is not Role.HANDLER or pod.node != node:
+    if pod.role is not DrainRole.HANDLER or pod.node != node:
         return False
     return kubevirt is None or pod.namespace == kubevirt.namespace

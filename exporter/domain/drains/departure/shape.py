@@ -11,7 +11,7 @@ from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.record import Record, Ref
 from ....store.text.placeholders import filled
 from ....store.text.since import UNKNOWN, Time
-from ..eviction import Answer
+from ..eviction import EvictionAnswer
 from .remedies import NOTHING, Remedy
 
 __all__ = ["Departure", "DrainState"]
@@ -51,7 +51,7 @@ class Departure:
     due: bool = False
     also: tuple[Departure, ...] = ()
     strategy: str = ""
-    answer: Answer | None = None
+    answer: EvictionAnswer | None = None
     to: str = ""
     vmi: VirtualMachineInstance | None = None
     pod: Pod | None = None

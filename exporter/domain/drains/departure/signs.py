@@ -16,7 +16,7 @@ from typing import Protocol
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.node import Node
 from ....store.kinds.node_maintenance import NodeMaintenance
-from ....store.kinds.pod import Pod, Role
+from ....store.kinds.pod import DrainRole, Pod
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.text.since import Since, Time
 
@@ -26,7 +26,7 @@ _MAINTENANCE_TAINT = "medik8s.io/drain"
 # Seconds: the taint of a cordon is added, with its time, by a controller that sees the cordon a little later than who
 # goes on to evict.
 _ONE_MOMENT = 10.0
-_EVICTABLE = (Role.LAUNCHER, Role.OTHER)  # a drain leaves the rest where it is
+_EVICTABLE = (DrainRole.LAUNCHER, DrainRole.OTHER)  # a drain leaves the rest where it is
 
 
 class OnNode(Protocol):

@@ -11,7 +11,7 @@ from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ....store.text.naming import NAMED, named
 from ....store.text.since import UNKNOWN, Since, Time
-from ..eviction import Answer, Refusal
+from ..eviction import EvictionAnswer, Refusal
 from ..selecting import ENOUGH
 from .building import of, text
 from .context import NodeContext
@@ -41,15 +41,17 @@ def departure(vmi: VirtualMachineInstance, node: NodeContext) -> Departure:
         why = "it has no evictionStrategy of its own, and the default can't be seen"
         return replace(of(own, DrainState.UNKNOWN, "", why), strategy="", answer=None)
     answer = own.verdict.answer
-    if answer in (Answer.SHUTS_DOWN, Answer.PDB, Answer.PDBS, Answer.PASSES):
+    if answer in (EvictionAnswer.SHUTS_DOWN, EvictionAnswer.PDB, EvictionAnswer.PDBS, EvictionAnswer.PASSES):
         return _let_through(own)
-    if answer in (Answer.MIGRATES, Answer.EXTERNAL) and not node.drain.seen(VirtualMachineInstanceMigration):
+    if answer in (EvictionAnswer.MIGRATES, EvictionAnswer.EXTERNAL) and not node.drain.seen(
+        VirtualMachineInstanceMigration
+    ):
         return of(own, DrainState.UNKNOWN, "", "its migrations can't be seen")
     if _stale(own):
         return _stale_request(own)
-    if answer is Answer.EXTERNAL:
+    if answer is EvictionAnswer.EXTERNAL:
         return _external(own)
-    return migrated(own) if answer is Answer.MIGRATES else _refused(own)
+    return migrated(own) if answer is EvictionAnswer.MIGRATES else _refused(own)
 
 
 def _terminating(own: VMIContext) -> Departure:
@@ -75,7 +77,7 @@ def _let_through(own: VMIContext) -> Departure:
     vmi, node, verdict = own.vmi, own.node, own.verdict
     if not node.drain.seen(PodDisruptionBudget):
         return of(own, DrainState.UNKNOWN, "", "PDBs decide whether the VMI may be evicted, and they can't be seen")
-    if verdict.answer in (Answer.PDB, Answer.PDBS):
+    if verdict.answer in (EvictionAnswer.PDB, EvictionAnswer.PDBS):
         return _pdbs(own)
     default = "" if vmi.strategy else ", by KubeVirt's default"
     because = f"its strategy is {own.strategy}{default}" + ("" if own.strategy == "None" else f", and {_unable(own)}")
@@ -93,7 +95,7 @@ def _let_through(own: VMIContext) -> Departure:
         )
     if node.kubevirt_taint:
         return _taint_ignored(own)
-    if verdict.answer is Answer.PASSES:
+    if verdict.answer is EvictionAnswer.PASSES:
         return of(own, DrainState.UNKNOWN, "", "its launcher pod is not seen on the node")
     why = f"an eviction of the VMI's pod shuts its guest down: {because}"
     case = "Migratable" if vmi.migratable == "True" else ""
@@ -162,7 +164,7 @@ def _stale(own: VMIContext) -> bool:
     vmi = own.vmi
     if vmi.evacuation in ("", own.node.name) or own.migrating or own.open is not None:
         return False
-    return not (own.node.kubevirt_taint and own.verdict.answer is Answer.MIGRATES)
+    return not (own.node.kubevirt_taint and own.verdict.answer is EvictionAnswer.MIGRATES)
 
 
 def _stale_request(own: VMIContext) -> Departure:
@@ -228,7 +230,7 @@ def _refused(own: VMIContext) -> Departure:
     vmi, node = own.vmi, own.node
     if own.migrating:
         return hanging(own) or of(own, DrainState.MIGRATING, "", "it is migrating", to=_target(own))
-    if own.verdict.answer is Answer.NOT_EVALUATED:
+    if own.verdict.answer is EvictionAnswer.NOT_EVALUATED:
         why = "whether the VMI can be migrated is not known yet, and until then evictions of its pod are refused"
         return of(own, DrainState.UNKNOWN, "NotEvaluated", why)
     hindrance = ": ".join(filter(None, (vmi.hindrance, vmi.hindered))) or "no reason given"

@@ -12,7 +12,7 @@ request anew. Otherwise none.
 from __future__ import annotations
 
 from exporter.domain.drains.departure.vmi import VMIContext
-from exporter.domain.drains.eviction import Answer, kubevirt_taint
+from exporter.domain.drains.eviction import EvictionAnswer, kubevirt_taint
 from exporter.findings.finding import Finding
 from exporter.store.kinds.node import Node
 
@@ -86,16 +86,16 @@ def _drain(own: VMIContext) -> str:
 
 def _then(own: VMIContext) -> str:
     """What the next eviction of its pod comes to."""
-    if own.verdict.answer is Answer.MIGRATES:
+    if own.verdict.answer is EvictionAnswer.MIGRATES:
         return f"KubeVirt migrates it only once its pod is evicted from {own.vmi.node} again"
-    if own.verdict.answer in (Answer.NOT_MIGRATABLE, Answer.NOT_EVALUATED):
+    if own.verdict.answer in (EvictionAnswer.NOT_MIGRATABLE, EvictionAnswer.NOT_EVALUATED):
         return "evictions of its pod are refused as before, since it can't be migrated"
     return "an eviction of its pod shuts the guest down, as before"
 
 
 def _undo(own: VMIContext) -> str:
     vmi = own.vmi
-    if own.verdict.answer is Answer.MIGRATES and vmi.evacuation == vmi.node:
+    if own.verdict.answer is EvictionAnswer.MIGRATES and vmi.evacuation == vmi.node:
         return f"an eviction of its pod requests again that it leaves {vmi.node}"
     if vmi.evacuation == vmi.node:
         return "none: no eviction of its pod makes a request, since KubeVirt would not migrate it"

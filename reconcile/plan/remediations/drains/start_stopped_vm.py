@@ -35,7 +35,7 @@ from exporter.store.kinds import (
     virtual_machine_instance,
 )
 from exporter.store.kinds.kube_virt import KubeVirt
-from exporter.store.kinds.pod import Pod, Role
+from exporter.store.kinds.pod import DrainRole, Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 
 from ...effects import REQUESTS
@@ -94,7 +94,7 @@ def _busy(vm: VirtualMachine, whole: Mapping[str, Any], scene: Scene) -> Refused
     if table(whole.get("status")).get("stateChangeRequests"):
         return Refused("no_request", f"VM {vm.name} has a request to start or stop that is not done yet")
     of_vm = (each for each in scene.sharing(VM, vm_key(vm.namespace, vm.name)) if isinstance(each, Pod))
-    left = sorted(each.name for each in of_vm if each.role is Role.LAUNCHER)
+    left = sorted(each.name for each in of_vm if each.role is DrainRole.LAUNCHER)
     return Refused("no_pod_left", f"launcher pod {left[0]} of VM {vm.name} has not ended") if left else None
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from exporter.domain.identity.identity import owned
-from exporter.domain.instancetypes.matching import Role
+from exporter.domain.instancetypes.matching import MatcherRole
 from exporter.domain.instancetypes.resolving import Resolution, reference
 from exporter.store.kinds import virtual_machine, virtual_machine_instance
 from exporter.store.kinds.controller_revision import ControllerRevision
@@ -82,7 +82,7 @@ def _written(whole: Mapping[str, Any]) -> str:
 
 
 def _other(scene: Scene, vm: VirtualMachine, lost: Resolution, whole: Mapping[str, Any]) -> str:
-    if lost.role is not Role.INSTANCETYPE:
+    if lost.role is not MatcherRole.INSTANCETYPE:
         return "nothing proves what a preference said"
     runs = running_spec(scene, vm)
     if runs is None:

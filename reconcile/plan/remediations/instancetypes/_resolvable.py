@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from exporter.domain.instancetypes.matching import ROLES, Role
-from exporter.domain.instancetypes.resolving import Failure, resolve, undecodable
+from exporter.domain.instancetypes.matching import ROLES, MatcherRole
+from exporter.domain.instancetypes.resolving import Unresolved, resolve, undecodable
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.virtual_machine import VirtualMachine
 
@@ -32,7 +32,7 @@ def unresolved(vm: VirtualMachine, scene: Scene, kubevirt: KubeVirt | None, what
     return None
 
 
-def _lost(vm: VirtualMachine, role: Role, scene: Scene, kubevirt: KubeVirt | None) -> str:
+def _lost(vm: VirtualMachine, role: MatcherRole, scene: Scene, kubevirt: KubeVirt | None) -> str:
     """Why KubeVirt can't get the VM's instancetype or preference; empty where it can. The VM's condition is not enough:
     KubeVirt sets it only when something else changes in the VM.
     """
@@ -40,11 +40,11 @@ def _lost(vm: VirtualMachine, role: Role, scene: Scene, kubevirt: KubeVirt | Non
     if found is None:
         return ""
     what = f"{role.value} {found.reference.name} of VM {vm.name}"
-    if found.failure is Failure.REVISION:
+    if found.failure is Unresolved.REVISION:
         return f"ControllerRevision {found.revision_name} of VM {vm.name} does not exist"
-    if found.failure is Failure.KIND:
+    if found.failure is Unresolved.KIND:
         return f"{what} is of kind {found.reference.kind}, which KubeVirt does not know"
-    if found.failure is Failure.OBJECT:
+    if found.failure is Unresolved.OBJECT:
         return f"{what} does not exist"
     release = kubevirt.release if kubevirt is not None else (0, 0)
     why = undecodable(found.revision, role, release) if found.revision is not None else ""

@@ -24,7 +24,7 @@ from .._grounds import table
 from ._copies import STORED, names, unproven
 from ._instancetypes import LABEL
 
-__all__ = ["KINDS", "Source", "exact_source", "rebuilt"]
+__all__ = ["KINDS", "CopySource", "exact_source", "rebuilt"]
 
 KINDS = (
     virtual_machine_instancetype.KIND,
@@ -36,7 +36,7 @@ _MOST = 5  # copies that are looked at; KubeVirt made them all the same
 _KEPT = ("creationTimestamp", "generation", "name", "namespace", "uid")  # of the metadata in a copy
 
 
-class Source(msgspec.Struct, frozen=True):
+class CopySource(msgspec.Struct, frozen=True):
     """`of` says what it is taken from; `labels` are the five by which KubeVirt knows what a copy is of."""
 
     of: str
@@ -44,7 +44,7 @@ class Source(msgspec.Struct, frozen=True):
     data: Mapping[str, Any]
 
 
-def exact_source(scene: Scene, vm: VirtualMachine, lost: Resolution) -> Source | Refused | None:
+def exact_source(scene: Scene, vm: VirtualMachine, lost: Resolution) -> CopySource | Refused | None:
     """The live object, if it still has the generation that was copied, else the copy of another VM or of a snapshot.
 
     The name of a copy says what it was of. The API server gives UID and generation to the live object; a copy has to be
@@ -57,7 +57,7 @@ def _names(vm: VirtualMachine, lost: Resolution, uid: str, generation: int) -> t
     return names(vm.name, lost.reference.name, uid, generation)
 
 
-def _of_live(scene: Scene, vm: VirtualMachine, lost: Resolution) -> Source | None:
+def _of_live(scene: Scene, vm: VirtualMachine, lost: Resolution) -> CopySource | None:
     kind = next((each for each in KINDS if each.name == lost.kind), None)
     if kind is None:
         return None
@@ -83,10 +83,10 @@ def _of_live(scene: Scene, vm: VirtualMachine, lost: Resolution) -> Source | Non
         "uid": live.uid,
         "version": version,
     }
-    return Source(f"the live object, {live.ref}", {f"{LABEL}{name}": value for name, value in values.items()}, data)
+    return CopySource(f"the live object, {live.ref}", {f"{LABEL}{name}": value for name, value in values.items()}, data)
 
 
-def _of_copies(scene: Scene, vm: VirtualMachine, lost: Resolution) -> Source | Refused | None:
+def _of_copies(scene: Scene, vm: VirtualMachine, lost: Resolution) -> CopySource | Refused | None:
     fitting = sorted(_fitting(scene, vm, lost), key=lambda each: each.ref)
     why, by_hand = "", f"if it is right, create {lost.revision_name} from it by hand, else delete it"
     for revision in [each for each in fitting if each.namespace == vm.namespace][:_MOST]:
@@ -103,14 +103,16 @@ def _of_copies(scene: Scene, vm: VirtualMachine, lost: Resolution) -> Source | R
     return Refused("copy_proven", why) if why else None
 
 
-def _copied(revision: ControllerRevision, whole: Mapping[str, Any]) -> Source | None:
+def _copied(revision: ControllerRevision, whole: Mapping[str, Any]) -> CopySource | None:
     """None where its data are of another object, or of another generation, than its labels say."""
     named, data = table(table(whole.get("metadata")).get("labels")), table(whole.get("data"))
     labels = {name: str(value) for name, value in named.items() if name.startswith(LABEL)}
     copied = table(data.get("metadata"))
     said = labels.get(f"{LABEL}uid"), labels.get(f"{LABEL}generation")
     return (
-        Source(str(revision.ref), labels, data) if (copied.get("uid"), str(copied.get("generation"))) == said else None
+        CopySource(str(revision.ref), labels, data)
+        if (copied.get("uid"), str(copied.get("generation"))) == said
+        else None
     )
 
 
@@ -126,7 +128,7 @@ def _fitting(scene: Scene, vm: VirtualMachine, lost: Resolution) -> Iterator[Con
             yield revision
 
 
-def rebuilt(vm: VirtualMachine, name: str, source: Source) -> Mapping[str, Any]:
+def rebuilt(vm: VirtualMachine, name: str, source: CopySource) -> Mapping[str, Any]:
     """The manifest of a VM's ControllerRevision. One without the labels KubeVirt can never use again."""
     return {
         "apiVersion": "apps/v1",

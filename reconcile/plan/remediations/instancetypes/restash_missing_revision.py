@@ -25,8 +25,8 @@ from typing import Any
 
 from exporter.domain.identity.identity import owned
 from exporter.domain.instancetypes.conflicts import conflicts
-from exporter.domain.instancetypes.matching import Role
-from exporter.domain.instancetypes.resolving import Failure, Mode, Resolution, resolve
+from exporter.domain.instancetypes.matching import MatcherRole
+from exporter.domain.instancetypes.resolving import ReferenceMode, Resolution, Unresolved, resolve
 from exporter.findings.finding import Finding
 from exporter.store.kinds import (
     controller_revision,
@@ -66,9 +66,9 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     if whole is None or vm is None:
         return Refused("same_object", f"{ref} does not exist")
     kubevirt = kubevirt_of(scene)
-    role = Role(finding.group)
+    role = MatcherRole(finding.group)
     lost = resolve(vm, role, scene.named, kubevirt)
-    if lost is None or lost.failure is not Failure.REVISION:
+    if lost is None or lost.failure is not Unresolved.REVISION:
         return Refused("finding_holds", f"{ref} misses no ControllerRevision of its {role.value}")
     refused = (
         ending(scene, ref, whole) or under_way(scene, ref.namespace, (ref.name,)) or _unsettled(scene, ref, kubevirt)
@@ -119,7 +119,7 @@ def _made(
 
 def _compared(scene: Scene, vm: VirtualMachine, lost: Resolution, manifest: Mapping[str, Any]) -> Compared | None:
     """The same with what the VM runs with, else with the live object; None where there is neither."""
-    runs = running_spec(scene, vm) if lost.role is Role.INSTANCETYPE else None
+    runs = running_spec(scene, vm) if lost.role is MatcherRole.INSTANCETYPE else None
     kind = next((each for each in KINDS if each.name == lost.kind), None)
     if runs is not None:
         of, spec = f"what VirtualMachineInstance {vm.ref.path} runs with", instancetype_of(runs)
@@ -159,7 +159,7 @@ def _waiting(scene: Scene, vm: VirtualMachine, requests: object) -> tuple[str, R
 def _not_from_live(vm: VirtualMachine, lost: Resolution, kubevirt: KubeVirt | None) -> Refused | None:
     """Why KubeVirt is not to make a new copy from the live object."""
     what = f"{lost.role.value} {lost.reference.name}"
-    if lost.mode is Mode.PINNED:
+    if lost.mode is ReferenceMode.PINNED:
         return Refused(
             "not_pinned", f"its spec names ControllerRevision {lost.revision_name}, of which there is no copy"
         )
@@ -171,7 +171,7 @@ def _not_from_live(vm: VirtualMachine, lost: Resolution, kubevirt: KubeVirt | No
         return Refused("references_kept", f"KubeVirt's referencePolicy is {policy}: it would expand the VM")
     if lost.live is None or lost.live.deleting is not None:
         return Refused("live_object", f"there is no live {what} to make a copy of, or it is being deleted")
-    if lost.role is Role.INSTANCETYPE and vm.shape is not None:
+    if lost.role is MatcherRole.INSTANCETYPE and vm.shape is not None:
         paths = conflicts(vm.shape, lost.live.spec)
         if paths:
             return Refused("live_object_fits", f"its template sets {paths[0]}, which the live {what} provides")
@@ -197,7 +197,9 @@ _COPY = Like(
     ),
     data=Like(apiVersion=Begins("instancetype.kubevirt.io/"), kind=Is(*(kind.name for kind in KINDS))),
 )
-_DROPPED = Patched(*(Field(f"/status/{role.value}Ref/controllerRevisionRef", to=EMPTY) for role in Role), back=False)
+_DROPPED = Patched(
+    *(Field(f"/status/{role.value}Ref/controllerRevisionRef", to=EMPTY) for role in MatcherRole), back=False
+)
 REMEDIATION = Remediation(
     id="restash_missing_revision",
     title="Restore the missing ControllerRevision of a VM",
