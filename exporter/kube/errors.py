@@ -88,7 +88,7 @@ class StatusError(KubeError):
         try:
             status = msgspec.json.decode(body, type=ApiStatus)
             message = status.message or ""
-            if status.kind == "ApiStatus":
+            if status.kind == "Status":
                 reason, causes = status.reason or "", bool(status.details and status.details.causes)
         except MALFORMED:
             message = body[:256].decode("utf-8", "replace").strip()
