@@ -24,8 +24,8 @@ __all__ = ["Permission", "approval", "pausable"]
 class Permission:
     """What holds during one run. `first_seen` is since when a finding is known, by its fingerprint."""
 
-    def __init__(self, parts: RunContext, situation: Situation, first_seen: Mapping[str, float]) -> None:
-        self._parts, self._situation, self._first_seen = parts, situation, first_seen
+    def __init__(self, context: RunContext, situation: Situation, first_seen: Mapping[str, float]) -> None:
+        self._context, self._situation, self._first_seen = context, situation, first_seen
         self._namespaces: dict[str, Mapping[str, Any] | None] = {}  # annotations
 
     def unfinished(self) -> list[Attempt]:
@@ -36,35 +36,35 @@ class Permission:
         """What is in the way before anything is read of the object; annotations of a namespace are read once."""
         namespace = candidate.found.namespace
         if namespace not in self._namespaces:
-            self._namespaces[namespace] = await of_namespace(self._parts.reads, namespace)
-        if namespace not in self._situation.vms and half_used(self._situation, self._parts.config):
-            vms = {**self._situation.vms, namespace: await self._parts.vms.within(namespace)}
+            self._namespaces[namespace] = await of_namespace(self._context.reads, namespace)
+        if namespace not in self._situation.vms and half_used(self._situation, self._context.config):
+            vms = {**self._situation.vms, namespace: await self._context.vms.within(namespace)}
             self._situation = replace(self._situation, vms=vms)
         situation = replace(self._situation, namespaces=self._namespaces)
-        return blocked(self._asked(candidate, written), situation, self._parts.config, reads=False)
+        return blocked(self._asked(candidate, written), situation, self._context.config, reads=False)
 
     async def refused(self, candidate: Candidate, made: Confirmed, written: int) -> Refused | None:
         """By the gates, with what is read right before the write of object, VM and namespace; and by the approval."""
-        parts, namespace = self._parts, candidate.found.namespace
+        context, namespace = self._context, candidate.found.namespace
         now = replace(
             self._situation,
-            now=parts.clock(),
-            skew=parts.skew(),
-            upgrading=await upgrading(parts.reads),
-            paused=parts.paused(),
-            namespaces={namespace: await of_namespace(parts.reads, namespace)},
+            now=context.clock(),
+            skew=context.skew(),
+            upgrading=await upgrading(context.reads),
+            paused=context.paused(),
+            namespaces={namespace: await of_namespace(context.reads, namespace)},
         )
         ask = replace(
             self._asked(candidate, written),
             target=made.plan.bound_to,
             vm=made.plan.vm or candidate.found.vm,
-            annotations=await pausable(parts.reads, made, candidate.found),
+            annotations=await pausable(context.reads, made, candidate.found),
         )
-        if gates := blocked(ask, now, parts.config):
+        if gates := blocked(ask, now, context.config):
             return Refused(gates[0].gate, gates[0].why)
         if candidate.mode is not Mode.APPROVE:
             return None
-        if why := approved(made.plan, made.whole, now.now, parts.config.approval.longest):
+        if why := approved(made.plan, made.whole, now.now, context.config.approval.longest):
             return Refused("approved", why)
         if self._situation.history.used(approval(made)):
             return Refused("approved", f"the approval of plan {made.plan.hash} has been used; approve anew")
@@ -80,8 +80,8 @@ class Permission:
             fingerprint=hint.fingerprint,
             mode=candidate.mode,
             vm=found.vm,
-            since=self._first_seen.get(hint.fingerprint, self._parts.clock()),
-            labels=self._parts.labels(found),
+            since=self._first_seen.get(hint.fingerprint, self._context.clock()),
+            labels=self._context.labels(found),
             planned=written,
         )
 

@@ -46,7 +46,7 @@ class Alerts:
 class Sidecar:
     def __init__(
         self,
-        parts: RunContext,
+        context: RunContext,
         source: FindingSource,
         ledger: Ledger,
         election: Election | NoElection,
@@ -56,41 +56,41 @@ class Sidecar:
         alerts: Alerts | None = None,
         by_hand: ManualLedger | None = None,
     ) -> None:
-        self._parts, self._source, self._ledger, self._election = parts, source, ledger, election
+        self._context, self._source, self._ledger, self._election = context, source, ledger, election
         self._verifying, self._history, self._alerts = verifying, history, alerts or Alerts()
         self._pauses = pauses
-        self._loop = Loop(parts)
-        self._looks = StormLooks(parts)
+        self._loop = Loop(context)
+        self._looks = StormLooks(context)
         self._by_hand = by_hand or ManualLedger(ledger.directory)
         self._unsettled: set[str] = set()  # attempts of which that was logged
         self._problem = ""  # why there are no findings, as last logged
 
     @property
     def board(self) -> ShownRepairs:
-        return self._parts.board
+        return self._context.board
 
     async def run(self) -> None:
         """Until it is cancelled."""
-        standing = self._parts.measures.standing
+        standing = self._context.measures.standing
         while True:
             standing.leading = self._election.leading
             standing.ledger_writable = self._ledger.writable
             standing.unfinished = len(self._ledger.unfinished())
-            standing.skew = self._parts.skew()
-            standing.in_use = self._history.in_use(self._parts.clock() - _DAY)
+            standing.skew = self._context.skew()
+            standing.in_use = self._history.in_use(self._context.clock() - _DAY)
             standing.undone = self._by_hand.undone()
             if self._election.leading:
                 await self.once()
             else:
                 self._looks.forget()
                 standing.follow()
-                await self._parts.board.keep(())
+                await self._context.board.keep(())
             await self._wait()
 
     async def once(self) -> int:
         """One run; how many writes it made."""
-        parts = self._parts
-        standing = parts.measures.standing
+        context = self._context
+        standing = context.measures.standing
         try:
             observed = await self._source.observed()
             standing.source_up, self._problem = True, ""
@@ -114,22 +114,22 @@ class Sidecar:
             standing.ledger_writable = False
             log.error('event="the ledger cannot be written" why="%s"', error)
             return 0
-        standing.last_run = parts.clock()
+        standing.last_run = context.clock()
         return written
 
     async def _look_after(self, observed: Observed) -> None:
         """What was done before, in this cluster."""
-        parts = self._parts
+        context = self._context
         await self._settle()
-        verify_after = parts.config.verify_after.total_seconds()
-        await self._verifying.look(parts.clock(), verify_after, set(observed.by_fingerprint))
-        await self._pauses.look(parts.clock(), parts.config.edit_war, self._election.state)
+        verify_after = context.config.verify_after.total_seconds()
+        await self._verifying.look(context.clock(), verify_after, set(observed.by_fingerprint))
+        await self._pauses.look(context.clock(), context.config.edit_war, self._election.state)
 
     async def _settle(self) -> None:
         """What became of attempts without an end, of this process or of one before it."""
         for intended in self._ledger.unfinished():
             try:
-                result = await self._parts.attempts.settle(intended)
+                result = await self._context.attempts.settle(intended)
             except KubeError as error:
                 log.warning('event="attempt is unsettled" attempt=%s why="%s"', intended.attempt, error)
                 continue
@@ -141,20 +141,20 @@ class Sidecar:
             elif intended.attempt not in self._unsettled:
                 self._unsettled.add(intended.attempt)
                 log.warning('event="attempt is unsettled" attempt=%s why="%s"', intended.attempt, result.why)
-        self._parts.measures.standing.unfinished = len(self._ledger.unfinished())
+        self._context.measures.standing.unfinished = len(self._ledger.unfinished())
 
     async def _situation(self, observed: Observed, candidates: list[Candidate]) -> Situation:
-        parts, alerts = self._parts, self._alerts
-        now = parts.clock()
+        context, alerts = self._context, self._alerts
+        now = context.clock()
         self._history.forget(now)
-        fleet = await parts.vms.total()
+        fleet = await context.vms.total()
         storms = await self._storms(observed, candidates, now, fleet)
-        paused = parts.paused()
-        standing = parts.measures.standing
+        paused = context.paused()
+        standing = context.measures.standing
         standing.storm = storms.fleet.weather.value
         standing.storms = Counter(each.weather.value for each in storms.namespaces.values())
         standing.paused = int(bool(paused)) + self._history.pauses
-        settings = parts.config.edit_war
+        settings = context.config.edit_war
         standing.edit_wars = len(self._history.wars(settings.returns, settings.within.total_seconds()))
         return Situation(
             now=now,
@@ -168,12 +168,12 @@ class Sidecar:
             source_age=observed.age,
             ready=observed.ready,
             unknown_checks=observed.unknown,
-            upgrading=await upgrading(parts.reads),
+            upgrading=await upgrading(context.reads),
             silenced=await alerts.silenced() if alerts.silenced else _unsilenced,
             query=await alerts.query() if alerts.query else QueryAnswer(),
             firing=alerts.firing() if alerts.firing else None,
             ledger=self._ledger.probe(),
-            skew=parts.skew(),
+            skew=context.skew(),
             by_hand=self._by_hand.unfinished,
         )
 
@@ -189,7 +189,7 @@ class Sidecar:
 
     async def _wait(self) -> None:
         """Until the findings change, the Lease changes hands, or the interval is over."""
-        seconds = self._parts.config.interval.total_seconds()
+        seconds = self._context.config.interval.total_seconds()
         if self._election.leading:
             await self._source.changed(seconds)
             return

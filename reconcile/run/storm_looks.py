@@ -21,8 +21,8 @@ _AHEAD = 60.0  # seconds by which the clock of who resumes may be ahead
 
 
 class StormLooks:
-    def __init__(self, parts: RunContext) -> None:
-        self._parts = parts
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
         self._storms: Storms | None = None
 
     def forget(self) -> None:
@@ -35,18 +35,18 @@ class StormLooks:
         """`writable` are the fingerprints of what could be written now, `lease` the Lease's annotations under our
         prefix, `fleet` is the number of VMs.
         """
-        parts, settings = self._parts, self._parts.config.storm
+        context, settings = self._context, self._context.config.storm
         if self._storms is None:
             self._storms = Storms(lease)
         storms = self._storms
         before = {"": storms.fleet, **storms.namespaces}
-        if not observed.ready or observed.age > parts.config.source.oldest.total_seconds():
+        if not observed.ready or observed.age > context.config.source.oldest.total_seconds():
             storms.unseen(now, settings)
         else:
-            answered = {check for each in parts.remediations for check in each.answers} & parts.checks.keys()
+            answered = {check for each in context.remediations for check in each.answers} & context.checks.keys()
             storms.take(self._open(observed), answered - observed.unknown, now, settings)
             rising = storms.rising(writable, settings)[:_MOST]
-            vms = {namespace: await parts.vms.within(namespace) for namespace in rising}
+            vms = {namespace: await context.vms.within(namespace) for namespace in rising}
             storms.next(writable, now, settings, Sizes(fleet, vms, await self._resumed(storms, lease, now)))
         _report(before, {"": storms.fleet, **storms.namespaces})
         return storms
@@ -55,7 +55,7 @@ class StormLooks:
         """Of all findings that there is a remediation for, whatever its mode: that may be another one tomorrow."""
         answers = {
             (check, reason)
-            for each in self._parts.remediations
+            for each in self._context.remediations
             for check in each.answers
             for reason in each.answers[check]
         }
@@ -70,7 +70,7 @@ class StormLooks:
         """When a person resumed everything, or a namespace with a storm."""
         found = {"": resumed_at({f"{PREFIX}{name}": text for name, text in lease.items()})}
         for namespace in [each for each in storms.namespaces if each][:_MOST]:
-            found[namespace] = resumed_at(await of_namespace(self._parts.reads, namespace) or {})
+            found[namespace] = resumed_at(await of_namespace(self._context.reads, namespace) or {})
         return {name: moment for name, moment in found.items() if moment is not None and moment <= now + _AHEAD}
 
 

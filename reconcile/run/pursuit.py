@@ -1,0 +1,129 @@
+"""One candidate that may be written: what is in the way of it, its attempt, and what is shown of that.
+
+awaited? ─> gates ─> waits for an approval? ─> rests? ─> attempt ─> shown
+"""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+
+from exporter.kube.errors import KubeError
+
+from ..config.settings import Mode
+from ..confirm.confirm import Confirmed
+from ..lease.lease import NotLeadingError
+from ..ledger import LedgerError
+from ..observe.situation import annotated
+from ..plan.annotations import APPROVED_PLAN
+from ..plan.plan import Refused
+from ..show.plans import Repair
+from .attempt import AttemptState, Result
+from .context import Candidate, RunContext
+from .permission import Permission, approval
+from .planning import Planning
+
+__all__ = ["Pursuit"]
+
+log = logging.getLogger(__name__)
+_LONGEST_REST = 600.0  # seconds
+_STATES = {AttemptState.DONE: "verifying", AttemptState.UNCLEAR: "unclear", AttemptState.FAILED: "failed"}
+
+
+class Pursuit:
+    def __init__(self, context: RunContext, planning: Planning) -> None:
+        self._context, self._planning = context, planning
+        self._refused: dict[tuple[str, str], tuple[int, float]] = {}  # how often in a row, and until when it rests
+
+    def begin(self, candidates: list[Candidate]) -> None:
+        """A run begins: forgets all others."""
+        self._refused = {each.key: rest for each in candidates if (rest := self._refused.get(each.key)) is not None}
+
+    async def run(self, candidate: Candidate, permission: Permission, written: int) -> int:
+        """Carries out what nothing blocks; how many writes it made. Raises NotLeadingError, LedgerError, KubeError."""
+        context, repair = self._context, self._planning.repair(candidate)
+        if context.following.awaited(repair.fingerprint):
+            unclear = any(each.fingerprint == repair.fingerprint for each in permission.unfinished())
+            await context.board.put(msgspec.structs.replace(repair, state="unclear" if unclear else "verifying"))
+            return 0
+        if gates := await permission.blocked(candidate, written):
+            shown = await self._planning.show(candidate)
+            await context.board.put(msgspec.structs.replace(shown, state="blocked", blocked=gates))
+            return 0
+        if await self._still_waits(candidate) or context.clock() < self._refused.get(candidate.key, (0, 0.0))[1]:
+            return 0
+        started = context.timer()
+        made, result = await self._attempted(candidate, permission, written)
+        self._rest(candidate, result)
+        await self._ended(repair if made is None else repair.planned(made), result, context.timer() - started)
+        return int(result.state in _STATES)
+
+    async def raised(self, candidate: Candidate, error: Exception) -> None:
+        """Reports what nobody thought of, and lets the finding rest."""
+        log.exception('event="repair raised" remediation=%s finding=%s', *reversed(candidate.key))
+        why = f"{candidate.remediation} raised {type(error).__name__}: {error}; please report it"
+        refused = Refused("everything_seen", why)
+        self._rest(candidate, Result(AttemptState.REFUSED, refused=refused.precondition))
+        await self._context.board.put(self._planning.repair(candidate).unplanned(refused))
+
+    async def _attempted(
+        self, candidate: Candidate, permission: Permission, written: int
+    ) -> tuple[Confirmed | None, Result]:
+        """The first plan, if there was one, and how the attempt ended."""
+        made: list[Confirmed] = []
+
+        async def make() -> Confirmed | Refused:
+            answer = await self._planning.make(candidate, keep=True)
+            if isinstance(answer, Confirmed):
+                made.append(answer)
+            return answer
+
+        async def permit(confirmed: Confirmed) -> Refused | None:
+            return await permission.refused(candidate, confirmed, written)
+
+        def asked() -> str:
+            return approval(made[-1]) if candidate.mode is Mode.APPROVE else ""
+
+        try:
+            result = await self._context.attempts.run(make, permit, mode=candidate.mode.value, by=asked)
+        except (NotLeadingError, LedgerError):
+            raise
+        except KubeError as error:
+            result = Result(AttemptState.REFUSED, refused="everything_seen", why=str(error))
+        return made[0] if made else None, result
+
+    def _rest(self, candidate: Candidate, result: Result) -> None:
+        """What is refused is tried again, after longer and longer: the API server need not refuse it each time."""
+        times, _ = self._refused.pop(candidate.key, (0, 0.0))
+        if result.state == AttemptState.REFUSED and result.refused != "approved":
+            pause = min(self._context.config.interval.total_seconds() * 2**times, _LONGEST_REST)
+            self._refused[candidate.key] = (min(times + 1, 20), self._context.clock() + pause)
+
+    async def _still_waits(self, candidate: Candidate) -> bool:
+        """Whether nobody has approved of the plan that is shown: one read, where a plan takes many."""
+        if (plan := self._planning.waiting(candidate)) is None:
+            return False
+        ref, context = plan.bound_to, self._context
+        annotations = await annotated(context.reads, context.kinds[ref.kind], ref.namespace, ref.name)
+        return annotations is not None and plan.hash not in str(annotations.get(APPROVED_PLAN, ""))
+
+    async def _ended(self, repair: Repair, result: Result, seconds: float) -> None:
+        context, refused, state = self._context, None, _STATES.get(result.state, "refused")
+        if result.state == AttemptState.REFUSED:
+            refused = Refused(result.refused, result.why, result.unseen, result.remedy)
+            state = "waiting" if result.refused == "approved" else "refused"
+        else:
+            context.measures.ended(repair.remediation, repair.mode, result.state, seconds)
+        log.info(
+            'event="repair ended" remediation=%s finding=%s target="%s" outcome=%s by=%s why="%s" attempt=%s took=%.3f',
+            repair.remediation,
+            repair.fingerprint,
+            repair.target,
+            result.state,
+            result.refused,
+            result.why,
+            result.attempt,
+            seconds,
+        )
+        await context.board.put(msgspec.structs.replace(repair, state=state, refused=refused))
