@@ -96,7 +96,7 @@ async def test_one_finding_that_raises_keeps_no_other_from_being_repaired(tmp_pa
                 raise IndexError("nobody thought of it")
             return {}
 
-        running.sidecar._loop = Loop(replace(running.sidecar._parts, labels=labels))
+        running.sidecar._loop = Loop(replace(running.sidecar._context, labels=labels))
         await running.run()
         assert running.writes() == [("DELETE", "db.blue")]
         refused = running.repair("a").refused
