@@ -28,6 +28,7 @@ from .kube.reviews import Reviews
 from .kube.timeouts import Timeouts
 from .kube.transport import Transport
 from .kube.watch.live import LiveSource
+from .metrics.causes import Causes
 from .metrics.exposition import Exposition
 from .metrics.series_limit import SeriesLimit
 from .metrics.states import States
@@ -91,9 +92,9 @@ def assemble(
     engine = Engine(enabled, clock=time.time, timer=time.monotonic, readers=readers)
     asking: tuple[Reader, ...] = (*engine.checks, *(state for state in states if state.option), *asked_for)
     aggregates = Aggregates(engine.cluster, states)
-    exposition = Exposition(
-        engine.checks, _series_limit(config), States(engine.cluster, aggregates, _series_limit(config))
-    )
+    limit = _series_limit(config)
+    states_text = States(engine.cluster, aggregates, limit)
+    exposition = Exposition(engine.checks, limit, states_text, Causes(engine.causes))
     engine.listen(exposition.update)
     engine.observe(aggregates.changed)
     intake = Intake(engine, time.time)

@@ -17,6 +17,7 @@ from exporter.config.forms import write_duration
 from exporter.config.keys import keys_of
 from exporter.config.settings import MetricsSettings
 from exporter.findings.check import PER_FLEET, Check, Family
+from exporter.metrics import causes
 from exporter.metrics.exposition import LABELS
 from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.rules import Values, groups
@@ -101,6 +102,10 @@ def _metrics(checks: Iterable[Check], states: Iterable[State[Any]]) -> Iterator[
     for name, family in sorted(families.items()):
         aged = "yes" if family.aged else "no"
         yield f"| `{name}` | {aged} | {family.stability} | {family.help} |"
+    yield "\n## Causes\n"
+    yield "One series for each thing to do, with the number of its objects; see [the API](api.md#causes).\n"
+    yield "| Family | Labels | Meaning |\n| --- | --- | --- |"
+    yield f"| `{causes.NAME}` | {_code(causes.LABELS)} | {causes.HELP} |"
     yield "\n## States\n"
     yield "What is, whether or not there is a finding; absent while what they count can't be seen. One that has to be"
     yield "asked for costs nothing while its [configuration](config.md) key is false.\n"

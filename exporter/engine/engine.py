@@ -28,6 +28,7 @@ from ..store.cluster import Change
 from ..store.reader import Reader, cluster_of
 from ..store.record import Record
 from ..store.source import Source, SyncState, Undecodable
+from .cause_store import CauseStore
 from .graces import Graces
 from .turn import Turn
 from .work import Ended, Evaluated, Work, work_on
@@ -72,7 +73,7 @@ class Engine:
         self.generation = 0
         self.delays: Delays | None = None
         self.changed = asyncio.Condition()  # notified when the generation grew, and when all is evaluated
-        self._clock, self.timer, self.settle, self._initial = clock, timer, settle, initial
+        self.clock, self.timer, self.settle, self._initial = clock, timer, settle, initial
         self._work = {check.id: work_on(check, self.cluster, timer) for check in self.checks}
         self._turns = deque(self._work.values())  # whose turn is next comes first
         self._readers: dict[type[Record], list[Work]] = {}
@@ -85,6 +86,7 @@ class Engine:
         self._graces = Graces()
         self._turn = Turn(timer)
         self._listeners: list[Listener] = []
+        self.causes, self._was_ready = CauseStore(self.checks, clock), False
         self._observers: list[Callable[[Change], None]] = []
         self._unknowns: tuple[int, tuple[Unknown, ...]] = (0, ())  # of which version
         self._held = 0
@@ -306,14 +308,16 @@ class Engine:
     def _publish(self, gone: Iterable[Finding], come: Iterable[Finding]) -> None:
         if gone or come:
             self.generation += 1
+            self.causes.update(gone, come, counts=self._was_ready)
             for listener in self._listeners:
                 listener(gone, come)
+        self._was_ready = self.ready  # what is found until then was there before
 
     def _work_off(self, work: Work, gone: list[Finding], come: list[Finding]) -> bool:
         """Evaluates what is due of a check, until the turn is over; whether more is due."""
         begun = self.timer()
         before = self._turn.began - self.settle
-        for each in work.evaluations(before, self._clock, self._turn, new=not self._awaited):
+        for each in work.evaluations(before, self.clock, self._turn, new=not self._awaited):
             if each is not None:
                 self._take(work, each, gone, come)
             if self._turn.over:
@@ -347,7 +351,7 @@ class Engine:
         initial = self._initial or work.initial(answer)
         awaited = partial(work.awaited, partition)
         entry = work.findings.take(
-            partition, found, self._clock(), initial=initial, awaited=awaited, partial=answer.partial
+            partition, found, self.clock(), initial=initial, awaited=awaited, partial=answer.partial
         )
         gone += entry.gone
         come += entry.come
@@ -355,7 +359,7 @@ class Engine:
 
     def _expire(self) -> None:
         """What has come out of its grace is evaluated once more."""
-        for check_id, partition in self._graces.ended(self._clock()):
+        for check_id, partition in self._graces.ended(self.clock()):
             self._work[check_id].pending.add((partition,), self.timer() - self.settle)
 
     async def run(self) -> None:
@@ -374,7 +378,7 @@ class Engine:
     async def _something_due(self) -> None:
         """Until something is dirty or a grace ends; looks up once a minute, since the wall clock may jump."""
         end = self._graces.next
-        left = end - self._clock() if end is not None else 60.0
+        left = end - self.clock() if end is not None else 60.0
         with suppress(TimeoutError):
             async with asyncio.timeout(min(max(left, 0.0), 60.0)):
                 await self._dirty.wait()

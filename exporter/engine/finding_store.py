@@ -177,7 +177,12 @@ class FindingStore:
             seen_before = earlier is not None and earlier.since_source is Since.FIRST_SEEN
             since, source = (earlier.since if earlier and seen_before else now), Since.FIRST_SEEN
         whole = msgspec.structs.replace(
-            finding, check=self._check.id, fingerprint=key, since=since, since_source=source
+            finding,
+            check=self._check.id,
+            fingerprint=key,
+            cause=self._check.cause_id(finding),
+            since=since,
+            since_source=source,
         )
         return advised(whole, self._check.reasons[finding.reason])
 

@@ -14,6 +14,7 @@ from ..store.index import Index
 from ..store.kind import Kind, Reach
 from ..store.reader import ClusterView, Seen, UndeclaredReadError
 from ..store.record import Record
+from .causes import Cause, Reference, cause_id
 from .finding import Finding, Severity
 
 __all__ = [
@@ -107,7 +108,8 @@ class Reason:
     `next` and `commands` are for every finding that has none of its own, in the words of the runbook: NAMESPACE, NAME
     and other words in capitals are filled in (`advice.py`). `alert` is the name of the alert and of its runbook; empty
     for what only informs and has none. `remediation` is the id of what the sidecar can do about it, the first to
-    look at where there are several; empty where it can do nothing.
+    look at where there are several; empty where it can do nothing. `cause` is by what its findings have one cause,
+    where that differs from the check's.
     """
 
     severities: tuple[Severity, ...]
@@ -119,6 +121,7 @@ class Reason:
     commands: tuple[str, ...] = ()
     alert: str = ""
     remediation: str = ""
+    cause: Cause | None = None
 
 
 @dataclass(frozen=True)
@@ -145,9 +148,9 @@ class Check:
     `requires` are the kinds without which there is nothing to check: where the cluster does not serve one of them the
     check is not applicable. `fields_read` are the fields of the records that the check reads, by kind, for kinds whose
     records many checks share: a change of other fields does not concern it; of a kind that is not there all fields
-    count. `settings` is a frozen struct whose fields all have a default and a `Setting`; `find` gets it as
-    `view.settings`. `facts` is for a check of several clusters: what it keeps of each, since only one of them is in
-    memory at a time.
+    count. `cause` is by what its findings have one cause. `settings` is a frozen struct whose fields all have a default
+    and a `Setting`; `find` gets it as `view.settings`. `facts` is for a check of several clusters: what it keeps of
+    each, since only one of them is in memory at a time.
     """
 
     id: str
@@ -157,6 +160,7 @@ class Check:
     reasons: dict[str, Reason]
     find: Callable[[View], Iterable[Finding | None]] = field(repr=False)
     looks_up: tuple[Index | Lookup | Presence, ...] = ()
+    cause: Cause = Cause.NAMESPACE
     settings: type[Struct] | None = None
     requires: tuple[Kind[Any], ...] = ()
     fields_read: Mapping[Kind[Any], tuple[str, ...]] = field(default_factory=dict)
@@ -186,6 +190,13 @@ class Check:
     def used(self) -> dict[type[Record], frozenset[str]]:
         """The fields that count, by the type of record, where they are declared."""
         return {kind.record: frozenset(("uid", *names)) for kind, names in self.fields_read.items()}
+
+    def cause_of(self, finding: Finding) -> Reference:
+        """What is to be mended for the finding to go."""
+        return (self.reasons[finding.reason].cause or self.cause).reference(finding)
+
+    def cause_id(self, finding: Finding) -> str:
+        return cause_id(self.id, finding.reason, self.cause_of(finding))
 
     def concerned_by(self, change: Change) -> bool:
         """Whether the change alters anything that the check uses, or by which it finds what it uses."""

@@ -28,7 +28,8 @@ class Severity(StrEnum):
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a check yields; `check`, `fingerprint`, `runbook`, and `since` where the check knows none, are filled in.
+    """What a check yields; `check`, `fingerprint`, `cause` (an id), `runbook`, and `since` where the check knows none,
+    are filled in.
 
     `next` is one sentence and `commands` are for a shell, with their names filled in: by the check, or else by what
     its reason says. `unknown` says why the finding may be old; empty while it is not. `vm` is the name of the one VM
@@ -55,6 +56,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     evidence: Mapping[str, Any] = {}
     group: str = ""
     fingerprint: str = ""
+    cause: str = ""
     next: str = ""
     commands: tuple[str, ...] = ()
     runbook: str = ""

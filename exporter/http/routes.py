@@ -14,6 +14,7 @@ from ..states.base import Aggregates
 from ..usage.addresses import AddressUsage
 from ..usage.features import FeatureUsage
 from ..usage.instancetypes import InstancetypeUsage
+from .api.causes import CausesView
 from .api.drain import DrainPage, DrainView
 from .api.features import FeaturesView
 from .api.findings import Findings
@@ -31,7 +32,7 @@ from .server.descriptors import most_connections
 
 __all__ = ["FOR_TENANTS", "routes"]
 
-FOR_TENANTS = ("/", "/api/v1/findings", "/runbooks/", "/runbooks/{name}", "/style.css")
+FOR_TENANTS = ("/", "/api/v1/causes", "/api/v1/findings", "/runbooks/", "/runbooks/{name}", "/style.css")
 """The paths that answer a tenant with what is theirs. A new path is for those who see everything."""
 
 
@@ -64,6 +65,7 @@ def routes(
         "/metrics": Scrape(exposition, registry, served).handle,
         # Half of the connections may wait: the other half is for whoever asks now.
         "/api/v1/findings": Findings(engine, listings, instance, most_connections() // 2).handle,
+        "/api/v1/causes": CausesView(engine, listings, instance).handle,
         "/api/v1/networks": networks.handle,
         "/api/v1/instancetypes": instancetypes.handle,
         "/api/v1/features": features.handle,

@@ -23,6 +23,8 @@ from itertools import islice
 
 from ..findings.check import Check, Family
 from ..findings.finding import Finding
+from .causes import NAME as CAUSES
+from .causes import Causes
 from .histogram import Histogram
 from .series_limit import SeriesLimit
 from .states import States
@@ -64,6 +66,7 @@ class Exposition:
         checks: Iterable[Check],
         series_limit: SeriesLimit | None = None,
         states: States | None = None,
+        causes: Causes | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`clock` gives seconds since 1970, as does that of the engine."""
@@ -72,7 +75,7 @@ class Exposition:
         self._of = {key: self._kept[reason.family.name] for key, reason in reasons.items()}
         self._total = 0  # series of all families
         self._series_limit = series_limit or SeriesLimit()
-        self._states, self._clock = states, clock
+        self._states, self._causes, self._clock = states, causes, clock
         self.counts: Counter[tuple[str, str, str]] = Counter(
             {(check, name, s.value): 0 for (check, name), reason in reasons.items() for s in reason.severities}
         )
@@ -159,12 +162,16 @@ class Exposition:
     def series(self) -> dict[str, int]:
         """Series on the page, by family; those of a `…_since_timestamp_seconds` count with their family."""
         found = {name: kept.series for name, kept in self._kept.items()}
+        if self._causes:
+            found[CAUSES] = self._causes.series(self._series_limit.family)
         return found | (self._states.series if self._states else {})
 
     @property
     def left_out(self) -> dict[str, int]:
         """Series left out by the series limit, by family."""
         found = {name: len(kept.left_out) * kept.each for name, kept in self._kept.items()}
+        if self._causes:
+            found[CAUSES] = self._causes.left_out(self._series_limit.family)
         return found | (self._states.left_out if self._states else {})
 
     async def render(self) -> AsyncIterator[bytes]:
@@ -182,6 +189,9 @@ class Exposition:
                     part = lines[start : start + _SLICE]
                     yield "".join(f"{aged}{block} {since:.3f}\n" for block, since in part).encode()
                     await asyncio.sleep(0)
+        if self._causes:
+            async for text in self._causes.render(self._series_limit.family):
+                yield text
         if self._states:
             async for text in self._states.render():
                 yield text

@@ -13,6 +13,7 @@ from ..findings.finding import Finding, Severity, Unknown
 from ..sidecar.repairs import ReportedRepair
 from ..store.record import Record, Ref
 from ..store.source import Source, Undecodable
+from .causes import CauseReport, cause_order, causes_of
 from .edits import EditProbes
 from .fleet import NO_FLEET, FleetSummary, fleet_of, fleet_of_all
 from .repairs import Reconcile
@@ -33,6 +34,7 @@ __all__ = [
     "surroundings",
     "take",
     "undecodable_report",
+    "with_causes",
 ]
 
 
@@ -85,6 +87,7 @@ class FindingReport(msgspec.Struct, frozen=True, rename="camel"):
     evidence: dict[str, Any]
     group: str
     fingerprint: str
+    cause: str
     next: str
     commands: tuple[str, ...]
     runbook: str
@@ -136,6 +139,7 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
     fleet: FleetSummary = NO_FLEET
     reconcile: Reconcile | UnsetType = UNSET
     probes: EditProbes | UnsetType = UNSET
+    causes: list[CauseReport] | UnsetType = UNSET
 
 
 def take(engine: Engine, wanted: Filter | None = None, cluster: str = "") -> Report:
@@ -143,6 +147,13 @@ def take(engine: Engine, wanted: Filter | None = None, cluster: str = "") -> Rep
     chosen = [finding for finding in engine.findings() if wanted is None or wanted.wants(finding)]
     findings = [reported(each, cluster, engine.unknown_of(each)) for each in sorted(chosen, key=order)]
     return msgspec.structs.replace(surroundings(engine, cluster), findings=findings)
+
+
+def with_causes(report: Report, engine: Engine, cluster: str = "") -> Report:
+    """With the causes of the findings that are in it."""
+    chosen = {finding.fingerprint for finding in report.findings}
+    findings = (finding for finding in engine.findings() if finding.fingerprint in chosen)
+    return msgspec.structs.replace(report, causes=causes_of(findings, engine.checks, cluster))
 
 
 def surroundings(engine: Engine, cluster: str = "") -> Report:
@@ -172,6 +183,7 @@ def merged(reports: Iterable[Report]) -> Report:
         [each for report in every for each in report.not_applicable],
         all(report.ready for report in every),
         fleet_of_all(report.fleet for report in every),
+        causes=sorted((cause for report in every for cause in report.causes or ()), key=cause_order),
     )
 
 
@@ -205,6 +217,7 @@ def reported(
         dict(finding.evidence),
         finding.group,
         finding.fingerprint,
+        finding.cause,
         finding.next,
         finding.commands,
         finding.runbook,

@@ -103,6 +103,7 @@ def _completed(check: Check, found: Finding, finding: Finding) -> Finding:
         found,
         check=finding.check,
         fingerprint=finding.fingerprint,
+        cause=check.cause_id(found),
         since=finding.since,
         since_source=finding.since_source,
     )

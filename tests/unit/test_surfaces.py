@@ -34,7 +34,7 @@ FIELDS = {
     "runbook",
     "unknown",
     *("check", "reason", "severity", "subject", "related", "vm", "node", "feature", "network", "since", "sinceSource"),
-    *("message", "evidence", "group", "fingerprint", "remediation", "cluster"),
+    *("message", "evidence", "group", "fingerprint", "cause", "remediation", "cluster"),
 }
 
 
@@ -228,6 +228,7 @@ def fields_of(shape: Any) -> Iterator[str]:
     "shape",
     [
         Report,
+        views.causes.CausesReport,
         views.networks.Networks,
         views.instancetypes.Instancetypes,
         views.features.Features,

@@ -114,6 +114,9 @@ async def test_no_name_of_another_namespace_is_in_the_answers_of_a_tenant(check:
         tenant = every.of(Visible(frozenset([OWN])))
         seen = await report(tenant)
         overview = await tenant.overview()
+        causes = await tenant.causes(Filter())
+        assert FOREIGN not in repr(causes)
+        assert {each.cause for each in causes} == {each["cause"] for each in seen["findings"]}
         mine = [each for each in evaluation.engine.findings() if each.subject.namespace == OWN]
         crossing += sum(FOREIGN in repr(each) for each in mine)
         shown += len(mine)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...domain.drains.eviction import webhook_down
+from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...findings.partial import known
@@ -72,6 +73,7 @@ CHECK = Check(
     title="KubeVirt's eviction webhook",
     reads=(endpoint_slice.KIND, kube_virt.KIND, pod.KIND),
     scope=Scope("the eviction webhook", VIRT_API, (LAUNCHERS,)),
+    cause=Cause.SUBJECT,
     reasons=_REASONS,
     find=find,
     fields_read={

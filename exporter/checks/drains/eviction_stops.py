@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from ...domain.drains.departure.over import goes_on
 from ...domain.drains.drain_stop import DrainStop
+from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.networks import VM
@@ -125,6 +126,7 @@ CHECK = Check(
     reads=(virtual_machine.KIND, virtual_machine_instance.KIND, node.KIND, node_maintenance.KIND, kube_virt.KIND),
     scope=Scope("one VM that was stopped for a drain", STOPPED),
     looks_up=(VM, DRAINED_NODE),
+    cause=Cause.NODE,
     reasons=_REASONS,
     find=find,
     fields_read={

@@ -18,6 +18,7 @@ from typing import Any
 
 from ...domain.features.configuration import Effective, chosen
 from ...domain.features.hco import REVERTED, way_of_gate, way_of_setting
+from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.features import OFFERED, TAKES
@@ -184,6 +185,7 @@ CHECK = Check(
     reads=(kube_virt.KIND, node.KIND),
     scope=PER_CLUSTER,
     looks_up=(OFFERED, TAKES),
+    cause=Cause.FEATURE,
     reasons=_REASONS,
     find=find,
     fields_read={node.KIND: ("allocatable", "deleting", "kubelet", "label_pairs", "ready", "unschedulable")},

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...findings.causes import Cause
 from ...findings.check import Check, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.features import STATE
@@ -73,6 +74,7 @@ CHECK = Check(
         storage_class.KIND,
     ),
     scope=Scope("one VM", STATE),
+    cause=Cause.FEATURE,
     reasons={name: _reason(name, severity) for name, severity in _STATES.items()},
     find=find,
     fields_read={

@@ -15,6 +15,7 @@ from ...domain.features.configuration import Effective, chosen
 from ...domain.features.rule import Ground, Rule, Stage
 from ...domain.features.rules import BY_ID
 from ...domain.features.rules.networks import IMPLICIT
+from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
 from ...findings.scopes import PER_NAMESPACE
@@ -93,6 +94,7 @@ CHECK = Check(
     title="Templates of VMIs that ask for features that the cluster does not allow",
     reads=(virtual_machine_instance_replica_set.KIND, kube_virt.KIND),
     scope=PER_NAMESPACE,
+    cause=Cause.FEATURE,
     reasons=_REASONS,
     find=find,
 )

@@ -16,6 +16,7 @@ import msgspec
 
 from ...domain.identity.firmware import group_id
 from ...domain.identity.identified import Identified, vms
+from ...findings.causes import Cause
 from ...findings.check import PER_FLEET, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
 from ...store.kinds import virtual_machine, virtual_machine_instance
@@ -99,6 +100,7 @@ CHECK = Check(
     reads=(virtual_machine.KIND, virtual_machine_instance.KIND),
     scope=PER_FLEET,
     facts=vms,
+    cause=Cause.GROUP,
     reasons=_REASONS,
     find=find,
 )

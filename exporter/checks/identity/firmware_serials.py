@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...domain.identity.firmware import group_id
+from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.identities import SERIAL
@@ -76,6 +77,7 @@ CHECK = Check(
     reads=(virtual_machine.KIND, virtual_machine_instance.KIND, virtual_machine_instance_migration.KIND),
     scope=Scope("one serial", SERIAL),
     looks_up=(VM,),
+    cause=Cause.GROUP,
     reasons=_REASONS,
     find=find,
     fields_read={

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...domain.identity.firmware import group_id
+from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.nodes import SYSTEM_UUID
@@ -64,6 +65,7 @@ CHECK = Check(
     title="Nodes that share a system UUID",
     reads=(node.KIND,),
     scope=Scope("one system UUID", SYSTEM_UUID),
+    cause=Cause.GROUP,
     reasons=_REASONS,
     find=find,
 )

@@ -22,6 +22,7 @@ from operator import attrgetter
 
 from ...domain.instancetypes.matching import ROLES, MatcherRole
 from ...domain.instancetypes.resolving import ReferenceMode, resolve, takes_any, target
+from ...findings.causes import Cause
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
 from ...store.indexes.instancetypes import OBJECT, UNVERSIONED, USERS, object_key
@@ -204,6 +205,7 @@ CHECK = Check(
     reads=(*KINDS, virtual_machine.KIND, controller_revision.KIND, kube_virt.KIND),
     scope=Scope("one instancetype or preference", OBJECT),
     looks_up=(Lookup(UNVERSIONED, concerns=OBJECT), Lookup(USERS, concerns=OBJECT)),
+    cause=Cause.SUBJECT,
     reasons=REASONS,
     find=find,
     fields_read={

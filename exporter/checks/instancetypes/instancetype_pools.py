@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from ...domain.instancetypes.matching import ROLES, MatcherRole
 from ...domain.instancetypes.resolving import LIVE, reference, target
+from ...findings.causes import Cause
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.instancetypes import OBJECT, POOLS, REVISION
@@ -82,6 +83,7 @@ def _missing(view: View, pool: VirtualMachinePool, role: MatcherRole) -> Iterato
         evidence={
             "role": role.value,
             "object": wanted.name,
+            **({} if wanted.pin else {"objectKind": what}),
             "resource": resource,
             "condition": f'{resource} "{name}" not found',
         },
@@ -102,6 +104,7 @@ CHECK = Check(
     ),
     scope=Scope("one pool", POOLS),
     looks_up=(OBJECT, Lookup(REVISION, changes_of=(ControllerRevision,))),
+    cause=Cause.REFERENT,
     reasons=REASONS,
     find=find,
     requires=(

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import nsmallest
 
+from ...findings.causes import Cause
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
 from ...findings.partial import known
@@ -69,6 +70,7 @@ REASONS = {
         next="Give each VM a ControllerRevision of its own, before the VM that owns this one is deleted.",
         commands=(_READ, _VMS),
         alert="VMInstancetypeRevisionUnfit",
+        cause=Cause.SUBJECT,
     ),
 }
 _SNAPSHOT = "VirtualMachineSnapshot"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, View
 from ...findings.finding import Finding, Severity, Since
 from ...findings.scopes import PER_NAMESPACE
@@ -45,8 +46,9 @@ def _reason(
     next_step: str,
     commands: tuple[str, ...] = _NAD,
     alert: str = "VMNetworkMisconfigured",
+    cause: Cause | None = None,
 ) -> Reason:
-    return Reason((severity,), meaning, _MISCONFIGURED, next=next_step, commands=commands, alert=alert)
+    return Reason((severity,), meaning, _MISCONFIGURED, next=next_step, commands=commands, alert=alert, cause=cause)
 
 
 _BLOCKS = (READ_NAD, "kubectl get events -n NAMESPACE --field-selector reason=FailedCreate", PODS_ON_NAD)
@@ -132,6 +134,7 @@ _REASONS = {
         "OVN-Kubernetes could not create a user-defined network.",
         "Repair what the message of the condition says; OVN-Kubernetes then retries by itself.",
         _UDN,
+        cause=Cause.NETWORK,
     ),
 }
 

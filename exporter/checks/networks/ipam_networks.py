@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from ...domain.networks.pool import Pool
+from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
 from ...findings.scopes import PER_NETWORK
@@ -268,6 +269,7 @@ CHECK = Check(
     ),
     scope=PER_NETWORK,
     looks_up=(VM, UNKNOWN_HOLDER),
+    cause=Cause.NETWORK,
     reasons=_REASONS,
     find=find,
     fields_read={

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...findings.advice import advised
+from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
 from ...store.indexes.networks import PERSISTENT, STACK
@@ -164,6 +165,7 @@ CHECK = Check(
     title="The components that create and honour IPAMClaims",
     reads=(deployment.KIND, mutating_webhook_configuration.KIND, network_attachment_definition.KIND),
     scope=Scope("the whole cluster", STACK, (PERSISTENT,), whole=True),
+    cause=Cause.SUBJECT,
     reasons=_REASONS,
     find=find,
     requires=(ipam_claim.KIND,),

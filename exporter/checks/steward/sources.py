@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 
 from ...findings.advice import filled
+from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
 from ...store.record import Ref
@@ -37,6 +38,7 @@ _REASONS = {
             "kubectl apply -f deploy/base/exporter/clusterrole.yaml",
         ),
         alert="StewardBlind",
+        cause=Cause.CLUSTER,
     ),
     "KindFailing": Reason(
         (Severity.CRITICAL,),
@@ -45,6 +47,7 @@ _REASONS = {
         next="Check whether listing the kind fails for you too: then repair the API server, else the steward's access.",
         commands=_API_SERVER,
         alert="StewardBlind",
+        cause=Cause.CLUSTER,
     ),
     "KindStale": Reason(
         (Severity.WARNING,),
@@ -53,6 +56,7 @@ _REASONS = {
         next="Check whether the API server answers you: then repair the network of the steward's pod.",
         commands=_API_SERVER,
         alert="StewardBlind",
+        cause=Cause.CLUSTER,
     ),
     "KindAbsent": Reason(
         (Severity.WARNING,),
@@ -64,6 +68,7 @@ _REASONS = {
             "kubectl get kubevirts.kubevirt.io -A",
         ),
         alert="StewardBlind",
+        cause=Cause.SUBJECT,
     ),
     "UndecodableObject": Reason(
         (Severity.WARNING,),

@@ -11,11 +11,12 @@ import msgspec
 from ...app import assemble, wait_until_seen
 from ...checks import all_checks
 from ...config.settings import Config
+from ...engine.engine import Engine
 from ...kube.probe import EditProbe
 from ...offline.files import DumpError
 from ...sidecar.repairs import Repairs
 from ...views.edits import EditProbes, unsettled
-from ...views.findings import Report, take
+from ...views.findings import Report, take, with_causes
 from ...views.repairs import reconcile_of
 from ..input.cluster import transport_of
 from ..input.config import configured
@@ -62,8 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _live(arguments: argparse.Namespace, config: Config, filters: Filters) -> int:
     refuse_complete_without_dump(arguments)
-    whole, in_time = asyncio.run(_look(arguments, config))
-    report = msgspec.structs.replace(filters.of(whole), probes=whole.probes)
+    whole, in_time, engine = asyncio.run(_look(arguments, config))
+    report = with_causes(filters.of(whole), engine)
     say(rendered(report, arguments.output, filters.checks, commands=not arguments.no_commands), arguments.output)
     if isinstance(report.probes, EditProbes) and arguments.output not in ("json", "yaml"):
         (say if arguments.output == "table" else complain)(edits(report.probes))
@@ -78,7 +79,7 @@ def exit_code(report: Report, in_time: bool = True) -> int:
     return 1 if report.findings else 0
 
 
-async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Report, bool]:
+async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Report, bool, Engine]:
     transport = transport_of(config)
     steward = assemble(transport, config, views=())
     async with steward.watching():
@@ -90,7 +91,7 @@ async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Report, 
         if arguments.probe:
             probes = await ask_edits(steward.engine.cluster, EditProbe(transport), most=arguments.probe_most)
             report = msgspec.structs.replace(report, probes=probes)
-        return report, in_time
+        return report, in_time, steward.engine
 
 
 def _repaired(report: Report, repairs: Repairs) -> Report:

@@ -10,13 +10,16 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from ...app import read_dump
 from ...checks import all_checks
 from ...config.settings import Config
 from ...engine.fleet import ClusterComparison
 from ...offline.files import DumpError
 from ...store.source import FILE
-from ...views.findings import Report, UndecodableReport, merged, reported, take
+from ...views.causes import causes_of
+from ...views.findings import Report, UndecodableReport, merged, reported, take, with_causes
 from ...views.fleet import UNSEEN_FLEET
 from ...views.times import rfc3339
 from ..output.progress import progress_line
@@ -52,8 +55,11 @@ def evaluate_each(dumps: Sequence[Dump], reading: DumpReading) -> tuple[Report, 
             complain(f"{dump.name}: {error}")
             report, read[dump.name] = _unreadable(dump, error, filters.now), ""
         reports.append(report)
-    compared = [reported(finding) for finding in fleet.findings(filters.now)]
-    return merged((*reports, filters.of(Report(0, compared, [], [], [])))), read
+    compared = tuple(fleet.findings(filters.now))
+    across = filters.of(Report(0, [reported(finding) for finding in compared], [], [], []))
+    left = {finding.fingerprint for finding in across.findings}
+    causes = causes_of((each for each in compared if each.fingerprint in left), all_checks())
+    return merged((*reports, msgspec.structs.replace(across, causes=causes))), read
 
 
 def _evaluate(dump: Dump, reading: DumpReading, fleet: ClusterComparison) -> tuple[Report, str]:
@@ -62,7 +68,7 @@ def _evaluate(dump: Dump, reading: DumpReading, fleet: ClusterComparison) -> tup
         engine, tally = asyncio.run(
             read_dump(dump.path, filters.now, reading.config, complete=reading.complete, progress=progress)
         )
-    report = filters.of(take(engine, cluster=dump.name))
+    report = with_causes(filters.of(take(engine, cluster=dump.name)), engine, dump.name)
     report.unknown.extend(fleet.add(dump.name, engine.cluster))
     return report, f"read {tally}"
 

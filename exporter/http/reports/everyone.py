@@ -132,7 +132,9 @@ class Tenant:
                 return finding
         except KeyError:
             pass  # it has closed meanwhile
-        return withheld(finding, self._checks[finding.check].reasons[finding.reason].meaning)
+        check = self._checks[finding.check]
+        shown = withheld(finding, check.reasons[finding.reason].meaning)
+        return msgspec.structs.replace(shown, cause=check.cause_id(shown))
 
     def _namespaces(self) -> Iterable[str]:
         names = self._visible.names

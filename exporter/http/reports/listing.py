@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from heapq import merge
@@ -17,9 +17,11 @@ import msgspec
 from isal import isal_zlib
 from msgspec import UNSET
 
+from ...engine.cause_store import CauseStore, OpenCause
 from ...engine.engine import Engine
 from ...findings.finding import Finding
 from ...store.kinds.namespace import Namespace
+from ...views.causes import CauseReport, cause_order, reports
 from ...views.findings import Filter, FindingReport, Report, field_of, order
 from ..access.proofs import Proofs
 from ..access.viewer import Visible
@@ -79,6 +81,7 @@ class Listing:
     def __init__(self, engine: Engine, picture: Picture, most_size: int = MOST_SIZE) -> None:
         self._engine, self._picture = engine, picture
         self._chosen = Shared[Filter, list[Finding]](lambda: picture.version, lambda each: 8 * len(each))
+        self._causes = Shared[Filter, list[CauseReport]](lambda: picture.version, lambda each: 1000 * len(each))
         self._overview = Shared[None, Overview](lambda: picture.version)
         self._encoded = Shared[Filter, tuple[object, Encoded]](
             lambda: picture.reports, lambda each: sum(map(len, each[1].findings)), most_size
@@ -109,6 +112,31 @@ class Listing:
             found += part
             await asyncio.sleep(0)
         return found
+
+    async def causes(self, wanted: Filter) -> list[CauseReport]:
+        """Those of what is chosen, in their order."""
+        return await self._causes.get(wanted, lambda: self._count(wanted))
+
+    async def ended(self) -> list[CauseReport]:
+        """Those whose last finding closed within the last hour, where that is known."""
+        return []
+
+    async def _count(self, wanted: Filter) -> list[CauseReport]:
+        store = CauseStore(self._engine.checks, self._engine.clock)
+        rest = iter(await self.chosen(wanted))
+        while part := tuple(islice(rest, _SLICE)):
+            store.update((), part, counts=False)
+            await asyncio.sleep(0)
+        return await self._reported(store, None)
+
+    async def _reported(self, causes: Iterable[OpenCause], now: float | None) -> list[CauseReport]:
+        made = []
+        for each in reports(causes, self._engine.checks, now):
+            if each is None:
+                await asyncio.sleep(0)
+            else:
+                made.append(each)
+        return sorted(made, key=cause_order)
 
     async def overview(self) -> Overview:
         return await self._overview.get(None, self._look_over)
@@ -151,6 +179,18 @@ class Listing:
         return version, Encoded(generation, frame, tuple(parts), length, digest.digest())
 
 
+class WholeListing(Listing):
+    """Of everything: the engine keeps the causes, and counts what opens and closes of them."""
+
+    async def causes(self, wanted: Filter) -> list[CauseReport]:
+        if wanted != Filter():
+            return await super().causes(wanted)
+        return await self._reported(self._engine.causes, self._engine.clock())
+
+    async def ended(self) -> list[CauseReport]:
+        return await self._reported(self._engine.causes.ended(), self._engine.clock())
+
+
 class TenantListing(Listing):
     """Of what a tenant may see. The generation is a hash of that, so that it says nothing of anything else."""
 
@@ -183,7 +223,7 @@ class Listings:
 
     def __init__(self, engine: Engine, versions: Versions) -> None:
         self._engine, self._versions = engine, versions
-        self._everything = Listing(engine, Fleet(engine, versions))
+        self._everything = WholeListing(engine, Fleet(engine, versions))
         self._by_namespace, self._proofs = ByNamespace(engine), Proofs(engine)
         self._tenants: OrderedDict[Visible, TenantListing] = OrderedDict()
 

@@ -125,5 +125,7 @@ def _affected(cluster: Cluster, difference: Difference) -> Affected:
 
 def _whole(difference: Difference) -> FindingReport:
     check, finding = difference.check, difference.finding
-    whole = msgspec.structs.replace(finding, check=check.id, fingerprint=fingerprint(check.id, finding))
+    whole = msgspec.structs.replace(
+        finding, check=check.id, fingerprint=fingerprint(check.id, finding), cause=check.cause_id(finding)
+    )
     return reported(advised(whole, check.reasons[finding.reason]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ....domain.drains.departure import REMEDIES, Remedy
+from ....findings.causes import Cause
 from ....findings.check import Family, Reason
 from ....findings.finding import Severity
 
@@ -47,10 +48,11 @@ def _reason(
     severity: Severity = Severity.WARNING,
     lasting: bool = False,
     remediation: str = "",
+    cause: Cause | None = None,
 ) -> Reason:
     """`remedy` is one of REMEDIES: the usual one, where it depends on the case."""
     found = REMEDIES[remedy] if isinstance(remedy, str) else remedy
-    made = Reason((severity,), meaning, family, grace=grace, lasting=lasting)
+    made = Reason((severity,), meaning, family, grace=grace, lasting=lasting, cause=cause)
     return replace(made, next=found.next, commands=found.commands, alert=alert, remediation=remediation)
 
 
@@ -136,9 +138,15 @@ REASONS = {
         "MigrationQueued",
         family=_NOTICE,
         severity=_INFO,
+        cause=Cause.NODE,
     ),
     "MigrationOverdue": _reason(
-        "The migration of the VMI has waited for its turn for an hour.", _STUCK, "MigrationQueued", 3600.0, lasting=True
+        "The migration of the VMI has waited for its turn for an hour.",
+        _STUCK,
+        "MigrationQueued",
+        3600.0,
+        lasting=True,
+        cause=Cause.NODE,
     ),
     "NotStarted": _reason(
         "The VMI has to leave its node and can be migrated, and no migration was made.",
@@ -194,6 +202,7 @@ REASONS = {
         _NOT_MIGRATABLE,
         "LegacyTaintIgnored",
         900.0,
+        cause=Cause.NODE,
     ),
     "WillShutDown": _reason(
         "The node is drained, and the eviction of its pod shuts the guest down.",
@@ -201,6 +210,7 @@ REASONS = {
         "WillShutDown",
         family=_NOTICE,
         severity=_INFO,
+        cause=Cause.NODE,
     ),
     "OrphanLauncherPod": _reason(
         "A launcher pod runs whose VMI does not exist.",
@@ -215,6 +225,7 @@ REASONS = {
         _RESIDUAL,
         family=_NODE,
         severity=_INFO,
+        cause=Cause.NODE,
     ),
     "NodeDrainStalled": _reason(
         "A node is drained and VMIs are left on it, and for half an hour each of them was blocked.",
@@ -223,5 +234,6 @@ REASONS = {
         1800.0,
         family=_NODE,
         lasting=True,
+        cause=Cause.NODE,
     ),
 }

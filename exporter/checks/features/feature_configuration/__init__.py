@@ -20,6 +20,7 @@ import msgspec
 from ....domain.features.configuration import chosen, forecast, understood
 from ....domain.features.hco import way_of_setting
 from ....domain.features.settings import problems, settings
+from ....findings.causes import Cause
 from ....findings.check import PER_CLUSTER, Check, View
 from ....findings.finding import Finding, Severity
 from ....store.kinds import kube_virt
@@ -89,6 +90,7 @@ CHECK = Check(
     title="Feature gates and settings of KubeVirt that do not do what they seem to",
     reads=(kube_virt.KIND,),
     scope=PER_CLUSTER,
+    cause=Cause.FEATURE,
     reasons=REASONS,
     find=find,
     requires=(kube_virt.KIND,),

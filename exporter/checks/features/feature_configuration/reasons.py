@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ....domain.features.hco import HYPERCONVERGED
+from ....findings.causes import Cause
 from ....findings.check import Family, Reason
 from ....findings.finding import Severity
 from .._commands import READ_KUBEVIRT
@@ -71,6 +72,7 @@ REASONS = {
         next="Correct the value before a component of KubeVirt restarts.",
         commands=(READ_KUBEVIRT,),
         alert="KubeVirtConfigurationInvalid",
+        cause=Cause.SUBJECT,
     ),
     "ChangesAtUpgrade": _info(
         "KubeVirt is being upgraded to a release in which a gate is on or off unlike now.",
@@ -84,5 +86,6 @@ REASONS = {
         next="Find out which of them is to stay. Deleting one may remove KubeVirt from the cluster.",
         commands=(_READ_ALL,),
         alert="KubeVirtConfigurationInvalid",
+        cause=Cause.CLUSTER,
     ),
 }

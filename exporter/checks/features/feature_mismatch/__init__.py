@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ....findings.causes import Cause
 from ....findings.check import Check, Lookup, View
 from ....findings.finding import Finding
 from ....findings.scopes import PER_VM
@@ -53,6 +54,7 @@ CHECK = Check(
     ),
     scope=PER_VM,
     looks_up=(OBJECT, Lookup(REVISION, changes_of=(ControllerRevision,))),
+    cause=Cause.FEATURE,
     reasons=REASONS,
     find=find,
     fields_read={

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....findings.causes import Cause
 from ....findings.check import Family, Reason
 from ....findings.finding import Severity
 from .._commands import PREVIEW, READ_CONFIGURATION, READ_STATE, READ_VM, READ_VMI
@@ -67,6 +68,7 @@ REASONS = {
         VM,
         next="Restart the VM when it suits its owner.",
         commands=(READ_VMI,),
+        cause=Cause.NAMESPACE,
     ),
     "WillFailAtRestart": Reason(
         (_WARNING,),
@@ -119,5 +121,6 @@ REASONS = {
         next="Give the VM a template, and just one of running and runStrategy.",
         commands=(READ_VM,),
         alert="VMFeatureMismatch",
+        cause=Cause.NAMESPACE,
     ),
 }

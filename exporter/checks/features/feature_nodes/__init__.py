@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ....findings.causes import Cause
 from ....findings.check import Check, Presence, Scope, View
 from ....findings.finding import Finding
 from ....store.indexes.features import LETS, NEEDED, OFFERED, PLACE, TAKES
@@ -61,6 +62,7 @@ CHECK = Check(
     scope=Scope("one thing that a node has to offer", NEEDED),
     # One finding stands for all that is missing for a feature, in whichever partition comes first.
     looks_up=(Presence(OFFERED), Presence(TAKES), Presence(LETS, partitions=PLACE)),
+    cause=Cause.FEATURE,
     reasons=REASONS,
     find=find,
     fields_read={

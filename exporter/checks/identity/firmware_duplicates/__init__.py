@@ -16,6 +16,7 @@ from functools import partial
 
 from ....domain.identity.firmware import group_id
 from ....domain.identity.identity import next_boot, owned
+from ....findings.causes import Cause
 from ....findings.check import Check, Scope, View
 from ....findings.finding import Finding, Severity, Since
 from ....store.indexes.identities import IDENTITY, LEGACY_NAME
@@ -98,6 +99,7 @@ CHECK = Check(
     ),
     scope=Scope("one identity", IDENTITY, extra_keys=(LEGACY_NAME,)),
     looks_up=(VM,),
+    cause=Cause.GROUP,
     reasons=REASONS,
     find=find,
     fields_read={

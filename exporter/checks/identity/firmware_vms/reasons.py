@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....findings.causes import Cause
 from ....findings.check import Family, Reason
 from ....findings.finding import Severity
 
@@ -70,6 +71,7 @@ REASONS = {
         "The VM has its firmware UUID from the template of its pool, like all others of it.",
         _PINNED,
         next="Remove the UUID from the pool's template, then give each of its VMs one of its own.",
+        cause=Cause.GROUP,
     ),
     "SnapshotLacksUUID": Reason(
         (Severity.INFO,),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....findings.causes import Cause
 from ....findings.check import Family, Reason
 from ....findings.finding import Severity
 from .._commands import ALL_REVISIONS, COPIES, READ_OBJECT, READ_POLICY, READ_REFERENCE, READ_REVISION, TOUCH
@@ -44,6 +45,7 @@ REASONS = {
         next="Create the missing object again, best from a copy of it, or let the VM refer to one that exists.",
         commands=(READ_REFERENCE, READ_OBJECT, "kubectl get RESOURCE -A", COPIES),
         alert="VMInstancetypeMissing",
+        cause=Cause.REFERENT,
     ),
     "RevisionMissing": Reason(
         (Severity.CRITICAL,),
@@ -85,6 +87,7 @@ REASONS = {
         "virt-controller's log.",
         commands=(READ_REFERENCE, TOUCH),
         alert="VMInstancetypeMissing",
+        cause=Cause.REFERENT,
     ),
     "LabellessPin": Reason(
         (Severity.CRITICAL, Severity.INFO),
@@ -157,18 +160,21 @@ REASONS = {
         "The instancetype or preference does not exist; the VM goes on with its copy.",
         _DRIFTED,
         next="Nothing, unless the VM is to be created elsewhere or is to get a new copy: then create the object again.",
+        cause=Cause.REFERENT,
     ),
     "Drifted": Reason(
         (Severity.INFO,),
         "The live object differs from the VM's copy of it.",
         _DRIFTED,
         next="Nothing, unless the VM is to follow: that takes a new ControllerRevision and a restart.",
+        cause=Cause.REFERENT,
     ),
     "ObjectRecreated": Reason(
         (Severity.INFO,),
         "The VM's copy is of an object that was deleted and created again.",
         _DRIFTED,
         next="Nothing, unless the VM is to follow: that takes a new ControllerRevision and a restart.",
+        cause=Cause.REFERENT,
     ),
     "StaleReference": Reason(
         (Severity.INFO,),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....findings.causes import Cause
 from ....findings.check import Family, Reason
 from ....findings.finding import Severity
 from .._commands import (
@@ -150,6 +151,7 @@ REASONS = {
         "its VM is stopped.",
         commands=(*_REPLACE, NETWORK_STACK),
         alert="VMIPAMClaimAddressInvalid",
+        cause=Cause.NETWORK,
     ),
     "IpExcluded": Reason(
         _WARNING,
@@ -159,6 +161,7 @@ REASONS = {
         "the IPAMClaim while its VM is stopped.",
         commands=_REPLACE,
         alert="VMIPAMClaimAddressInvalid",
+        cause=Cause.NETWORK,
     ),
     "DuplicateIP": Reason(
         (Severity.CRITICAL, Severity.WARNING),
@@ -168,6 +171,7 @@ REASONS = {
         next="Delete nothing yet; decide with the owners which VM gets a new address, and stop that one.",
         commands=(READ_CLAIM, CLAIMS_WITH_ADDRESS, PODS_WITH_ADDRESS),
         alert="VMIPAMClaimDuplicateIP",
+        cause=Cause.GROUP,
     ),
     "IpDrift": Reason(
         _CRITICAL,
@@ -187,6 +191,7 @@ REASONS = {
         "IPAMClaim.",
         commands=_REPLACE,
         alert="VMIPAMClaimAddressInvalid",
+        cause=Cause.NETWORK,
     ),
     "FamilyIncomplete": Reason(
         _WARNING,
@@ -195,6 +200,7 @@ REASONS = {
         next="Leave it unless the VM needs the other IP family; then replace the IPAMClaim while the VM is stopped.",
         commands=_REPLACE,
         alert="VMIPAMClaimAddressInvalid",
+        cause=Cause.NETWORK,
     ),
     "NetworkMismatch": Reason(
         _BOTH,
@@ -204,6 +210,7 @@ REASONS = {
         next="Revert the change if it was a mistake; otherwise replace the IPAMClaim while the VM is stopped.",
         commands=(*_REPLACE, "kubectl get virtualmachineinstancemigrations.kubevirt.io -n NAMESPACE"),
         alert="VMIPAMClaimNetworkMismatch",
+        cause=Cause.NETWORK,
     ),
     "NetworkMissing": Reason(
         _BOTH,
@@ -221,6 +228,7 @@ REASONS = {
             READ_VMI,
         ),
         alert="VMIPAMClaimNetworkMismatch",
+        cause=Cause.NETWORK,
     ),
     "NetworkNotInNamespace": Reason(
         _BOTH,
@@ -230,6 +238,7 @@ REASONS = {
         next="Restore the namespace label that the network's selector matches, or create the NAD in the namespace.",
         commands=(READ_CLAIM, NADS, CUDNS, "kubectl get namespaces NAMESPACE --show-labels", READ_VM, READ_VMI),
         alert="VMIPAMClaimNetworkMismatch",
+        cause=Cause.NETWORK,
     ),
     "LeakedClaim": Reason(
         (Severity.INFO, Severity.WARNING),
@@ -249,6 +258,7 @@ REASONS = {
         next="Look at the events of the VM's pod and at ovnkube-control-plane.",
         commands=(READ_CLAIM, NADS, NETWORK_STACK),
         alert="VMPersistentIPBroken",
+        cause=Cause.NETWORK,
     ),
     "NotReferenced": Reason(
         _WARNING,
