@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +15,9 @@ from exporter.findings.check import PER_FLEET, Check
 from exporter.store.source import SyncState
 from tests.evaluation import Evaluation
 from tests.rows import full
+from tests.shared import REPO
 
-CASES = Path(__file__).parents[1] / "checks"
+CASES = REPO / "tests/checks"
 CHECKS = [check for check in all_checks() if check.scope is not PER_FLEET]  # those are tried by test_across.py
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,12 +17,12 @@ from exporter.store.kinds import storage_class
 from exporter.store.kinds.storage_class import StorageClass
 from tests.corpus import objects
 from tests.evaluation import Evaluation, api_kinds
-from tests.shared import SHARED
+from tests.shared import REPO, SHARED
 
 pytestmark = pytest.mark.skipif(SHARED is None, reason="the reference data (../shared) is not here")
 
 TABLE: dict[str, dict[str, list[list[str]]]] = yaml.safe_load(
-    (Path(__file__).parents[1] / "checks/corpus_requests.yaml").read_text(encoding="utf-8")
+    (REPO / "tests/checks/corpus_requests.yaml").read_text(encoding="utf-8")
 )
 EXAMPLES = "corpus/kubevirt/examples/"
 ASKING = ("VirtualMachine", "VirtualMachineInstance", "VirtualMachineInstanceReplicaSet", "VirtualMachinePool")

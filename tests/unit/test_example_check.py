@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,8 +19,9 @@ from exporter.rules import Values, alerts, areas, findings
 from tests.evaluation import Evaluation
 from tests.rows import full
 from tests.rules import blocks, plain
+from tests.shared import REPO
 
-EXAMPLE = Path(__file__).parents[2] / "docs" / "example_check"
+EXAMPLE = REPO / "docs" / "example_check"
 MODULE = "exporter.checks.drains.paused_vms"
 CASES: dict[str, dict[str, Any]] = yaml.safe_load(
     (EXAMPLE / "tests/checks/paused_vms.yaml").read_text(encoding="utf-8")

@@ -15,9 +15,10 @@ from typing import Any, cast
 
 import pytest
 
+from tests.shared import REPO
 from tests.unit.served import served
 
-_ROOT = Path(__file__).parents[2]
+_ROOT = REPO
 _LENGTH = 8192  # the longest line of a head
 _LONGEST = 0.05  # seconds of processor time; a quadratic expression takes half a second and more
 _WAYS: dict[str, Callable[[re.Pattern[Any], Any], object]] = {

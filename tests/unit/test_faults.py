@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.shared import REPO
+
 from .fault_table import TABLE, Row, run
 
 
@@ -16,5 +18,5 @@ async def test_fault(row: Row, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.fault)
 def test_the_row_is_documented(row: Row) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text(encoding="utf-8")
+    text = (REPO / "docs" / "reliability.md").read_text(encoding="utf-8")
     assert f"| {row.fault} | {row.does} | " in text

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
 from exporter.checks import all_checks
+from tests.shared import REPO
 
-REPO = Path(__file__).parents[2]
 PAGE = REPO / "docs/networks.md"
 ROW = re.compile(r"^\| `(\w+)` \| (.+) \| (.+) \|$", re.MULTILINE)
 CHECKS = [check for check in all_checks() if check.id.startswith("ipam_")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from reconcile.observe.silences import alert_labels
 from reconcile.plan.annotations import PAUSED, annotations_of
 from tests.repairs import CLAIM, NOW, REPAIR, VM, ask, config, entry, situation, written
 from tests.rules import TESTS
+from tests.shared import REPO
 
 WEBHOOK = {"webhook": {"enabled": True, "tokenFile": "/token"}}
 GATE = {"prometheus": {"url": "http://p:9090", "gate": "up == 0"}}
@@ -398,7 +398,7 @@ def test_what_our_rules_fire_is_the_alert_of_the_finding(name: str) -> None:
 
 
 def test_the_manual_has_every_gate_and_who_is_asked_for_it() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "gates.md").read_text(encoding="utf-8")
+    text = (REPO / "docs" / "gates.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:3] == "| `"]
     modes = (Mode.APPROVE, Mode.AUTO, Mode.APPLY, Mode.UNDO)
     assert rows == [

@@ -26,6 +26,7 @@ from exporter.http.reports import everyone
 from exporter.store.kind import ApiKind
 from exporter.views.findings import FindingReport, Report
 from tests.fakeapi.apiserver import FakeApiServer
+from tests.shared import REPO
 from tests.unit.asking import get
 
 FIELDS = {
@@ -237,7 +238,7 @@ def fields_of(shape: Any) -> Iterator[str]:
     ],
 )
 def test_every_field_of_the_api_is_documented(shape: type) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
+    text = (REPO / "docs" / "api.md").read_text(encoding="utf-8")
     names = set(fields_of(shape))
     assert len(names) > 10
     assert {name for name in names if f'"{name}"' not in text} == set()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tests.kubevirt.features import table
+from tests.shared import REPO
 
-PAGE = Path(__file__).parents[2] / "docs/features.md"
+PAGE = REPO / "docs/features.md"
 
 
 def test_the_page_shows_the_rows() -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).parents[2]
+from tests.shared import REPO
+
+TOP = REPO
 GLOSSARY = TOP / "docs" / "glossary.md"
 
 # What is refused, and the word of the glossary that says it.
