@@ -36,12 +36,19 @@ verify: $(VENV)/.dev ## generated files and locks are up to date
 	$(BIN)/python -m release.licences --verify
 	$(BIN)/python -m release.locks
 
-test: $(VENV)/.dev ## all tests; builds the real parts (etcd, kube-apiserver, Prometheus) on first use; KUBERNETES=1.33 to 1.36
+ifdef ROOM
+test: $(VENV)/.dev
+	@test -d "tests/unit/$(ROOM)" || { echo "make test: no tests in tests/unit/$(ROOM); there are:" >&2; \
+	  (cd tests/unit && find . -name 'test_*.py' -printf '%h\n' | sort -u | cut -c3-) >&2; exit 2; }
+	$(BIN)/pytest tests/unit/$(ROOM)
+else
+test: $(VENV)/.dev ## all tests; builds the real parts (etcd, kube-apiserver, Prometheus) on first use; KUBERNETES=1.33 to 1.36; ROOM=reconcile/ledger runs what concerns a room
 	@echo "make test: without the real parts in the cache it first builds them, a quarter of an hour on two cores"
 	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl prometheus promtool alertmanager amtool pint \
 	  helm operator-verify
 	$(BIN)/pytest -n auto tests/unit
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile tests/cluster
+endif
 
 test-unit: $(VENV)/.dev ## the tests that need no built binaries
 	$(BIN)/pytest -n auto tests/unit
@@ -72,7 +79,7 @@ test-runbooks: $(VENV)/.dev ## every runbook followed for every reason: ten minu
 	RUNBOOKS=all $(BIN)/pytest -n auto tests/cluster/test_runbooks.py
 
 fuzz: $(VENV)/.dev ## every shape of every object of every case, and every crowd, where test-unit takes some; not part of check
-	FUZZ=all $(BIN)/pytest -n auto tests/unit/test_any_shape.py tests/unit/test_engine_scenes.py tests/unit/test_loop_goes_on.py
+	FUZZ=all $(BIN)/pytest -n auto tests/unit/exporter/checks/test_any_shape.py tests/unit/exporter/engine/test_engine_scenes.py tests/unit/exporter/engine/test_loop_goes_on.py
 
 mutants: $(VENV)/.dev ## whether the tests notice changes of the core; MUTANTS="--sample 120 --seed 1"; not part of check
 	$(BIN)/python -m tests.tools.mutants $(MUTANTS)

@@ -31,7 +31,7 @@ from reconcile.plan.remediation import COMMON_PRECONDITIONS
 from reconcile.plan.remediations import all_remediations
 from reconcile.show.metrics import Measures
 from reconcile.show.plans import Repair, ShownRepairs
-from tests.unit.test_checks import cases_of, evaluated
+from tests.check_cases import cases_of, evaluated
 
 __all__ = ["CHECKS", "Pages", "Site", "named", "one_of_each"]
 

@@ -17,9 +17,9 @@ from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.exporter import Exporter, grant
 from tests.cluster.fleet import claimed_vm, delete_vm
+from tests.reported_repairs import plans, repair
 from tests.rows import full
-from tests.unit.served import served
-from tests.unit.sidecar import plans, repair
+from tests.served import served
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 QUIET = (

@@ -18,7 +18,7 @@ from tests.cluster.repair_ground import ACCOUNT, Ground, ground_of
 from tests.cluster.resources import LEASES, NAMESPACES
 from tests.cluster.sidecar import Sidecar, steward
 from tests.cluster.stage import Stage
-from tests.unit.ledgers import rewrite
+from tests.ledgers import rewrite
 from tests.waiting import wait_until
 
 FAULT = next(each for each in FAULTS if each.id == "unprotected_claim")

@@ -211,7 +211,9 @@ def main() -> int:
         mutants = random.Random(options.seed).sample(mutants, options.sample)
     runner = Runner(mutants, options.jobs, options.budget)
     groups = {next(each for each in TESTS if str(mutant.path).startswith(each)) for mutant in mutants}
-    tests = dict.fromkeys(f"tests/unit/test_{name}.py" for group in groups for name in TESTS[group])
+    tests = dict.fromkeys(
+        str(next(Path("tests/unit").rglob(f"test_{name}.py"))) for group in groups for name in TESTS[group]
+    )
     without = [option for name in ("cacheprovider", "xdist", "terminal") for option in ("-p", f"no:{name}")]
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)

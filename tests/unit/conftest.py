@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import ssl
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,31 +17,9 @@ from demo.fleet.sample import sample_fleet
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.kube.transport import Transport
 from tests.fakeapi.apiserver import FakeApiServer
+from tests.tls_files import Tls
 
 __all__ = ["Tls"]
-
-
-@dataclass
-class Tls:
-    """A CA of its own, a server's side for 127.0.0.1, and files for a client's."""
-
-    authority: trustme.CA
-    server: ssl.SSLContext
-    ca: str
-    certificate: str
-    key: str
-
-    def serves(self, *names: str) -> ssl.SSLContext:
-        """Another server's side, by other names."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.authority.issue_cert(*names).configure_cert(context)
-        return context
-
-    def wants_certificates(self) -> ssl.SSLContext:
-        context = self.serves("127.0.0.1")
-        self.authority.configure_trust(context)
-        context.verify_mode = ssl.CERT_REQUIRED
-        return context
 
 
 @pytest.fixture(scope="session")

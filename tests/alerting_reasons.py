@@ -1,0 +1,43 @@
+"""Which reasons have an alert, and what each rule reads."""
+
+from __future__ import annotations
+
+from exporter.findings.check import PER_FLEET, Check
+from exporter.findings.finding import Severity
+from tests.rules import FILES, Rule, Selector, rules_of, selectors
+
+EVERY_RULE = [rule for file in FILES for rule in rules_of(file)]
+
+
+ALERTS = [rule for rule in EVERY_RULE if rule.alerts]
+
+
+RECORDED: dict[str, list[Rule]] = {}
+
+
+def read_by(selector: Selector) -> set[str]:
+    """The families behind a selector: of a recorded series, those that its rule reads."""
+    found, left = set(), [selector.metric]
+    while left:
+        metric = left.pop()
+        if metric not in found:
+            found.add(metric)
+            left += [each.metric for rule in RECORDED.get(metric, ()) for each in selectors(rule.expr)]
+    return {metric.removesuffix("_since_timestamp_seconds") for metric in found}
+
+
+def alerting(check: Check, reason: str, severity: Severity) -> list[Rule]:
+    """The alerts that name the reason, where series have one, and select those of its family with this severity."""
+    family = check.reasons[reason].family
+    return [
+        alert
+        for alert in ALERTS
+        if severity is not Severity.INFO
+        and any(
+            family.name in read_by(each)
+            and not each.metric.startswith("reason:")
+            and (check.scope is PER_FLEET or each.names("reason", reason))
+            and each.takes("severity", severity.value)
+            for each in selectors(alert.expr)
+        )
+    ]

@@ -1,0 +1,117 @@
+"""What the checks of IPAMClaims and their networks advise: a next step, and commands with the names filled in."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from exporter.checks import all_checks
+from exporter.checks.networks._commands import ANNOTATE_POD
+from exporter.findings.advice import values_of
+from exporter.findings.check import Check
+from exporter.findings.finding import Finding, Severity
+from exporter.rules.alerts import ipam, networks
+from tests.check_cases import cases_of, evaluated
+from tests.rules import RULES, blocks, plain
+
+CHECKS = [check for check in all_checks() if check.id.startswith("ipam_")]
+CASES = [
+    pytest.param(check, case, id=f"{check.id}-{name}")
+    for check in CHECKS
+    for name, case in cases_of(check).items()
+    if case["finds"] not in ("unknown", [])
+]
+WORD = re.compile(r"\b[A-Z][A-Z0-9]+\b(?!:\.)")  # not the head of a column
+HOSTILE = ["a'b", 'a"b', "a b", "a\nb", "$(touch x)", "a;b", "`x`", "a|b", "a*b", "a\\b", "a&b"]
+
+
+def found(case: str, check: str = "ipam_claims") -> Finding:
+    (which,) = (each for each in CHECKS if each.id == check)
+    (finding,) = evaluated(which, cases_of(which)[case]).engine.findings()
+    return finding
+
+
+@pytest.mark.parametrize(("check", "case"), CASES)
+def test_each_finding_has_a_next_step_and_commands_with_its_names(check: Check, case: dict[str, Any]) -> None:
+    for finding in evaluated(check, case).engine.findings():
+        known = {word for word, value in values_of(finding).items() if value}
+
+        assert finding.next.endswith(".")
+        assert finding.commands
+        assert [word for each in finding.commands for word in WORD.findall(each) if word in known] == []
+        assert finding.runbook.endswith(f"/{check.reasons[finding.reason].alert}.md") or not finding.runbook
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+def test_each_command_of_a_reason_stands_in_the_runbook_of_its_alert(check: Check) -> None:
+    for name, reason in check.reasons.items():
+        if reason.alert:
+            runbook = RULES / "runbooks" / f"{reason.alert}.md"
+            texts = [plain(block.text) for block in blocks(runbook, "sh")]
+            assert [each for each in reason.commands if not any(plain(each) in text for text in texts)] == [], name
+        else:
+            assert set(reason.severities) == {Severity.INFO}, name
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_text_never_enters_a_command(name: str) -> None:
+    check = next(each for each in CHECKS if each.id == "ipam_claims")
+    vm = {"kind": "VirtualMachine", "name": name, "uid": "u1"}
+    claim = {"kind": "IPAMClaim", "name": "db.blue", "vm": name, "owner": "u1", "deleting": True, "network": name}
+    engine = evaluated(check, {"given": [vm, {**claim, "ips": [f"{name}/24"]}]}).engine
+
+    (finding,) = [each for each in engine.findings() if each.reason == "StuckTerminatingDeletedByHand"]
+
+    assert finding.evidence["vmName"] == name
+    assert [each for each in finding.commands if name in each] == []
+    assert any("-n ns VMNAME" in each for each in finding.commands)
+
+
+@pytest.mark.parametrize(
+    ("case", "check", "words"),
+    [
+        ("vm_made_again_and_running", "ipam_claims", "Keep the finalizer and the VM running"),
+        ("owner_reference_stripped_and_vm_lives", "ipam_claims", "Add the owner reference"),
+        ("owner_reference_stripped_and_vm_gone", "ipam_claims", "Verify that the VM is NotFound"),
+        ("two_interfaces_on_one_nad", "ipam_claims", "Let one of the two interfaces use a NAD of another network"),
+        ("controller_is_scaled_to_nothing", "ipam_stack", "Find out who scaled the Deployment to 0"),
+    ],
+)
+def test_the_next_step_is_of_the_case(case: str, check: str, words: str) -> None:
+    assert found(case, check).next.startswith(words)
+
+
+def test_a_controller_that_is_scaled_down_is_scaled_up_by_a_command() -> None:
+    finding = found("controller_is_scaled_to_nothing", "ipam_stack")
+    assert f"-n {finding.subject.namespace} {finding.subject.name} --current-replicas=0" in finding.commands[-1]
+
+
+def test_a_pod_that_lacks_its_reference_is_annotated() -> None:
+    (check,) = (each for each in CHECKS if each.id == "ipam_claims")
+    findings = [
+        finding
+        for case in cases_of(check).values()
+        if case["finds"] != "unknown"
+        for finding in evaluated(check, case).engine.findings()
+        if finding.reason == "NotReferenced"
+    ]
+
+    assert findings
+    for finding in findings:
+        (pod,) = (ref.name for ref in finding.related)
+        assert ANNOTATE_POD.replace("NAMESPACE LAUNCHERPOD", f"ns {pod}") in finding.commands
+
+
+def test_an_alert_says_what_the_finding_says_of_the_next_start_of_the_control_plane() -> None:
+    alerts = {each.name: each for each in networks.AREA.findings + ipam.AREA.findings}
+    fatal = {
+        name: alerts[reason.alert]
+        for check in all_checks()
+        for name, reason in check.reasons.items()
+        if "ovnkube-control-plane fails at its next start" in reason.meaning
+    }
+    assert len(fatal) > 4
+    said = {name: alert.description + alert.says.get(name, "") for name, alert in fatal.items()}
+    assert not {name: text for name, text in said.items() if "next start" not in text or "o not restart it" not in text}

@@ -1,0 +1,63 @@
+"""What to do about a finding: its next step, its commands and its runbook, which say the same."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from exporter.checks import all_checks
+from exporter.findings.advice import filled, values_of
+from exporter.findings.check import Check
+from exporter.findings.finding import Severity
+from tests.alerting_reasons import alerting
+from tests.check_cases import ALL, evaluated
+from tests.rules import RULES, blocks, plain
+
+REASONS = [pytest.param(check, name, id=f"{check.id}-{name}") for check in all_checks() for name in check.reasons]
+
+
+def commands_of(alert: str) -> list[str]:
+    return [plain(block.text) for block in blocks(RULES / "runbooks" / f"{alert}.md", "sh")]
+
+
+@pytest.mark.parametrize(("check", "name"), REASONS)
+def test_a_reason_has_the_alert_that_fires_for_it(check: Check, name: str) -> None:
+    reason = check.reasons[name]
+    firing = {alert.name for severity in reason.severities for alert in alerting(check, name, severity)}
+
+    assert firing == ({reason.alert} if reason.alert else set())
+    assert bool(reason.alert) is any(severity is not Severity.INFO for severity in reason.severities)
+
+
+@pytest.mark.parametrize(("check", "name"), REASONS)
+def test_the_commands_of_a_reason_stand_in_its_runbook(check: Check, name: str) -> None:
+    reason = check.reasons[name]
+    if not reason.alert:
+        return  # it only informs
+    texts = commands_of(reason.alert)
+
+    assert [command for command in reason.commands if not any(plain(command) in text for text in texts)] == []
+
+
+@pytest.mark.parametrize(("check", "case"), ALL)
+def test_a_finding_says_what_to_do_next(check: Check, case: dict[str, Any]) -> None:
+    for finding in evaluated(check, case).engine.findings():
+        reason, values = check.reasons[finding.reason], values_of(finding)
+        written = commands_of(reason.alert) if reason.alert else []
+        # kubectl ignores -n where RESOURCE is cluster-wide: a runbook gives it, a finding where there is a namespace.
+        written += [text.replace("get RESOURCE -n NAMESPACE", "get RESOURCE") for text in written]
+        texts = [filled(text, values) for text in written]
+
+        assert finding.next[:1].isupper()
+        assert finding.next.endswith(".")
+        assert finding.next not in finding.message
+        assert "next" not in finding.evidence
+        assert finding.runbook.endswith(f"/rules/runbooks/{reason.alert}.md" if reason.alert else "")
+        assert finding.commands or not reason.alert, "who is alerted gets a command"
+        assert not reason.alert or [c for c in finding.commands if not any(plain(c) in text for text in texts)] == []
+        text = "\n".join((finding.next, *finding.commands))
+        unfilled = set(re.findall(r"\b(?:NAMESPACE|NAME|VMNAME|UID|NODE|KIND|RESOURCE)\b", text))
+        assert unfilled <= ({"VMNAME"} if not finding.vm else set())  # nobody may know whose claim it is
+        assert finding.evidence.get("uuid", "no UUID at all") not in text

@@ -1,0 +1,87 @@
+"""The runbooks that the exporter serves itself, and the links to them."""
+
+from __future__ import annotations
+
+import html
+import re
+import tomllib
+from collections.abc import AsyncIterator
+
+import pytest
+
+from exporter.__main__ import main
+from exporter.runbook import link, texts, tree
+from tests.rules import RULES
+from tests.served import Served, served
+from tests.shared import REPO
+
+NAMES = sorted(path.stem for path in (RULES / "runbooks").glob("*.md"))
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Served]:
+    async with served() as made:
+        yield made
+
+
+def shown(body: bytes) -> str:
+    found = re.search(r"<pre>(.*)</pre>", body.decode(), re.DOTALL)
+    assert found
+    return html.unescape(found[1])
+
+
+async def test_each_runbook_is_listed_and_shown_as_it_is(server: Served) -> None:
+    status, headers, body = await server.get("/runbooks/")
+    listed = re.findall(r'href="(/runbooks/[^"]+)"', body.decode())
+
+    assert status == 200
+    assert headers["Content-Type"] == "text/html; charset=utf-8"
+    assert listed == [f"/runbooks/{name}.md" for name in NAMES]
+    for path, name in zip(listed, NAMES, strict=True):
+        status, headers, body = await server.get(path)
+        assert status == 200
+        assert headers["Content-Type"] == "text/html; charset=utf-8"
+        assert shown(body) == (RULES / f"runbooks/{name}.md").read_text(encoding="utf-8")
+
+
+async def test_the_name_of_the_alert_is_enough(server: Served) -> None:
+    assert (await server.get("/runbooks/StewardDown"))[2] == (await server.get("/runbooks/StewardDown.md"))[2]
+
+
+@pytest.mark.parametrize(
+    "name", ["Nothing.md", "..%2f..%2fpyproject.toml", "..%2frunbooks%2fStewardDown.md", "%00", ".md"]
+)
+async def test_what_is_no_runbook_is_not_there(server: Served, name: str) -> None:
+    status, _, body = await server.get(f"/runbooks/{name}")
+    assert status == 404
+    assert body.startswith(b"there is no runbook ")
+
+
+@pytest.mark.parametrize("path", ["/runbooks/../pyproject.toml", "/runbooks/a/b", "/runbooks"])
+async def test_nothing_is_beside_or_below_them(server: Served, path: str) -> None:
+    assert (await server.get(path))[0] == 404
+
+
+def test_rules_can_link_to_the_pages_that_are_served(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", "render", "--set", "runbookUrl=https://steward.example/runbooks"]) == 0
+    linked = re.findall(r"runbook_url: https://steward.example/runbooks/(\w+)\.md$", capsys.readouterr().out, re.M)
+
+    assert {"StewardDown", "StewardRepairStorm"} <= set(linked) & set(texts())
+
+
+@pytest.mark.parametrize(
+    ("installed", "packaged", "wanted"),
+    [("0.1.0", True, "v0.1.0"), ("1.12", True, "v1.12"), ("0.2.0.dev3", True, "main"), ("0.1.0", False, "main")],
+)
+def test_a_release_links_to_its_own_runbooks(installed: str, packaged: bool, wanted: str) -> None:
+    assert tree(installed, packaged=packaged) == wanted
+
+
+def test_a_checkout_links_to_the_newest() -> None:
+    assert link("StewardDown").endswith("/blob/main/rules/runbooks/StewardDown.md")
+    assert link("") == ""
+
+
+def test_a_wheel_gets_the_runbooks() -> None:
+    built = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]
+    assert built["wheel"]["force-include"]["rules/runbooks"] == "exporter/runbooks"

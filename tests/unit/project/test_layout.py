@@ -1,0 +1,33 @@
+"""Tests stand in the rooms that they test, and share helpers, not tests."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.shared import REPO
+
+UNIT = REPO / "tests" / "unit"
+APART = {"project", "tools"}  # of the repository, and of what builds its parts
+
+
+def imported(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def test_no_test_imports_from_another() -> None:
+    wrong = {
+        f"{file.relative_to(REPO)} imports from {module}; put what both need into a module of tests/"
+        for file in (REPO / "tests").rglob("*.py")
+        for module in imported(file)
+        if module.startswith("tests.") and (".test_" in module or module.endswith(".conftest"))
+    }
+    assert wrong == set()
+
+
+def test_a_folder_of_tests_is_a_room() -> None:
+    rooms = {file.parent.relative_to(UNIT) for file in UNIT.rglob("test_*.py")}
+    assert {str(room) for room in rooms if not (REPO / room).is_dir() and room.parts[0] not in APART} == set()
