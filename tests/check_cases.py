@@ -7,16 +7,17 @@ from functools import cache
 from typing import Any
 
 import pytest
-import yaml
 
 from exporter.checks import all_checks
 from exporter.findings.check import PER_FLEET, Check
 from exporter.store.source import SyncState
+from tests.case_files import load
 from tests.evaluation import Evaluation
 from tests.rows import full
 from tests.shared import REPO
 
 CASES = REPO / "tests/checks"
+_MAY = {"sync_state": dict, "but": list, "unknown_in": list, "unsynced": list}
 
 
 CHECKS = [check for check in all_checks() if check.scope is not PER_FLEET]  # those are tried by test_across.py
@@ -25,8 +26,7 @@ CHECKS = [check for check in all_checks() if check.scope is not PER_FLEET]  # th
 @cache
 def _loaded(check: str) -> bytes:
     """The file of a check, pickled: each who asks gets its own, and a dozen do."""
-    text = (CASES / f"{check}.yaml").read_text(encoding="utf-8")
-    return pickle.dumps(yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+    return pickle.dumps(load(CASES / f"{check}.yaml", {"given": list, "finds": (list, str)}, _MAY))
 
 
 def cases_of(check: Check) -> dict[str, dict[str, Any]]:

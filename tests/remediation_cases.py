@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import yaml
-
 from reconcile.confirm.confirm import Confirmed
 from reconcile.plan import remediations
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import Remediation
+from tests.case_files import load
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.rows import full
@@ -22,6 +21,15 @@ from tests.rows import full
 __all__ = ["CASES", "answered", "cases_of", "made", "module_of"]
 
 CASES = Path(__file__).parent / "remediations"
+_MAY: Mapping[str, type | tuple[type, ...]] = {
+    "refuses": str,
+    "because": str,
+    "plans": dict,
+    "hint": dict,
+    "fails": dict,
+    "absent": list,
+    "later": (int, float),
+}
 
 
 def module_of(name: str) -> ModuleType:
@@ -61,7 +69,7 @@ def _cases(path: Path) -> dict[str, dict[str, Any]]:
     """Each with `_about` and the rows under `_always`, as far as it does not give the same itself."""
     if not path.exists():
         return {}
-    loaded: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    loaded: dict[str, Any] = load(path, {"given": list}, _MAY)
     about, always, _ = loaded.pop("_about"), loaded.pop("_always", []), loaded.pop("_undo", {})
     for case in loaded.values():
         given = {(row["kind"], row.get("namespace"), row["name"]) for row in case["given"]}

@@ -19,6 +19,7 @@ from dashboards.generator import all_boards, generated
 from dashboards.generator.console import expression
 from dashboards.generator.model import COLUMNS, Board, Link, Panel, PanelKind, PanelQuery, placed
 from dashboards.generator.panels import SEVERITIES
+from tests.all_of import all_of
 from tests.rules import RULES, selectors
 from tests.shared import REPO
 
@@ -102,7 +103,7 @@ def test_titles_of_panels_are_told_apart_within_a_row_and_fill_its_lines(board: 
         assert set(widths.values()) == {COLUMNS}, row.title
 
 
-@pytest.mark.parametrize(("board", "panel"), PANELS)
+@all_of(PANELS, lambda name: name.partition(":")[0])
 def test_a_panel_says_what_it_shows_in_variables_that_there_are(board: Board, panel: Panel) -> None:
     assert panel.description.endswith(".")
     assert panel.unit.grafana
@@ -115,7 +116,7 @@ def test_a_panel_says_what_it_shows_in_variables_that_there_are(board: Board, pa
     assert panel.sort.removeprefix("-") in {"", *(column.title for column in panel.columns)}
 
 
-@pytest.mark.parametrize(("board", "panel"), PANELS)
+@all_of(PANELS, lambda name: name.partition(":")[0])
 def test_replicas_never_add_up_and_nothing_stands_in_for_what_is_not_scraped(board: Board, panel: Panel) -> None:
     for query in panel.queries:
         assert "vector(" not in query.expr
@@ -124,7 +125,7 @@ def test_replicas_never_add_up_and_nothing_stands_in_for_what_is_not_scraped(boa
             assert aggregation in ("max", "min", "count"), f"{aggregation or 'nothing'} of {selector}"
 
 
-@pytest.mark.parametrize(("board", "panel"), PANELS)
+@all_of(PANELS, lambda name: name.partition(":")[0])
 def test_a_query_names_only_series_that_there_are(board: Board, panel: Panel) -> None:
     for query in panel.queries:
         for selector in selectors(query.expr):
@@ -132,7 +133,7 @@ def test_a_query_names_only_series_that_there_are(board: Board, panel: Panel) ->
             assert by_pattern or selector.metric in served(), selector.metric
 
 
-@pytest.mark.parametrize(("board", "panel"), PANELS)
+@all_of(PANELS, lambda name: name.partition(":")[0])
 def test_a_severity_has_its_colour_wherever_it_is_drawn(board: Board, panel: Panel) -> None:
     for query in panel.queries:
         asked = re.search(r'severity="(\w+)"', query.expr)
@@ -144,7 +145,7 @@ def test_a_severity_has_its_colour_wherever_it_is_drawn(board: Board, panel: Pan
         assert [step.colour for step in panel.thresholds] == [SEVERITIES[panel.title.lower()]]
 
 
-@pytest.mark.parametrize(("board", "panel"), PANELS)
+@all_of(PANELS, lambda name: name.partition(":")[0])
 def test_links_lead_to_the_page_to_a_runbook_or_to_a_board(board: Board, panel: Panel) -> None:
     for link in links(panel):
         target, _, rest = link.url.partition("}") if link.url.startswith("${") else link.url.partition("?")
@@ -222,7 +223,7 @@ def test_a_board_of_the_console_has_only_what_it_draws(path: str) -> None:
             assert {style["pattern"] for style in shown if style["type"] == "number"} <= refs
 
 
-@pytest.mark.parametrize(("board", "panel"), PANELS)
+@all_of(PANELS, lambda name: name.partition(":")[0])
 def test_the_console_filters_by_namespace_only_what_always_has_one(board: Board, panel: Panel) -> None:
     """All is `.+` there, which an empty label does not match."""
     for query in panel.queries:

@@ -9,12 +9,13 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.findings.check import Check
+from tests.all_of import all_of
 from tests.check_cases import ALL, CHECKS, cases_of, evaluated
 from tests.evaluation import Evaluation
 from tests.rows import full
 
 
-@pytest.mark.parametrize(("check", "case"), ALL)
+@all_of(ALL)
 def test_case(check: Check, case: dict[str, Any]) -> None:
     evaluation = evaluated(check, case)
 
@@ -49,7 +50,7 @@ def test_every_kind_that_is_not_seen_makes_the_check_unknown(check: Check) -> No
         assert Evaluation([check], [kind.name]).engine.unknowns(), kind
 
 
-@pytest.mark.parametrize(("check", "case"), ALL)
+@all_of(ALL)
 def test_findings_carry_what_a_user_needs(check: Check, case: dict[str, Any]) -> None:
     for finding in evaluated(check, case).engine.findings():
         assert finding.message

@@ -15,6 +15,7 @@ import pytest
 from exporter.findings.check import Check
 from exporter.states import all_states
 from exporter.states.base import Aggregates
+from tests.all_of import all_of
 from tests.check_cases import CHECKS, cases_of
 from tests.engine_rows import comparable
 from tests.evaluation import NOW, Evaluation
@@ -156,7 +157,7 @@ def key(row: Row) -> tuple[str, str, str]:
     return row["kind"], "" if row["kind"] in CLUSTER_WIDE else row.get("namespace", "ns"), row["name"]
 
 
-@pytest.mark.parametrize(("check", "rows"), list(scenes()))
+@all_of(scenes())
 def test_an_object_that_goes_and_comes_back(check: Check, rows: list[Row]) -> None:
     scene = Scene(check, rows)
 
@@ -168,7 +169,7 @@ def test_an_object_that_goes_and_comes_back(check: Check, rows: list[Row]) -> No
         assert scene.agrees(), f"after {row} came back"
 
 
-@pytest.mark.parametrize(("check", "rows"), [scene for scene in scenes() if "evict" in str(scene.id)])
+@all_of(scene for scene in scenes() if "evict" in str(scene.id))
 def test_an_object_that_changes_and_changes_back(check: Check, rows: list[Row]) -> None:
     scene = Scene(check, rows)
 
@@ -180,7 +181,7 @@ def test_an_object_that_changes_and_changes_back(check: Check, rows: list[Row]) 
             assert scene.agrees(), f"after {row} was as before {change}"
 
 
-@pytest.mark.parametrize(("check", "rows"), list(scenes()))
+@all_of(scenes())
 def test_objects_that_come_in_another_order(check: Check, rows: list[Row]) -> None:
     for shift in range(len(rows)):
         assert Scene(check, [*rows[shift:], *rows[:shift]]).agrees()

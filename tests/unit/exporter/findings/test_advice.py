@@ -12,6 +12,7 @@ from exporter.findings.advice import filled, values_of
 from exporter.findings.check import Check
 from exporter.findings.finding import Severity
 from tests.alerting_reasons import alerting
+from tests.all_of import all_of
 from tests.check_cases import ALL, evaluated
 from tests.rules import RULES, blocks, plain
 
@@ -22,7 +23,7 @@ def commands_of(alert: str) -> list[str]:
     return [plain(block.text) for block in blocks(RULES / "runbooks" / f"{alert}.md", "sh")]
 
 
-@pytest.mark.parametrize(("check", "name"), REASONS)
+@all_of(REASONS)
 def test_a_reason_has_the_alert_that_fires_for_it(check: Check, name: str) -> None:
     reason = check.reasons[name]
     firing = {alert.name for severity in reason.severities for alert in alerting(check, name, severity)}
@@ -31,7 +32,7 @@ def test_a_reason_has_the_alert_that_fires_for_it(check: Check, name: str) -> No
     assert bool(reason.alert) is any(severity is not Severity.INFO for severity in reason.severities)
 
 
-@pytest.mark.parametrize(("check", "name"), REASONS)
+@all_of(REASONS)
 def test_the_commands_of_a_reason_stand_in_its_runbook(check: Check, name: str) -> None:
     reason = check.reasons[name]
     if not reason.alert:
@@ -41,7 +42,7 @@ def test_the_commands_of_a_reason_stand_in_its_runbook(check: Check, name: str) 
     assert [command for command in reason.commands if not any(plain(command) in text for text in texts)] == []
 
 
-@pytest.mark.parametrize(("check", "case"), ALL)
+@all_of(ALL)
 def test_a_finding_says_what_to_do_next(check: Check, case: dict[str, Any]) -> None:
     for finding in evaluated(check, case).engine.findings():
         reason, values = check.reasons[finding.reason], values_of(finding)

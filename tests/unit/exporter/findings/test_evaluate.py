@@ -20,6 +20,7 @@ from exporter.store.kinds.network_attachment_definition import NetworkAttachment
 from exporter.store.reader import Seen, cluster_of
 from exporter.store.record import Record
 from exporter.store.source import Source, SyncState
+from tests.all_of import all_of
 from tests.check_cases import ALL, cases_of, evaluated
 from tests.evaluation import NOW
 from tests.rows import full
@@ -45,7 +46,7 @@ def past_its_grace(check: Check, finding: Finding) -> bool:
 # -- four answers
 
 
-@pytest.mark.parametrize(("check", "case"), ALL)
+@all_of(ALL)
 def test_the_engine_finds_what_evaluating_each_partition_finds(check: Check, case: dict[str, Any]) -> None:
     evaluation = evaluated(check, case)
     cluster = evaluation.engine.cluster
@@ -132,7 +133,7 @@ def test_a_finding_says_why_it_may_be_old() -> None:
 # -- what was read
 
 
-@pytest.mark.parametrize(("check", "case"), ALL)
+@all_of(ALL)
 def test_what_was_read_is_enough_for_the_same_answer(check: Check, case: dict[str, Any]) -> None:
     """What a repair reads again: nothing else in the cluster may have had a part in the answer."""
     cluster = evaluated(check, case).engine.cluster

@@ -28,6 +28,7 @@ from reconcile.plan.remediations import all_remediations
 from reconcile.show.metrics import Measures
 from reconcile.show.plans import ShownRepairs
 from tests.alerting_reasons import ALERTS, EVERY_RULE, RECORDED, alerting, read_by
+from tests.all_of import all_of, named, whole
 from tests.rules import FILES, RULES, TESTS, Rule, alternatives, blocks, plain, selectors, steps
 
 ROOT = RULES.parent
@@ -117,7 +118,7 @@ REASONS = [
 ]
 
 
-@pytest.mark.parametrize(("check", "reason", "severity"), REASONS)
+@all_of(REASONS, whole)
 def test_a_finding_has_one_alert_and_one_that_only_informs_has_none(
     check: Check, reason: str, severity: Severity
 ) -> None:
@@ -131,7 +132,7 @@ def test_a_finding_has_one_alert_and_one_that_only_informs_has_none(
 # -- every rule is whole
 
 
-@pytest.mark.parametrize("rule", EVERY_RULE, ids=id_of)
+@all_of(named(EVERY_RULE, id_of), whole)
 def test_a_rule_reads_metrics_that_exist(rule: Rule) -> None:
     read = {each.metric for each in selectors(rule.expr)}
 
@@ -139,7 +140,7 @@ def test_a_rule_reads_metrics_that_exist(rule: Rule) -> None:
     assert read <= KNOWN | RECORDED.keys()
 
 
-@pytest.mark.parametrize("rule", EVERY_RULE, ids=id_of)
+@all_of(named(EVERY_RULE, id_of), whole)
 def test_a_rule_compares_reasons_that_exist(rule: Rule) -> None:
     for selector in selectors(rule.expr):
         for matcher in selector.matchers:
@@ -151,7 +152,7 @@ def test_a_rule_compares_reasons_that_exist(rule: Rule) -> None:
                 assert set(alternatives(matcher)) <= set(found)
 
 
-@pytest.mark.parametrize("rule", [rule for rule in EVERY_RULE if not rule.alerts], ids=id_of)
+@all_of(named((rule for rule in EVERY_RULE if not rule.alerts), id_of), whole)
 def test_a_recorded_series_is_named_after_level_metric_and_operation(rule: Rule) -> None:
     level, metric, operation = rule.name.split(":")
 
@@ -170,14 +171,14 @@ def kept(expr: str) -> set[str]:
     return {label.strip() for labels in re.findall(r"\bby \(([^)]*)\)", expr) for label in labels.split(",")}
 
 
-@pytest.mark.parametrize("rule", EVERY_RULE, ids=id_of)
+@all_of(named(EVERY_RULE, id_of), whole)
 def test_clusters_of_one_ruler_are_told_apart(rule: Rule) -> None:
     for labels in re.findall(r"\b(?:by|on) \(([^)]*)\)", rule.expr):
         assert "cluster" in labels.split(", ") or rule.stem == "fleet" or labels == "", labels
     assert not re.search(r"\bwithout \([^)]*\bcluster\b", rule.expr)
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=id_of)
+@all_of(named(ALERTS, id_of), whole)
 def test_a_description_names_labels_that_the_alert_has(alert: Rule) -> None:
     named = set(re.findall(r"\$labels\.(\w+)", alert.annotations["summary"] + alert.annotations["description"]))
     outermost = re.search(r"\bby \(([^)]*)\)", alert.expr)
@@ -186,7 +187,7 @@ def test_a_description_names_labels_that_the_alert_has(alert: Rule) -> None:
     assert named <= {*kept(alert.expr), "uuid_prefix"}
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=id_of)
+@all_of(named(ALERTS, id_of), whole)
 def test_an_alert_says_what_a_user_needs_and_waits(alert: Rule) -> None:
     labels = {"severity", "operator_health_impact", "kubernetes_operator_part_of", "kubernetes_operator_component"}
     assert set(alert.labels) - {"namespace"} in (labels, labels | {"area"})
@@ -233,7 +234,7 @@ def test_each_alert_has_a_runbook_and_each_runbook_an_alert() -> None:
     assert [runbook.stem for runbook in RUNBOOKS] == NAMES
 
 
-@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+@all_of(named(RUNBOOKS, lambda runbook: runbook.stem), whole)
 def test_a_runbook_has_its_headings_in_order_and_text_under_each(runbook: Path) -> None:
     title, *sections = re.split(r"^#+ ", runbook.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     headings = {section.partition("\n")[0]: section.partition("\n")[2].strip() for section in sections}
@@ -243,7 +244,7 @@ def test_a_runbook_has_its_headings_in_order_and_text_under_each(runbook: Path) 
     assert all(headings.values())
 
 
-@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+@all_of(named(RUNBOOKS, lambda runbook: runbook.stem), whole)
 def test_a_runbook_sets_variables_once_and_copies_nothing_by_hand(runbook: Path) -> None:
     first, *others = steps(runbook)
 
@@ -259,7 +260,7 @@ def test_a_runbook_sets_variables_once_and_copies_nothing_by_hand(runbook: Path)
         assert "jq" not in re.findall(r"[\w-]+", commands)
 
 
-@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+@all_of(named(RUNBOOKS, lambda runbook: runbook.stem), whole)
 def test_the_verification_says_what_its_commands_print_and_when_the_alert_ends(runbook: Path) -> None:
     asked = [step for step in steps(runbook) if step.section == "Verification"]
     text = runbook.read_text(encoding="utf-8").partition("## Verification")[2]
@@ -268,13 +269,13 @@ def test_the_verification_says_what_its_commands_print_and_when_the_alert_ends(r
     assert re.search(r"\balerts?\s+ends?\b", text)
 
 
-@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+@all_of(named(RUNBOOKS, lambda runbook: runbook.stem), whole)
 def test_a_runbook_asks_for_metrics_that_exist(runbook: Path) -> None:
     for query in blocks(runbook, "promql"):
         assert {each.metric for each in selectors(query.text)} <= KNOWN | RECORDED.keys()
 
 
-@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+@all_of(named(RUNBOOKS, lambda runbook: runbook.stem), whole)
 def test_a_runbook_names_the_reasons_that_its_alert_fires_for(runbook: Path) -> None:
     text = runbook.read_text(encoding="utf-8")
     named = {
@@ -290,7 +291,7 @@ def test_a_runbook_names_the_reasons_that_its_alert_fires_for(runbook: Path) -> 
     assert all(f"`{reason}`" in text for reason in named)
 
 
-@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+@all_of(named(RUNBOOKS, lambda runbook: runbook.stem), whole)
 def test_a_runbook_writes_only_what_was_read(runbook: Path) -> None:
     for block in (plain(text) for text, _ in blocks(runbook, "sh")):
         assert "--force" not in block
@@ -302,7 +303,7 @@ def test_a_runbook_writes_only_what_was_read(runbook: Path) -> None:
             assert "op: test, path: /metadata/finalizers/INDEX, value: kubevirt.io/persistent-ipam" in block
 
 
-@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+@all_of(named(RUNBOOKS, lambda runbook: runbook.stem), whole)
 def test_a_runbook_sends_nobody_to_an_alert_that_does_not_exist(runbook: Path) -> None:
     sent = re.findall(
         r"\b(?:VMIPAMClaim|VMNetwork|VMFirmware|VMSerial|VMTemplate|VMInstancetype|VMPool|VMFeature|VMIFeature|KubeVirtIPAM|KubeVirtTemplate|Steward)[A-Z]\w+",
@@ -312,7 +313,7 @@ def test_a_runbook_sends_nobody_to_an_alert_that_does_not_exist(runbook: Path) -
     assert set(sent) <= set(NAMES)
 
 
-@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+@all_of(named(RUNBOOKS, lambda runbook: runbook.stem), whole)
 def test_commands_of_the_steward_in_a_runbook_exist(runbook: Path) -> None:
     parser = argparse.ArgumentParser(exit_on_error=False)
     commands = parser.add_subparsers()
@@ -323,7 +324,7 @@ def test_commands_of_the_steward_in_a_runbook_exist(runbook: Path) -> None:
             assert callable(parser.parse_args(shlex.split(command)).run), command
 
 
-@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+@all_of(named(RUNBOOKS, lambda runbook: runbook.stem), whole)
 def test_a_runbook_has_what_the_sidecar_can_do_about_its_alert(runbook: Path) -> None:
     reasons = [(check.id, str(name), reason.alert) for check in all_checks() for name, reason in check.reasons.items()]
     about = {(check, name) for check, name, alert in reasons if alert == runbook.stem}
@@ -337,7 +338,7 @@ def test_a_runbook_has_what_the_sidecar_can_do_about_its_alert(runbook: Path) ->
     assert bool(ids) is ("steward reconcile plan" in section)
 
 
-@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+@all_of(named(RUNBOOKS, lambda runbook: runbook.stem), whole)
 def test_what_no_test_runs_says_why(runbook: Path) -> None:
     for found in re.findall(r"^```sh (.*)$", runbook.read_text(encoding="utf-8"), re.MULTILINE):
         assert re.fullmatch(r"not-in-tests: \w.+", found)

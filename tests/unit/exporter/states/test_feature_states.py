@@ -196,10 +196,10 @@ def anew(fleet: Fleet) -> Counter[tuple[str, str, str]]:
     for each in vmis:
         found.update((rule, VMI, phase_of(each)) for rule in dict(each.asks))
     owners = {(each.namespace, each.name, each.vm_uid) for each in vmis}
-    for each in cluster.all(VirtualMachine):
-        if each.deleting is None:
-            phase = "running" if (each.namespace, each.name, each.uid) in owners else "stopped"
-            asked = requests_of(each, cluster.get, None if isinstance(kubevirt, str) else kubevirt)
+    for one in cluster.all(VirtualMachine):
+        if one.deleting is None:
+            phase = "running" if (one.namespace, one.name, one.uid) in owners else "stopped"
+            asked = requests_of(one, cluster.get, None if isinstance(kubevirt, str) else kubevirt)
             found.update((rule, VM, phase) for rule in dict(asked))
     return found
 

@@ -12,6 +12,7 @@ from exporter.checks import all_checks
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation
 from reconcile.plan.remediations import all_remediations
+from tests.all_of import all_of
 from tests.remediation_cases import CASES, answered, cases_of, module_of
 
 ALL = [
@@ -21,7 +22,7 @@ ALL = [
 ]
 
 
-@pytest.mark.parametrize(("remediation", "case"), ALL)
+@all_of(ALL)
 def test_case(remediation: Remediation, case: dict[str, Any]) -> None:
     answer = answered(remediation, case)
     if "refuses" in case:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
 from reconcile.plan.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Unaccepted, Undo
 from reconcile.plan.undos import all_undos
+from tests.all_of import all_of
 from tests.confirming import MemoryReads
 from tests.remediation_cases import CASES, cases_of
 from tests.undoing import Undoing, undoing
@@ -27,8 +29,14 @@ UNDOS = [each for each in all_undos().values() if isinstance(each, Undo)]
 WORDS = tuple(word.value for word in LOSSES)
 
 
+@cache
+def _read(of: str) -> Any:
+    text = (CASES / f"{of}.yaml").read_text(encoding="utf-8")
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
 def cases(of: str) -> dict[str, dict[str, Any]]:
-    loaded: dict[str, Any] = yaml.safe_load((CASES / f"{of}.yaml").read_text(encoding="utf-8"))
+    loaded: dict[str, Any] = _read(of)
     found: dict[str, dict[str, Any]] = loaded.get("_undo", {})
     return found
 
@@ -41,7 +49,7 @@ def made(of: str, case: dict[str, Any]) -> Undoing:
 ALL = [pytest.param(each.id, case, id=f"{each.id}-{name}") for each in UNDOS for name, case in cases(each.id).items()]
 
 
-@pytest.mark.parametrize(("of", "case"), ALL)
+@all_of(ALL)
 def test_case(of: str, case: dict[str, Any]) -> None:
     found = made(of, case)
     answer = found.made(*case.get("accept", ()))
@@ -106,7 +114,7 @@ def test_what_no_write_takes_back_says_what_there_is_to_know(undo: NoUndo) -> No
 PLANNED = [each for each in ALL if "plans" in each.values[1]]  # type: ignore[operator]
 
 
-@pytest.mark.parametrize(("of", "case"), PLANNED)
+@all_of(PLANNED)
 def test_another_object_of_the_name_is_left_alone_whatever_is_accepted(of: str, case: dict[str, Any]) -> None:
     found = made(of, case)
     found.target["metadata"]["uid"] = "another"
@@ -117,7 +125,7 @@ def test_another_object_of_the_name_is_left_alone_whatever_is_accepted(of: str, 
         assert not isinstance(answer, Unaccepted)
 
 
-@pytest.mark.parametrize(("of", "case"), PLANNED)
+@all_of(PLANNED)
 def test_what_somebody_wrote_since_is_left_alone_whatever_is_accepted(of: str, case: dict[str, Any]) -> None:
     found = made(of, case)
     answer = found.made(*case.get("accept", ()))
@@ -146,7 +154,7 @@ def path_of(whole: Any, path: str) -> tuple[Any, str]:
     return whole, last
 
 
-@pytest.mark.parametrize(("of", "case"), PLANNED)
+@all_of(PLANNED)
 def test_what_can_not_be_read_refuses_whatever_is_accepted(of: str, case: dict[str, Any]) -> None:
     found = made(of, case)
     assert isinstance(found.made(*case.get("accept", ())), Confirmed)
@@ -158,7 +166,7 @@ def test_what_can_not_be_read_refuses_whatever_is_accepted(of: str, case: dict[s
             assert answer.precondition == "everything_seen", (kind, answer.why)
 
 
-@pytest.mark.parametrize(("of", "case"), PLANNED)
+@all_of(PLANNED)
 def test_a_word_for_what_would_not_be_lost_refuses(of: str, case: dict[str, Any]) -> None:
     found = made(of, case)
     for word in set(WORDS) - set(case.get("accept", ())):
@@ -168,7 +176,7 @@ def test_a_word_for_what_would_not_be_lost_refuses(of: str, case: dict[str, Any]
         assert f"no {word} would be lost" in answer.why
 
 
-@pytest.mark.parametrize(("of", "case"), PLANNED)
+@all_of(PLANNED)
 def test_what_is_taken_back_is_paused(of: str, case: dict[str, Any]) -> None:
     answer = made(of, case).made(*case.get("accept", ()))
     assert isinstance(answer, Confirmed)

@@ -1,0 +1,59 @@
+"""Files of cases: YAML by name, held to a form. What is wrong is said in one sentence, with file and line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+__all__ = ["CaseError", "load"]
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class CaseError(ValueError):
+    """The text is one sentence that begins with the file and the line."""
+
+
+def load(path: Path, needs: Mapping[str, type | tuple[type, ...]], may: Mapping[str, type | tuple[type, ...]]) -> Any:
+    """The cases of a file. Each has the fields of `needs`, and no others than those and `may`, of these types; its
+    `given` is a list of rows, each with a `kind` and a `name`. What begins with `_` is for all cases. Raises CaseError.
+    """
+    text = path.read_text(encoding="utf-8")
+    try:
+        loaded = yaml.load(text, Loader=_LOADER)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise CaseError(f"{path}:{line}: this is no YAML: {error.problem}") from error
+    if not isinstance(loaded, dict):
+        raise CaseError(f"{path}:1: cases by their names are expected, such as `name: {{given: […], finds: […]}}`")
+    for name, case in loaded.items():
+        if not str(name).startswith("_") and (why := _wrong(case, needs, {**needs, **may})):
+            raise CaseError(f"{path}:{_line(text, str(name))}: case {name} {why}")
+    return loaded
+
+
+def _wrong(case: Any, needs: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+    if not isinstance(case, dict):
+        return f"is no mapping; it has {', '.join(needs)}"
+    for field in needs:
+        if field not in case:
+            return f"lacks `{field}`"
+    for field, value in case.items():
+        if field not in known:
+            return f"has `{field}`, which is none of {', '.join(known)}"
+        if not isinstance(value, known[field]):
+            return f"has a `{field}` of another form: {value!r:.60}"
+    for at, row in enumerate(case["given"]):
+        if not isinstance(row, dict) or not isinstance(row.get("kind"), str) or "name" not in row:
+            return f"has in `given`, row {at + 1}, something else than an object with `kind` and `name`: {row!r:.80}"
+    return ""
+
+
+def _line(text: str, name: str) -> int:
+    top = yaml.compose(text, Loader=_LOADER)
+    assert isinstance(top, yaml.MappingNode)
+    line: int = next(key.start_mark.line for key, _ in top.value if key.value == name)
+    return line + 1
