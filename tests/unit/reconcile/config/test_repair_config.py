@@ -7,7 +7,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from exporter.config.mistakes import Mistakes
@@ -184,8 +183,10 @@ def test_a_file_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
 
 def test_editors_validate_what_is_loaded(tmp_path: Path) -> None:
     schema = model_of([REPAIR]).model_json_schema()
-    jsonschema.Draft202012Validator.check_schema(schema)
-    validator = jsonschema.Draft202012Validator(schema)
+    from jsonschema import Draft202012Validator  # loading it takes seconds
+
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
     for text, sound in (
         ("windows: [{days: [Sat], from: '22:00', to: '24:00', timeZone: UTC}]", True),
         ("remediations: {repair: {mode: auto, namespaces: {a: off}}}", True),
