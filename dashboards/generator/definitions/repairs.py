@@ -236,4 +236,5 @@ BOARD = Board(
         Row("What holds it back", (REMEDIATIONS, *_HELD_BACK)),
     ),
     (CLUSTERS, *LINKS),
+    place=80,
 )
