@@ -34,7 +34,6 @@ from tests.kubevirt.faulty import Act, Faulty, begin, end, happen
 from tests.kubevirt.life_acts import LIFE
 from tests.kubevirt.sizes import sized
 from tests.kubevirt.stage import Stage
-from tests.kubevirt.write_rules import RULES
 from tests.kubevirt.write_verdict import Verdict, unfinished
 from tests.waiting import wait_until
 
@@ -51,10 +50,6 @@ ACTS = (*FAULTS, *FAULTS, *LIFE)
 def chosen() -> list[Remediation]:
     loses_nothing = [each for each in all_remediations() if each.risk in LOSELESS or each.id in BESIDES]
     return [each for each in loses_nothing if not each.proposes_only]
-
-
-def test_each_remediation_has_a_rule() -> None:
-    assert {each.id for each in all_remediations()} == set(RULES)
 
 
 @pytest.fixture
