@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from demo.apiserver.resources import RESOURCES
 from exporter.checks import all_checks
+from exporter.store.kind import ApiKind
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
 from tests.cluster.repair_faults import BY_REMEDIATION
 from tests.cluster.stories import all_stories
+from tests.evaluation import api_kinds
 from tests.kubevirt.write_rules import RULES as WRITE_RULES
+from tests.rows import full
 from tests.rules import FILES, RULES, rules_of
 
 ACROSS = "VMFirmwareUUIDDuplicateAcrossClusters"  # needs two clusters: tests/cluster/test_fleet.py follows it
@@ -25,6 +30,7 @@ RUNBOOKS = [
     for path in sorted((RULES / "runbooks").glob("*.md"))
     if not path.stem.startswith("Steward") and path.stem != ACROSS
 ]
+KINDS = api_kinds()
 REASONS = {reason for check in all_checks() for reason in check.reasons}
 
 
@@ -69,3 +75,21 @@ def test_what_pages_is_said_twice(file: Path) -> None:
     rules = (rule for rule in rules_of(file) if rule.alerts and rule.name in OF_FINDINGS)
     paging = {rule.name for rule in rules if rule.labels["severity"] == "critical"}
     assert paging == named, f"tests/pages/{file.stem}.yaml has each alert that pages, and the reasons for it"
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
+def test_each_kind_is_served_where_tests_look(kind: ApiKind[Any]) -> None:
+    rows = [row for row in RESOURCES if (row.group, row.kind) == (kind.group, kind.name)]
+    assert rows, f"demo/apiserver/resources.py has no row of {kind.name}: what a real API server serves of it"
+    assert (rows[0].plural, rows[0].namespaced) == (kind.plural, kind.namespaced)
+    assert rows[0].version in kind.versions
+
+
+def test_a_row_may_be_of_any_kind_that_is_served() -> None:
+    spec = {"holderIdentity": "a"}
+    made = full({"kind": "Lease", "name": "steward", "spec": spec, "labels": {"a": "b"}, "over": {"spec": {"x": 1}}})
+    assert (made["apiVersion"], made["kind"]) == ("coordination.k8s.io/v1", "Lease")
+    assert (made["metadata"]["namespace"], made["metadata"]["labels"]) == ("ns", {"a": "b"})
+    assert made["spec"] == {"holderIdentity": "a", "x": 1}
+    with pytest.raises(KeyError, match="Nothing"):
+        full({"kind": "Nothing", "name": "x"})
