@@ -5,7 +5,8 @@ one counts as broken once it was so for `READ` seconds: no precondition of a wri
 before a write is at most that old.
 
 Each remediation has a module here with its id for a name. It defines `RULE`, and `WHILE_SAVED = True` where it may
-write while the VM is saved or restored.
+write while the VM is saved or restored. It may define `ACTS`: what goes wrong in an hour of random faults so that it is
+needed, beside what tests/kubevirt/fault_acts.py has.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from typing import Any
 
 from reconcile.plan.plan import Plan
 from tests.kubevirt.audit_history import AuditHistory, Taken
+from tests.kubevirt.faulty import Act
 from tests.kubevirt.power_rules import READ, paused, saved
 
 from ._objects import Rule
 
-__all__ = ["READ", "RULES", "bound", "broken"]
+__all__ = ["ACTS", "READ", "RULES", "bound", "broken"]
 
 _MODULES = {
     found.name: import_module(f"{__name__}.{found.name}")
@@ -30,6 +32,7 @@ _MODULES = {
 }
 RULES: dict[str, Rule] = {name: module.RULE for name, module in _MODULES.items()}
 """By the ids of the remediations."""
+ACTS: tuple[Act, ...] = tuple(act for module in _MODULES.values() for act in getattr(module, "ACTS", ()))
 _WHILE_SAVED = {name for name, module in _MODULES.items() if getattr(module, "WHILE_SAVED", False)}
 
 
