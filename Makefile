@@ -10,7 +10,7 @@ EPOCH = $${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check lint types contracts test test-unit test-python test-rules test-kubevirt test-networks test-repairs test-runbooks \
-  fuzz mutants generate verify lock audit sbom wheel image test-image clean
+  test-examples fuzz mutants generate verify lock audit sbom wheel image test-image clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ test-repairs: $(VENV)/.dev ## repairs that are killed at every step, replicas, s
 
 test-runbooks: $(VENV)/.dev ## every runbook followed for every reason: ten minutes; not part of check, which follows each once
 	RUNBOOKS=all $(BIN)/pytest -n auto tests/cluster/test_runbooks.py
+
+test-examples: $(VENV)/.dev ## the check and the remediation of docs/example_*, copied into place: everything passes; half an hour; not part of check
+	$(BIN)/python -m tests.tools.examples $(EXAMPLES)
 
 fuzz: $(VENV)/.dev ## every shape of every object of every case, and every crowd, where test-unit takes some; not part of check
 	FUZZ=all $(BIN)/pytest -n auto tests/unit/exporter/checks/test_any_shape.py tests/unit/exporter/engine/test_engine_scenes.py tests/unit/exporter/engine/test_loop_goes_on.py

@@ -23,7 +23,9 @@ Row = dict[str, Any]
 
 
 def full(row: Row) -> Row:
-    """The object of one row. Raises KeyError for a kind that no row can have, ValueError for an impossible state."""
+    """The object of one row. Raises KeyError for a kind that the demo's API server does not serve, ValueError for an
+    impossible state.
+    """
     row = deepcopy(row)  # `over` is put into what may be part of other rows
     kind, name = row["kind"], row["name"]
     meta = {
@@ -32,11 +34,24 @@ def full(row: Row) -> Row:
     }
     if row.get("deleting"):
         meta |= {"deleting": max(DELETED, meta["created"]), "finalizers": FINALIZERS.get(kind, ("foregroundDeletion",))}
-    made = _BUILDERS[kind]("" if kind in CLUSTER_WIDE else row.get("namespace", "ns"), row, meta)
+    made = _BUILDERS.get(kind, _plain)("" if kind in CLUSTER_WIDE else row.get("namespace", "ns"), row, meta)
     put(made, row.get("over", {}))
     if row.get("undecodable"):
         made["metadata"]["creationTimestamp"] = {"not": "a time"}
     return made
+
+
+def _plain(namespace: str, row: Row, meta: Row) -> Row:
+    """Of a kind that has no builder: what is in its spec and status the row says itself."""
+    return new(
+        row["kind"],
+        namespace,
+        row["name"],
+        labels=row.get("labels"),
+        annotations=row.get("annotations"),
+        **{field: row[field] for field in ("spec", "status") if field in row},
+        **meta,
+    )
 
 
 def _claim(namespace: str, row: Row, meta: Row) -> Row:

@@ -23,6 +23,7 @@ __all__ = [
     "Step",
     "alternatives",
     "blocks",
+    "pages",
     "plain",
     "rules_of",
     "selectors",
@@ -32,6 +33,7 @@ __all__ = [
 RULES = Path(__file__).parents[1] / "rules"
 FILES = sorted(RULES.glob("*.yaml"))
 TESTS = sorted((RULES / "tests").glob("*.yaml"))
+PAGES = sorted((Path(__file__).parent / "pages").glob("*.yaml"))
 
 _BLOCK = re.compile(r"^```(\w+)(?: ([^\n]*))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NAMES = re.compile(r"\w+(\|\w+)*")
@@ -156,3 +158,12 @@ def plain(text: str) -> str:
     text = re.sub(r"\$\{?([A-Z][A-Z0-9_]*)\}?", r"\1", text)
     text = re.sub(r"\b[A-Z]+_UID\b", "UID", text)
     return re.sub(r"[\"'\\]", "", text)
+
+
+def pages() -> set[tuple[str, str]]:
+    """Alert and reason of each finding that pages where it is critical, by tests/pages, a file for each area.
+
+    A decision, and so it is written down a second time: traffic or a control plane is lost there, and nowhere else.
+    """
+    areas = (yaml.safe_load(file.read_text(encoding="utf-8")) for file in PAGES)
+    return {(alert, reason) for area in areas for alert, reasons in area.items() for reason in reasons}

@@ -156,6 +156,7 @@ class Board:
     rows: tuple[BoardRow, ...]
     variables: tuple[Variable, ...]
     hours: int = 24  # the time range
+    place: int = field(kw_only=True)  # among the boards as they are looked at, the lowest first
 
     @property
     def uid(self) -> str:

@@ -43,6 +43,7 @@ def _instancetype(plural: str, kind: str, *, namespaced: bool) -> ServedResource
     return ServedResource("instancetype.kubevirt.io", "v1beta1", plural, kind, namespaced=namespaced, status=False)
 
 
+# Written down and not asked of the kinds that the exporter reads: it is what real API servers serve, whoever reads it.
 RESOURCES = (
     ServedResource("", "v1", "namespaces", "Namespace", namespaced=False, generation=False, fields=("status.phase",)),
     ServedResource("", "v1", "nodes", "Node", namespaced=False, generation=False, fields=("spec.unschedulable",)),

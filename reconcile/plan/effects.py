@@ -13,14 +13,13 @@ import msgspec
 from exporter.store.record import Ref
 
 from .managed_fields import entries
-from .plan import Add, Call, Create, Delete, Op, Patch, Remove, Replace, Step, Test
+from .plan import MAPS, Add, Call, Create, Delete, Op, Patch, Remove, Replace, Step, Test, escaped
 from .requests import MANAGER, metadata
 
 __all__ = ["ABSENT", "REQUESTS", "annotation", "at", "changed_since", "happened", "inverse", "never_happened"]
 
 ABSENT: Any = msgspec.UNSET  # what is not there; null is something else
 REQUESTS = "/status/stateChangeRequests"  # where a VM is asked to start or stop
-_MAPS = ("/metadata/annotations", "/metadata/labels")
 _LONGEST = 80  # characters of a value in a sentence
 
 
@@ -140,8 +139,8 @@ def _restorable(ops: Sequence[Op], before: Mapping[str, Any]) -> Iterator[str]:
     for op in ops:
         if isinstance(op, Test):
             continue
-        if isinstance(op, Add) and op.path in _MAPS and isinstance(op.value, Mapping) and at(before, op.path) is ABSENT:
-            found |= {f"{op.path}/{name.replace('~', '~0').replace('/', '~1')}": None for name in op.value}
+        if isinstance(op, Add) and op.path in MAPS and isinstance(op.value, Mapping) and at(before, op.path) is ABSENT:
+            found |= {f"{op.path}/{escaped(name)}": None for name in op.value}
             continue
         path, (parent, _, _) = op.path, op.path.rpartition("/")
         while parent and (path.endswith("/-") or isinstance(at(before, parent), list)):
@@ -164,7 +163,7 @@ def _restored(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) ->
 def annotation(whole: Mapping[str, Any], name: str, text: str) -> Op:
     """Sets an annotation of an object, together with the map of them where there is none."""
     if isinstance(at(whole, "/metadata/annotations"), dict):
-        return Add(f"/metadata/annotations/{name.replace('/', '~1')}", text)
+        return Add(f"/metadata/annotations/{escaped(name)}", text)
     return Add("/metadata/annotations", {name: text})
 
 

@@ -7,7 +7,7 @@ about changes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
 from hashlib import blake2b
@@ -18,6 +18,7 @@ import msgspec
 from exporter.store.record import Ref
 
 __all__ = [
+    "MAPS",
     "Action",
     "Add",
     "Call",
@@ -34,7 +35,11 @@ __all__ = [
     "Risk",
     "Step",
     "Test",
+    "escaped",
 ]
+
+MAPS = ("/metadata/annotations", "/metadata/labels")
+"""The maps whose entries are each somebody's own."""
 
 
 class Risk(StrEnum):
@@ -174,9 +179,29 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def hash(self) -> str:
-        """16 hex digits: the same as long as remediation, finding and write are the same."""
-        content = msgspec.json.encode((self.remediation, self.fingerprint, self.bound_to, self.step), order="sorted")
+        """16 hex digits: the same as long as remediation, finding and write are the same.
+
+        An annotation that is added with the map for it is the same write as one that is added to others: the approval
+        is an annotation too, and may be the first of its object.
+        """
+        step = self.step
+        if isinstance(step, Patch):
+            step = msgspec.structs.replace(step, ops=tuple(_one_by_one(step.ops)))
+        content = msgspec.json.encode((self.remediation, self.fingerprint, self.bound_to, step), order="sorted")
         return blake2b(content, digest_size=8).hexdigest()
+
+
+def _one_by_one(ops: tuple[Op, ...]) -> Iterator[Op]:
+    for op in ops:
+        if isinstance(op, Add) and op.path in MAPS and isinstance(op.value, Mapping):
+            yield from (Add(f"{op.path}/{escaped(name)}", value) for name, value in op.value.items())
+        else:
+            yield op
+
+
+def escaped(key: str) -> str:
+    """A key as a part of a JSON pointer."""
+    return key.replace("~", "~0").replace("/", "~1")
 
 
 class Refused(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -6,70 +6,19 @@ from collections.abc import Iterable
 from typing import Any
 
 from tests.cluster.client import Client
-from tests.cluster.resources import (
-    CLUSTER_INSTANCETYPES,
-    CLUSTER_PREFERENCES,
-    CONTROLLER_REVISIONS,
-    DEPLOYMENTS,
-    ENDPOINT_SLICES,
-    INSTANCETYPES,
-    IPAM_CLAIMS,
-    KUBEVIRTS,
-    MUTATING_WEBHOOKS,
-    NADS,
-    NAMESPACES,
-    NODES,
-    PDBS,
-    PODS,
-    PREFERENCES,
-    RESTORES,
-    SNAPSHOT_CONTENTS,
-    STORAGE_CLASSES,
-    UDNS,
-    VM_POOLS,
-    VMI_PRESETS,
-    VMI_REPLICA_SETS,
-    VMIMS,
-    VMIS,
-    VMS,
-    Resource,
-)
+from tests.cluster.resources import Resource
+from tests.evaluation import api_kinds
 from tests.manifests import Object
-from tests.rows import CREATED, DELETED
+from tests.rows import CLUSTER_WIDE, CREATED, DELETED
 
 __all__ = ["CLUSTER_WIDE", "KINDS", "aged", "objects"]
 
+_INSTALLED = {"instancetype.kubevirt.io": "v1beta1"}  # by CRDs that serve another version than the one preferred
 KINDS = {
-    "Namespace": NAMESPACES,
-    "NetworkAttachmentDefinition": NADS,
-    "Pod": PODS,
-    "VirtualMachineInstance": VMIS,
-    "VirtualMachine": VMS,
-    "IPAMClaim": IPAM_CLAIMS,
-    "UserDefinedNetwork": UDNS,
-    "Deployment": DEPLOYMENTS,
-    "MutatingWebhookConfiguration": MUTATING_WEBHOOKS,
-    "VirtualMachinePool": VM_POOLS,
-    "VirtualMachineInstanceReplicaSet": VMI_REPLICA_SETS,
-    "Node": NODES,
-    "KubeVirt": KUBEVIRTS,
-    "VirtualMachineInstanceMigration": VMIMS,
-    "PodDisruptionBudget": PDBS,
-    "EndpointSlice": ENDPOINT_SLICES,
-    "VirtualMachineInstancetype": INSTANCETYPES,
-    "VirtualMachineClusterInstancetype": CLUSTER_INSTANCETYPES,
-    "VirtualMachinePreference": PREFERENCES,
-    "VirtualMachineClusterPreference": CLUSTER_PREFERENCES,
-    "ControllerRevision": CONTROLLER_REVISIONS,
-    "VirtualMachineInstancePreset": VMI_PRESETS,
-    "VirtualMachineSnapshotContent": SNAPSHOT_CONTENTS,
-    "VirtualMachineRestore": RESTORES,
-    "StorageClass": STORAGE_CLASSES,
+    name: Resource(kind.group, _INSTALLED.get(kind.group, kind.versions[0]), kind.plural)
+    for name, kind in api_kinds().items()
 }
-CLUSTER_WIDE = (
-    *("Namespace", "MutatingWebhookConfiguration", "Node", "StorageClass"),
-    *("VirtualMachineClusterInstancetype", "VirtualMachineClusterPreference"),
-)
+"""All that the checks and the views read, and where it is."""
 
 
 def objects(client: Client, kind: str, resource: Resource, namespace: str) -> Iterable[Object]:

@@ -8,12 +8,14 @@ listed by the account, dumped, and the command gets the dump.
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import tempfile
 from pathlib import Path
 
 from exporter.__main__ import main
+from exporter.cli.commands import all_commands
 from exporter.views.times import rfc3339
 from tests.cluster.aged_objects import KINDS, aged, objects
 from tests.cluster.client import Client
@@ -21,7 +23,6 @@ from tests.dumps import plain_list
 from tests.evaluation import NOW
 
 DAY = 86_400.0
-LOOKING = ("check", "drain", "features", "impact", "instancetypes", "networks")  # those that take a dump
 
 
 def client_of(kubeconfig: Path) -> Client:
@@ -38,8 +39,17 @@ def dump(kubeconfig: Path, namespace: str, folder: Path) -> None:
             (folder / f"{resource.plural}.{kind}.json").write_text(json.dumps(plain_list(items)), encoding="utf-8")
 
 
+def takes_a_dump(command: str) -> bool:
+    """Whether it looks at objects, which may be those of a dump."""
+    commands = argparse.ArgumentParser().add_subparsers()
+    for add in all_commands():
+        add(commands)
+    own = commands.choices.get(command)
+    return own is not None and "--from" in own.format_help()
+
+
 def run(kubeconfig: Path, namespace: str, words: list[str]) -> int:
-    if words[0] not in LOOKING:
+    if not takes_a_dump(words[0]):
         return main([*words, "--kubeconfig", str(kubeconfig)] if words[0] == "explain" else words)
     with tempfile.TemporaryDirectory() as folder:
         dump(kubeconfig, namespace, Path(folder))

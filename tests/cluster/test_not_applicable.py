@@ -11,6 +11,8 @@ import pytest
 
 from exporter.__main__ import main
 from exporter.checks import all_checks
+from exporter.findings.check import Check
+from exporter.store.kind import ApiKind
 from tests.cluster import custom_resources
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.exporter import ACCOUNT, Exporter, grant
@@ -19,8 +21,16 @@ from tests.waiting import wait_until
 
 NS = "default"
 INSTANCETYPES = "instancetype.kubevirt.io"
-SIZING = {"instancetype_vms", "instancetype_objects", "instancetype_pools", "instancetype_revisions"}
-NETWORK_STACK = {check.id for check in all_checks() if check.id.startswith("ipam_")}
+NETWORKS = ("k8s.cni.cncf.io", "k8s.ovn.org")
+
+
+def kinds_of(check: Check) -> list[ApiKind[Any]]:
+    """Those that it requires."""
+    return [kind for kind in check.requires if isinstance(kind, ApiKind)]
+
+
+SIZING = {check.id for check in all_checks() if any(kind.group == INSTANCETYPES for kind in kinds_of(check))}
+NETWORK_STACK = {check.id for check in all_checks() if any(kind.group in NETWORKS for kind in kinds_of(check))}
 
 
 def test_kubevirt_alone_then_the_network_stack_comes(

@@ -21,8 +21,6 @@ from tests.cluster.stage import Stage
 from tests.manifests import Object
 from tests.waiting import wait_until
 
-BOUND = {"lost_copy": "db"}  # what bears the approval and the Event, where it is not what is written
-
 
 @pytest.fixture(scope="module")
 def ground(module_api_server: MakeApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
@@ -57,7 +55,7 @@ def test_from_the_plan_to_its_undo(ground: Ground, fault: Fault) -> None:
         written = [(verb, each.partition("/")[0], of) for verb, each, of in ground.writes(namespace)]
         assert written == [(fault.verb, fault.resource.plural, name)]
         (event,) = ground.events(namespace)
-        assert (event["reason"], event["involvedObject"]["name"]) == ("Repaired", BOUND.get(fault.id, name))
+        assert (event["reason"], event["involvedObject"]["name"]) == ("Repaired", fault.bound or name)
         assert attempt in event["message"]
         _take_back(ground, stage, fault, sidecar, before, attempt)
         sidecar.runs_again()
@@ -125,7 +123,7 @@ def _take_back(
     elif fault.undone == "delete":
         assert done.returncode == 0, done.stderr
         assert after is None
-        of = stage.client.get(VMS, stage.namespace, BOUND[fault.id])
+        of = stage.client.get(VMS, stage.namespace, fault.bound)
         assert of["metadata"]["annotations"][PAUSED].startswith("taken back by ")
     else:
         assert done.returncode in (1, 2)

@@ -1,7 +1,7 @@
 """Each reason of each check fires its alert: with its severity, after its time, once for two replicas, and no other.
 
 The rules are evaluated by promtool, in every version that is here. What is expected is written down here anew where the
-rules are generated from what the checks declare: which findings page.
+rules are generated from what the checks declare: which findings page (tests/pages).
 """
 
 from __future__ import annotations
@@ -20,22 +20,9 @@ from exporter.findings.check import PER_FLEET, Family
 from exporter.findings.finding import Severity
 from tests.cluster.conftest import Tools
 from tests.cluster.test_rules import promtool
-from tests.rules import FILES, RULES, Rule, rules_of
+from tests.rules import FILES, RULES, Rule, pages, rules_of
 
-PAGES = {  # where traffic or a control plane is lost, and nowhere else
-    ("KubeVirtEvictionWebhookDown", "WebhookDown"),
-    ("KubeVirtIPAMControllerDown", "ControllerNotReady"),
-    ("KubeVirtIPAMWebhookBroken", "WebhookMissing"),
-    ("KubeVirtIPAMWebhookBroken", "WebhookUntrusted"),
-    ("KubeVirtIPAMWebhookBroken", "ControllerMissing"),
-    ("VMNetworkControlPlaneDown", "ControlPlaneNotReady"),
-    ("VMNetworkBlocksNamespace", "BadJson"),
-    ("VMNetworkBlocksNamespace", "SubnetsNotString"),
-    ("VMNetworkConfigConflict", "NetworkConfigConflict"),
-    ("VMIPAMClaimAddressInvalid", "IpOutsidePool"),
-    ("VMIPAMClaimDuplicateIP", "DuplicateIP"),
-    ("VMNetworkPoolPressure", "PoolPressure"),
-}
+PAGES = pages()
 
 
 @dataclass(frozen=True)

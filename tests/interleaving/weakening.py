@@ -45,7 +45,11 @@ _MODULES = {
     "guard_instancetype": "instancetypes",
     "_kept_state": "firmware",
 }
-"""Of the remediations, with the areas in which they make a difference."""
+"""Of the remediations, with the areas in which they make a difference.
+
+A decision: the world that is played here has IPAMClaims, firmware UUIDs and copies of instancetypes: there a write
+that comes too late loses something. What is written elsewhere is held to its preconditions by its cases.
+"""
 
 _AREAS = {
     **dict.fromkeys(("release_ipam_claim", "repair_ipam_claim_metadata"), "claims"),

@@ -143,4 +143,5 @@ BOARD = Board(
         ),
     ),
     (CLUSTERS, *LINKS),
+    place=20,
 )

@@ -167,4 +167,5 @@ BOARD = Board(
     ),
     VARIABLES,
     hours=6,
+    place=50,
 )

@@ -118,4 +118,5 @@ BOARD = Board(
         ),
     ),
     VARIABLES,
+    place=60,
 )

@@ -83,4 +83,5 @@ BOARD = Board(
         ),
     ),
     VARIABLES,
+    place=10,
 )

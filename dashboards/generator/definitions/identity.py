@@ -110,4 +110,5 @@ BOARD = Board(
         ),
     ),
     VARIABLES,
+    place=30,
 )

@@ -128,4 +128,5 @@ BOARD = Board(
         ),
     ),
     VARIABLES,
+    place=70,
 )

@@ -94,4 +94,5 @@ BOARD = Board(
         ),
     ),
     VARIABLES,
+    place=100,
 )

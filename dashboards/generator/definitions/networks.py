@@ -149,4 +149,5 @@ BOARD = Board(
     ),
     VARIABLES,
     hours=48,
+    place=40,
 )

@@ -236,4 +236,5 @@ BOARD = Board(
         BoardRow("What holds it back", (REMEDIATIONS, *_HELD_BACK)),
     ),
     (CLUSTERS, *LINKS),
+    place=80,
 )

@@ -220,4 +220,5 @@ BOARD = Board(
     ),
     (CLUSTERS, *LINKS),
     hours=6,
+    place=110,
 )

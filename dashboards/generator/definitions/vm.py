@@ -132,4 +132,5 @@ BOARD = Board(
         ),
     ),
     (CLUSTERS, NAMESPACE, NAME, *LINKS),
+    place=90,
 )

@@ -88,10 +88,3 @@ def test_its_runbook_has_its_commands(check: Check) -> None:
 
     assert all(command in shell for reason in check.reasons.values() for command in reason.commands)
     assert headings == ["Meaning", "Impact", "Diagnosis", "Mitigation", "Verification"]
-
-
-def test_the_architecture_page_names_each_of_its_files() -> None:
-    text = (EXAMPLE.parent / "architecture.md").read_text(encoding="utf-8")
-    files = [path.relative_to(EXAMPLE) for path in EXAMPLE.rglob("*.*") if path.suffix in (".py", ".yaml", ".md")]
-    assert len(files) == 4
-    assert {str(path) for path in files if str(path) not in text} == set()

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from html import unescape
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from exporter.__main__ import main
 from exporter.checks import all_checks
 from exporter.http.reports import everyone
 from exporter.store.kind import ApiKind
+from exporter.views import all_views
+from exporter.views.causes import CausesReport
 from exporter.views.findings import FindingReport, Report
 from tests.asking import get
 from tests.fakeapi.apiserver import FakeApiServer
@@ -225,18 +228,15 @@ def fields_of(shape: Any) -> Iterator[str]:
             yield from fields_of(inner)
 
 
-@pytest.mark.parametrize(
-    "shape",
-    [
-        Report,
-        views.causes.CausesReport,
-        views.networks.Networks,
-        views.instancetypes.Instancetypes,
-        views.features.Features,
-        views.drain.Drain,
-        views.impact.Impact,
-    ],
-)
+def shapes() -> Iterator[type]:
+    """What is answered: the report of the findings, and of each view the class with the name of its package."""
+    yield Report
+    yield CausesReport
+    for view in all_views():
+        yield getattr(import_module(f"{views.__name__}.{view.id}"), view.id.capitalize())
+
+
+@pytest.mark.parametrize("shape", list(shapes()))
 def test_every_field_of_the_api_is_documented(shape: type) -> None:
     text = (REPO / "docs" / "api.md").read_text(encoding="utf-8")
     names = set(fields_of(shape))

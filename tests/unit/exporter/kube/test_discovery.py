@@ -16,22 +16,12 @@ from demo.command import kubeconfig
 from exporter.app import assemble, wait_until_seen
 from exporter.kube.client import Client
 from exporter.kube.transport import Transport
+from exporter.store.kind import ApiKind
 from exporter.store.source import Source, SyncState
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.tools.discovery import FOLDER, KINDS
 
 RECORDED = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
-BUILT_IN = {
-    "controllerrevisions.apps",
-    "deployments.apps",
-    "endpointslices.discovery.k8s.io",
-    "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-    "namespaces",
-    "nodes",
-    "poddisruptionbudgets.policy",
-    "pods",
-    "storageclasses.storage.k8s.io",
-}
 # What else is asked for by the exporter, by the commands that a person enters, and by the sidecar.
 ASKED = [
     ("/apis/authentication.k8s.io/v1", "tokenreviews", "create"),
@@ -40,6 +30,15 @@ ASKED = [
     ("/api/v1", "events", "create"),
     ("/api/v1", "pods/eviction", "create"),
 ]
+
+
+def _recorded(documents: dict[str, Any], kind: ApiKind[Any]) -> bool:
+    paths = (kind.base(version) for version in kind.versions)
+    return any(each["name"] == kind.plural for path in paths for each in documents.get(path, {}).get("resources", ()))
+
+
+# Without any CRD, each of the servers serves these.
+BUILT_IN = {kind.resource for kind in KINDS if any(_recorded(documents, kind) for documents in RECORDED.values())}
 
 
 class Recorded(FakeApiServer):
@@ -70,6 +69,11 @@ async def config(documents: dict[str, Any], tmp_path: Path) -> AsyncIterator[str
     await server.start()
     yield str(kubeconfig(tmp_path, server.url))
     await server.stop()
+
+
+def test_what_every_cluster_has_is_recorded() -> None:
+    assert {"namespaces", "nodes", "pods", "deployments.apps", "poddisruptionbudgets.policy"} <= BUILT_IN
+    assert all("." not in each or each.endswith((".apps", ".policy", ".k8s.io")) for each in BUILT_IN)
 
 
 def test_the_oldest_and_the_newest_supported_version_are_recorded() -> None:

@@ -1,0 +1,58 @@
+"""VMIs whose guest is paused.
+
+A paused guest does not run, but keeps its memory, its addresses and its node. Somebody paused it, or QEMU did after an
+I/O error of a disk.
+
+Not seen here: guests that hang without being paused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...findings.check import Check, Family, Reason, View
+from ...findings.finding import Finding, Severity
+from ...findings.scopes import PER_VM
+from ...store.kinds import virtual_machine_instance
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+
+__all__ = ["CHECK"]
+
+_REASONS = {
+    "Paused": Reason(
+        severities=(Severity.WARNING,),
+        meaning="The guest is paused: it holds its memory and does nothing.",
+        family=Family(
+            name="kubevirt_vmi_paused",
+            help="The guest of a VMI is paused.",
+        ),
+        grace=600.0,  # backups and snapshots pause a guest for a moment
+        next="Resume the guest, unless it was paused on purpose.",
+        commands=("virtctl unpause vmi NAME -n NAMESPACE",),
+        alert="VMPaused",
+        remediation="annotate_paused_vmi",
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding]:
+    for vmi in view.all(VirtualMachineInstance):
+        if vmi.paused and not vmi.final:
+            yield Finding(
+                reason="Paused",
+                severity=Severity.WARNING,
+                subject=vmi.ref,
+                message=f"The guest is paused on node {vmi.node}.",
+                node=vmi.node,
+            )
+
+
+CHECK = Check(
+    id="paused_vms",
+    title="Paused guests",
+    reads=(virtual_machine_instance.KIND,),
+    requires=(virtual_machine_instance.KIND,),
+    scope=PER_VM,
+    reasons=_REASONS,
+    find=find,
+)

@@ -1,0 +1,9 @@
+"""Calls a subresource that KubeVirt answers: tests/kubevirt/test_eviction_remediations.py."""
+
+from __future__ import annotations
+
+from ._fault import Fault
+
+__all__ = ["FAULTS"]
+
+FAULTS: tuple[Fault, ...] = ()

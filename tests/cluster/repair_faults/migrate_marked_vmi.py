@@ -1,0 +1,9 @@
+"""What it creates is carried out by KubeVirt: tests/kubevirt/test_eviction_remediations.py."""
+
+from __future__ import annotations
+
+from ._fault import Fault
+
+__all__ = ["FAULTS"]
+
+FAULTS: tuple[Fault, ...] = ()
