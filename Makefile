@@ -9,7 +9,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 EPOCH = $${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint types contracts test test-unit test-python test-rules test-kubevirt test-networks test-repairs test-runbooks \
+.PHONY: help demo check lint types contracts test test-unit test-long test-python test-rules test-kubevirt test-networks test-repairs test-runbooks \
   test-examples fuzz mutants generate verify lock audit sbom wheel image test-image clean
 
 help: ## list the targets
@@ -46,15 +46,19 @@ test: $(VENV)/.dev ## all tests; builds the real parts (etcd, kube-apiserver, Pr
 	@echo "make test: without the real parts in the cache it first builds them, a quarter of an hour on two cores"
 	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl prometheus promtool alertmanager amtool pint \
 	  helm operator-verify
-	$(BIN)/pytest -n auto tests/unit
+	$(BIN)/pytest -n auto -m "not long" tests/unit
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile tests/cluster
 endif
 
-test-unit: $(VENV)/.dev ## the tests that need no built binaries
-	$(BIN)/pytest -n auto tests/unit
+test-unit: $(VENV)/.dev ## the tests that need no built binaries, but for long ones
+	$(BIN)/pytest -n auto -m "not long" tests/unit
+
+test-long: $(VENV)/.dev ## what takes long and rarely changes: long unit tests, and the examples of docs/ in place; CI runs it too
+	$(BIN)/pytest -n auto -m long tests/unit
+	PYTEST_ADDOPTS='-m "not long"' $(BIN)/python -m tests.tools.examples
 
 test-python: $(PYTHONS:%=build/py%/.dev) ## the tests of test-unit on several Pythons; PYTHONS="3.11 3.12 3.13 3.14"
-	for version in $(PYTHONS); do build/py$$version/bin/pytest -n auto tests/unit || exit 1; done
+	for version in $(PYTHONS); do build/py$$version/bin/pytest -n auto -m "not long" tests/unit || exit 1; done
 
 test-rules: $(VENV)/.dev ## the alert rules, with promtool
 	$(BIN)/pytest tests/cluster/test_rules.py

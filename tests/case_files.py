@@ -8,9 +8,14 @@ from typing import Any
 
 import yaml
 
-__all__ = ["CaseError", "load"]
+__all__ = ["CaseError", "load", "read_yaml"]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def read_yaml(text: str | bytes) -> Any:
+    """One document, by the parser that is ten times as fast. Raises yaml.YAMLError."""
+    return yaml.load(text, Loader=_LOADER)
 
 
 class CaseError(ValueError):
@@ -23,7 +28,7 @@ def load(path: Path, needs: Mapping[str, type | tuple[type, ...]], may: Mapping[
     """
     text = path.read_text(encoding="utf-8")
     try:
-        loaded = yaml.load(text, Loader=_LOADER)
+        loaded = read_yaml(text)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise CaseError(f"{path}:{line}: this is no YAML: {error.problem}") from error

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import promql_parser
 import yaml
 
+from tests.case_files import read_yaml
+
 __all__ = [
     "FILES",
     "RULES",
@@ -165,5 +167,5 @@ def pages() -> set[tuple[str, str]]:
 
     A decision, and so it is written down a second time: traffic or a control plane is lost there, and nowhere else.
     """
-    areas = (yaml.safe_load(file.read_text(encoding="utf-8")) for file in PAGES)
+    areas = (read_yaml(file.read_text(encoding="utf-8")) for file in PAGES)
     return {(alert, reason) for area in areas for alert, reasons in area.items() for reason in reasons}

@@ -22,6 +22,7 @@ from exporter.http.access.decisions import Times
 from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
 from exporter.kube.watch.reflector import Timeouts
+from tests.case_files import read_yaml
 from tests.cluster.client import Client
 from tests.manifests import Object
 from tests.shared import REPO
@@ -151,7 +152,7 @@ def _waiting(check: Check, times: float) -> Check:
 
 def grant(client: Client) -> None:
     """The role that is generated for the exporter, and its binding."""
-    client.apply(yaml.safe_load(ROLE.read_text(encoding="utf-8")))
+    client.apply(read_yaml(ROLE.read_text(encoding="utf-8")))
     client.apply(binding("steward-exporter"))
 
 

@@ -11,10 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from exporter.rules import Values, groups
 from exporter.rules.formats import files
+from tests.case_files import read_yaml
 from tests.manifests import Object
 
 __all__ = ["FASTER", "Inbox", "Notification", "faster_routes", "faster_rules", "seconds"]
@@ -81,7 +80,7 @@ def _faster(duration: str, least: float = 0) -> str:
 def faster_rules(folder: Path) -> Iterator[Path]:
     """The files of the pack, with every duration shortened: `for`, `keep_firing_for`, ranges and offsets."""
     for name, text in files("prometheus", groups(Values()), Values()).items():
-        document = yaml.safe_load(text)
+        document = read_yaml(text)
         for rule in (rule for group in document["groups"] for rule in group["rules"]):
             rule.update({key: _faster(rule[key]) for key in ("for", "keep_firing_for") if key in rule})
             rule["expr"] = re.sub(
@@ -94,7 +93,7 @@ def faster_rules(folder: Path) -> Iterator[Path]:
 
 def faster_routes(inbox: Inbox) -> Object:
     """The committed configuration, with every duration shortened, and each receiver in the inbox."""
-    config: Object = yaml.safe_load(files("alertmanager", (), Values())["alertmanager.yaml"])
+    config: Object = read_yaml(files("alertmanager", (), Values())["alertmanager.yaml"])
     _shorten(config["route"])
     for receiver in config["receivers"]:
         receiver["webhook_configs"] = [{"url": f"{inbox.url}/{receiver['name']}"}]

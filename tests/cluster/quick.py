@@ -7,6 +7,7 @@ from pathlib import Path
 
 import yaml
 
+from tests.case_files import read_yaml
 from tests.rules import RULES
 
 __all__ = ["quick_rules"]
@@ -14,7 +15,7 @@ __all__ = ["quick_rules"]
 
 def quick_rules(stem: str, folder: Path) -> Path:
     """Those of an area at a hundredth of their times; a window of minutes, for a scrape a minute, is one of seconds."""
-    rules = yaml.safe_load((RULES / f"{stem}.yaml").read_text(encoding="utf-8"))
+    rules = read_yaml((RULES / f"{stem}.yaml").read_text(encoding="utf-8"))
     for group in rules["groups"]:
         group.pop("interval", None)
         for rule in group["rules"]:

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import yaml
 
 from dashboards.generator import all_boards
 from dashboards.generator.console import expression, fits
 from dashboards.generator.model import Board, Panel, PanelQuery
+from tests.case_files import read_yaml
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import Tools
@@ -300,5 +300,5 @@ def test_dashboards_of_perses_are_taken(apply: Apply) -> None:
         (file,) = (REPO / "dashboards/perses").glob(
             f"{each['metadata']['name'].removeprefix('kubevirt-steward-')}.yaml"
         )
-        written = yaml.safe_load(file.read_text(encoding="utf-8"))
+        written = read_yaml(file.read_text(encoding="utf-8"))
         assert each["spec"]["config"]["panels"] == written["spec"]["config"]["panels"]  # nothing was pruned

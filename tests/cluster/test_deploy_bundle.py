@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 
+from tests.case_files import read_yaml
 from tests.cluster.conftest import Tools
 from tests.cluster.deployed import kustomized
 from tests.manifests import Object, load_all
@@ -60,7 +60,7 @@ def test_olm_grants_what_the_base_binds(csv: Object, binary: Tools) -> None:
 
 
 def test_labels_of_the_image_are_the_annotations() -> None:
-    annotations = yaml.safe_load((BUNDLE / "metadata/annotations.yaml").read_text(encoding="utf-8"))["annotations"]
+    annotations = read_yaml((BUNDLE / "metadata/annotations.yaml").read_text(encoding="utf-8"))["annotations"]
     lines = (BUNDLE / "bundle.Containerfile").read_text(encoding="utf-8").splitlines()
     assert [line.removeprefix("LABEL ") for line in lines if line.startswith("LABEL ")] == [
         f"{key}={value}" for key, value in annotations.items()

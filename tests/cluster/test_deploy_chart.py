@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.case_files import read_yaml
 from tests.cluster.conftest import Tools
 from tests.cluster.deployed import CHART, NAMESPACE, VARIANTS, charted, kustomized
 from tests.manifests import Loader, Object
@@ -86,8 +87,8 @@ def test_image_sidecar_and_pods_are_as_the_values_say(binary: Tools, tmp_path: P
     assert images == {(f"registry.example/steward@{DIGEST}", "Always")}
     assert (spec["imagePullSecrets"], spec["nodeSelector"]) == (values["imagePullSecrets"], values["nodeSelector"])
     maps = {each["metadata"]["name"]: each["data"] for each in objects if each["kind"] == "ConfigMap"}
-    assert yaml.safe_load(maps["steward-exporter"]["config.yaml"]) == {"logFormat": "json"}
-    (config,) = (yaml.safe_load(data["reconcile.yaml"]) for data in maps.values() if "reconcile.yaml" in data)
+    assert read_yaml(maps["steward-exporter"]["config.yaml"]) == {"logFormat": "json"}
+    (config,) = (read_yaml(data["reconcile.yaml"]) for data in maps.values() if "reconcile.yaml" in data)
     assert (config["mode"], config["source"]["url"]) == ("approve", "https://127.0.0.1:9877")
     (claim,) = (each["spec"] for each in objects if each["kind"] == "PersistentVolumeClaim")
     assert (claim["resources"]["requests"]["storage"], claim["storageClassName"]) == ("2Gi", "fast")
@@ -157,7 +158,7 @@ def test_values_that_mean_nothing_are_refused(
 
 
 def test_every_value_has_its_place_in_the_schema_and_the_other_way_round() -> None:
-    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    values = read_yaml((CHART / "values.yaml").read_text(encoding="utf-8"))
     schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
     assert set(described(schema, "")) - {"global"} == set(given(values, ""))
 

@@ -20,6 +20,7 @@ from exporter.config.loading import load as load_exporter
 from reconcile.config.loading import Loaded as LoadedSidecar
 from reconcile.config.loading import load as load_sidecar
 from reconcile.plan.remediations import all_remediations
+from tests.case_files import read_yaml
 from tests.cluster.conftest import Tools
 from tests.cluster.deployed import NAMESPACE, VARIANTS, charted, kustomized
 from tests.manifests import Object
@@ -281,7 +282,7 @@ def test_a_prometheus_without_its_operator_reads_the_files(binary: Tools, tmp_pa
     assert rules == {file.name: file.read_text(encoding="utf-8") for file in (REPO / "rules").glob("*.yaml")}
     for name, text in rules.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    config = yaml.safe_load(maps["kubevirt-steward-scrape"]["data"]["scrape.yaml"]) | {"rule_files": list(rules)}
+    config = read_yaml(maps["kubevirt-steward-scrape"]["data"]["scrape.yaml"]) | {"rule_files": list(rules)}
     (job,) = config["scrape_configs"]
     assert (job["job_name"], job["scheme"], job["honor_labels"]) == ("kubevirt-steward", "https", True)
     keep = next(each for each in job["relabel_configs"] if each.get("action") == "keep")

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from exporter.__main__ import main
 from exporter.views import drain
+from tests.case_files import read_yaml
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer, Tools
 from tests.cluster.exporter import Exporter, binding, grant
@@ -129,7 +129,7 @@ def test_a_probe_asks_the_real_server_and_evicts_nothing(server: ApiServer, caps
     assert code == 2
     assert set(said(refused).values()) == {"forbidden"}
 
-    client.apply(yaml.safe_load((REPO / "deploy/base/drain-probe/clusterrole.yaml").read_text(encoding="utf-8")))
+    client.apply(read_yaml((REPO / "deploy/base/drain-probe/clusterrole.yaml").read_text(encoding="utf-8")))
     client.apply(binding("steward-drain-probe"))
     wait_until(
         lambda: "forbidden" not in said(looked(capsys, *words)[1]).values(), 30, "the permission to ask is there"

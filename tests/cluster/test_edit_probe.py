@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import yaml
 
 from demo.fleet import surroundings as around
+from tests.case_files import read_yaml
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
@@ -85,7 +85,7 @@ def test_a_real_server_is_asked_by_dry_runs_and_nothing_changes(
     assert {each["said"] for each in probes["unanswered"]} == {"forbidden"}
     assert (probes["asked"], probes["agree"], probes["differences"]) == (3, 0, [])
 
-    client.apply(yaml.safe_load((REPO / "deploy/base/feature-probe/clusterrole.yaml").read_text(encoding="utf-8")))
+    client.apply(read_yaml((REPO / "deploy/base/feature-probe/clusterrole.yaml").read_text(encoding="utf-8")))
     client.apply(binding("steward-feature-probe"))
     refuse(client, "db", "HostDisk feature gate is not enabled")
     refuse(client, "vsock", "VSOCK feature gate is not enabled in kubevirt-config")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-import yaml
 
+from tests.case_files import read_yaml
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
@@ -89,7 +89,7 @@ def test_a_watch_is_frozen(server: ApiServer, client: Client) -> None:
 
 
 def test_the_right_to_one_kind_is_taken_away_and_given_back(exporter: Exporter, client: Client) -> None:
-    role = yaml.safe_load(ROLE.read_text(encoding="utf-8"))
+    role = read_yaml(ROLE.read_text(encoding="utf-8"))
     client.apply(without(role, "virtualmachines"))
     exporter.wait_state("VirtualMachine", "forbidden")
     assert exporter.found(NS) == FOUND

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-import yaml
 
 from demo.fleet import surroundings as around
 from exporter.checks import all_checks
@@ -23,6 +22,7 @@ from exporter.store.kind import ApiKind
 from exporter.store.kinds import node_maintenance, pod, storage_class
 from exporter.store.reader import watched
 from exporter.views import all_views
+from tests.case_files import read_yaml
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import ApiError, Client
@@ -88,7 +88,7 @@ def admin(server: ApiServer) -> Client:
 @pytest.fixture
 def role(admin: Client) -> Iterator[Object]:
     """The generated one; it is as generated again afterwards."""
-    generated: Object = yaml.safe_load(ROLE.read_text(encoding="utf-8"))
+    generated: Object = read_yaml(ROLE.read_text(encoding="utf-8"))
     yield generated
     admin.apply(generated)
 

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-import yaml
 
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED
+from tests.case_files import read_yaml
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.repair_faults import FAULTS, LATER, Fault, settings
 from tests.cluster.repair_ground import Ground, ground_of
@@ -135,7 +135,7 @@ def _take_back(
 def _create_again(stage: Stage, fault: Fault, sidecar: Sidecar, before: Object, attempt: str) -> None:
     kept = steward("reconcile", "ledger", attempt, "--object", "--ledger", str(sidecar.directory))
     assert kept.returncode == 0, kept.stderr
-    body: Any = yaml.safe_load(kept.stdout)
+    body: Any = read_yaml(kept.stdout)
     _gone(stage, fault.resource, body["metadata"]["name"])
     made = stage.client.create(body)
     assert made.get("spec") == before.get("spec")

@@ -11,10 +11,10 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
 
 from exporter.rules import Values
 from exporter.rules.formats import files
+from tests.case_files import read_yaml
 from tests.cluster.alertmanager import Alertmanager
 from tests.cluster.conftest import MakeApiServer, Tools
 from tests.cluster.custom_resources import install
@@ -96,14 +96,14 @@ def test_routes_below_the_first_have_its_shape(crd: Object) -> None:
     """The API server does not look at them: their schema says only that anything may be there."""
     (version,) = crd["spec"]["versions"]
     schema = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["route"]
-    route = yaml.safe_load(rendered("alertmanagerconfig"))["spec"]["route"]
+    route = read_yaml(rendered("alertmanagerconfig"))["spec"]["route"]
     assert route["routes"]
     for each in route["routes"]:
         jsonschema.validate(each, {**schema, "additionalProperties": False})
 
 
 def test_both_formats_have_the_same_routes_and_inhibitions() -> None:
-    config, spec = yaml.safe_load(COMMITTED.read_text()), yaml.safe_load(rendered("alertmanagerconfig"))["spec"]
+    config, spec = read_yaml(COMMITTED.read_text()), read_yaml(rendered("alertmanagerconfig"))["spec"]
 
     def matchers(listed: list[dict[str, str]]) -> list[str]:
         return [f'{each["name"]}{each["matchType"]}"{each["value"]}"' for each in listed]

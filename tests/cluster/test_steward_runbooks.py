@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
+from tests.case_files import read_yaml
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer, Tools
@@ -33,7 +33,7 @@ def server(module_api_server: MakeApiServer) -> ApiServer:
     client = made.client()
     client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": STEWARD}})
     for name in ("serviceaccount", "clusterrole", "clusterrolebinding", "deployment"):
-        obj = yaml.safe_load((REPO / f"deploy/base/exporter/{name}.yaml").read_text(encoding="utf-8"))
+        obj = read_yaml((REPO / f"deploy/base/exporter/{name}.yaml").read_text(encoding="utf-8"))
         if name in ("serviceaccount", "deployment"):
             obj["metadata"]["namespace"] = STEWARD
         for subject in obj.get("subjects", ()):
@@ -47,7 +47,7 @@ def cluster(server: ApiServer) -> Iterator[Client]:
     """The admin's client; what a test takes from the role is put back."""
     client = server.client()
     yield client
-    client.apply(yaml.safe_load(ROLE.read_text(encoding="utf-8")))
+    client.apply(read_yaml(ROLE.read_text(encoding="utf-8")))
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def follow(server: ApiServer, binary: Tools, kubeconfig: Path, tmp_path: Path) -
 
 
 def take_permission(client: Client, plural: str) -> None:
-    client.apply(without(yaml.safe_load(ROLE.read_text(encoding="utf-8")), plural))
+    client.apply(without(read_yaml(ROLE.read_text(encoding="utf-8")), plural))
 
 
 def test_a_permission_that_is_gone_comes_back_by_the_runbook(cluster: Client, follow: Follow, kubeconfig: Path) -> None:
@@ -156,6 +156,6 @@ def test_a_storm_is_over_when_its_findings_are_gone(cluster: Client, follow: Fol
     dropped.diagnose()
     assert not storm.verified()
 
-    cluster.apply(yaml.safe_load(ROLE.read_text(encoding="utf-8")))
+    cluster.apply(read_yaml(ROLE.read_text(encoding="utf-8")))
 
     assert storm.verified()

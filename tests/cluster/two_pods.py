@@ -19,9 +19,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import trustme
-import yaml
 
 from reconcile.ledger import Ledger
+from tests.case_files import read_yaml
 from tests.cluster.apiserver import ApiServer, write_private
 from tests.cluster.deployed import NAMESPACE
 from tests.cluster.process import Process, free_ports
@@ -160,7 +160,7 @@ class TwoPods:
         pod = self._deployed.sidecar
         assert pod is not None
         text = pod.mounted("reconcile", pod.containers["reconcile"]["args"][-1])
-        config: dict[str, Any] = yaml.safe_load(self._moved(pod.name, text))
+        config: dict[str, Any] = read_yaml(self._moved(pod.name, text))
         url, host = self._reached(config["source"]["url"])
         config |= {
             "listen": f"127.0.0.1:{self._ports[pod.name]}",

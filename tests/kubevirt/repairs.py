@@ -9,13 +9,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from exporter.checks import all_checks
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import kube_virt, namespace, virtual_machine
 from reconcile.ledger import Entry, Event, verify
 from reconcile.plan.remediation import Remediation
+from tests.case_files import read_yaml
 from tests.cluster.client import ApiError
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, EVENTS, LEASES
@@ -169,7 +168,7 @@ class Repairs:
         """The object as it was before, as a person gets it to create it again."""
         done = steward("reconcile", "ledger", attempt, "--object", "--ledger", str(self.ledger))
         assert done.returncode == 0, done.stderr
-        whole: Object = yaml.safe_load(done.stdout)
+        whole: Object = read_yaml(done.stdout)
         return whole
 
     def attempt(self, entries: Iterable[Entry]) -> str:

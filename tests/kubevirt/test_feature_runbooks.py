@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.case_files import read_yaml
 from tests.cluster.client import ApiError
 from tests.cluster.conftest import Tools
 from tests.cluster.resources import PVCS, STORAGE_CLASSES, VMS
@@ -46,7 +47,7 @@ def follow(kubevirt: ControlPlane, stage: Stage, binary: Tools, tmp_path: Path) 
 
 
 def edit(path: Path, change: Callable[[Object], object]) -> None:
-    obj = yaml.safe_load(path.read_text(encoding="utf-8"))
+    obj = read_yaml(path.read_text(encoding="utf-8"))
     change(obj)
     path.write_text(yaml.safe_dump(obj), encoding="utf-8")
 

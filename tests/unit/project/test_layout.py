@@ -21,7 +21,7 @@ def imported(file: Path) -> Iterator[str]:
 def test_no_test_imports_from_another() -> None:
     wrong = {
         f"{file.relative_to(REPO)} imports from {module}; put what both need into a module of tests/"
-        for file in (REPO / "tests").rglob("*.py")
+        for file in UNIT.rglob("*.py")
         for module in imported(file)
         if module.startswith("tests.") and (".test_" in module or module.endswith(".conftest"))
     }

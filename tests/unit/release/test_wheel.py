@@ -18,6 +18,8 @@ import pytest
 from release.licences import runtime
 from release.locks import TOP, pyproject
 
+pytestmark = pytest.mark.long
+
 EPOCH = 1_700_000_000
 VERSION = pyproject()["project"]["version"]
 WHEEL = f"kubevirt_steward-{VERSION}-py3-none-any.whl"

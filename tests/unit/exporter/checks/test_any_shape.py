@@ -33,6 +33,8 @@ from tests.evaluation import NOW, Evaluation, api_kinds
 from tests.rows import full
 from tests.whole_objects import fields, filled
 
+pytestmark = pytest.mark.long
+
 Object = dict[str, Any]
 Path = tuple[str | int, ...]
 Known = dict[tuple[str, str, str, str], tuple[str, str]]

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 import exporter.checks
 from exporter.checks import drains
@@ -16,6 +15,7 @@ from exporter.findings.advice import advised
 from exporter.findings.check import Check
 from exporter.findings.evaluate import Outcome, evaluate
 from exporter.rules import Values, alerts, areas, findings
+from tests.case_files import read_yaml
 from tests.evaluation import Evaluation
 from tests.rows import full
 from tests.rules import blocks, plain
@@ -23,9 +23,7 @@ from tests.shared import REPO
 
 EXAMPLE = REPO / "docs" / "example_check"
 MODULE = "exporter.checks.drains.paused_vms"
-CASES: dict[str, dict[str, Any]] = yaml.safe_load(
-    (EXAMPLE / "tests/checks/paused_vms.yaml").read_text(encoding="utf-8")
-)
+CASES: dict[str, dict[str, Any]] = read_yaml((EXAMPLE / "tests/checks/paused_vms.yaml").read_text(encoding="utf-8"))
 RUNBOOK = EXAMPLE / "rules/runbooks/VMPaused.md"
 
 

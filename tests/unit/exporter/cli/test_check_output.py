@@ -14,12 +14,12 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-import yaml
 
 from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
 from exporter.checks import all_checks
 from exporter.findings.check import PER_FLEET
+from tests.case_files import read_yaml
 from tests.dumps import many
 
 Check = Callable[..., tuple[int, str, str]]
@@ -54,7 +54,7 @@ def test_the_report_is_the_one_of_the_api(whole: Any, check: Check) -> None:
     assert set(whole) == fields | {"causes"}
     assert {"critical", "warning"} <= {f["severity"] for f in whole["findings"]}
     assert {source["state"] for source in whole["sources"]} == {"read"}
-    again = yaml.safe_load(check("-o", "yaml")[1])
+    again = read_yaml(check("-o", "yaml")[1])
     assert {**again, "generation": 0} == {**whole, "generation": 0}  # it counts the slices that evaluating was cut into
 
 

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-import yaml
 
 from exporter.checks import all_checks
 from exporter.domain.features.configuration import Effective, understood
@@ -15,13 +14,14 @@ from exporter.domain.features.rules import BY_ID
 from exporter.kube.watch.decode import Decoder
 from exporter.store.kinds import storage_class
 from exporter.store.kinds.storage_class import StorageClass
+from tests.case_files import read_yaml
 from tests.corpus import objects
 from tests.evaluation import Evaluation, api_kinds
 from tests.shared import REPO, SHARED
 
 pytestmark = pytest.mark.skipif(SHARED is None, reason="the reference data (../shared) is not here")
 
-TABLE: dict[str, dict[str, list[list[str]]]] = yaml.safe_load(
+TABLE: dict[str, dict[str, list[list[str]]]] = read_yaml(
     (REPO / "tests/checks/corpus_requests.yaml").read_text(encoding="utf-8")
 )
 EXAMPLES = "corpus/kubevirt/examples/"

@@ -8,6 +8,8 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from exporter.checks import all_checks
 from exporter.http.access.viewer import Visible
 from exporter.http.reports.listing import Listings
@@ -19,6 +21,8 @@ from exporter.states.base import Aggregates
 from exporter.views.findings import Filter
 from tests.evaluation import Evaluation
 from tests.rows import full
+
+pytestmark = pytest.mark.long
 
 UUID = "5a9fc181-957e-5c32-9e5a-2de5e9673531"
 MOST = 100  # tables of bounded size fill up meanwhile

@@ -21,6 +21,8 @@ from tests.engine_rows import comparable
 from tests.evaluation import NOW, Evaluation
 from tests.rows import CLUSTER_WIDE, full
 
+pytestmark = pytest.mark.long
+
 Row = dict[str, Any]
 INDEXES = tuple(index for state in all_states() for index in state.indexes)
 LATER = NOW + 10 * 365 * 86_400  # every grace is over: what is open stays open, however its times change

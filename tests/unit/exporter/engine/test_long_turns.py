@@ -22,6 +22,8 @@ from exporter.views import drain
 from tests.evaluation import NOW, api_kinds
 from tests.unit.exporter.engine.stall_scenes import SCENES, crowd
 
+pytestmark = pytest.mark.long
+
 _CHECKS = [check for check in all_checks() if check.scope is not PER_FLEET]
 _SIZE = 5000
 _LONGEST = 0.05  # seconds of CPU between two looks at the event loop

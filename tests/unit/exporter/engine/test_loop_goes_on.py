@@ -17,6 +17,8 @@ from exporter.store.source import SyncState
 from tests.served import Served, served
 from tests.unit.exporter.engine.stall_scenes import SCENES, crowd
 
+pytestmark = pytest.mark.long
+
 _CHECKS = [check for check in all_checks() if check.scope is not PER_FLEET]
 _SIZE = 5000
 _LONGEST = 0.1  # seconds of CPU

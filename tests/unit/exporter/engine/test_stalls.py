@@ -19,6 +19,8 @@ from tests.evaluation import Evaluation, api_kinds
 from tests.rows import full
 from tests.unit.exporter.engine.stall_scenes import SCENES
 
+pytestmark = pytest.mark.long
+
 _CHECKS = [check for check in all_checks() if check.scope is not PER_FLEET]
 _SIZE = 60
 _MOST = 3.0  # times the work for twice the input: it would be four where each is compared with each

@@ -12,13 +12,13 @@ from typing import Any
 
 import aiohttp
 import pytest
-import yaml
 
 from demo.command import kubeconfig
 from exporter.__main__ import main
 from exporter.checks.features import feature_configuration, feature_mismatch
 from exporter.store.source import SyncState
 from tests.asking import get
+from tests.case_files import read_yaml
 from tests.dumps import plain_list
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.feature_rows import KUBEVIRT, METRICS, VM, VSOCK, gpu_size, vm, vmi
@@ -274,7 +274,7 @@ def test_a_feature_by_its_name_and_only_what_is_not_allowed(run: Run) -> None:
 def test_a_dump_for_programs(run: Run) -> None:
     code, out, _ = run(ROWS, "--complete", "vsock", "-o", "json")
     assert (code, [each["vms"] for each in json.loads(out)["features"]]) == (0, [1])
-    assert yaml.safe_load(run(ROWS, "--complete", "vsock", "-o", "yaml")[1])["features"] == json.loads(out)["features"]
+    assert read_yaml(run(ROWS, "--complete", "vsock", "-o", "yaml")[1])["features"] == json.loads(out)["features"]
 
 
 def test_the_exit_code_says_whether_everything_was_seen(run: Run) -> None:

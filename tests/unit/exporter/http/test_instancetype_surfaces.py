@@ -11,12 +11,12 @@ from typing import Any
 
 import aiohttp
 import pytest
-import yaml
 
 from demo.command import kubeconfig
 from exporter.__main__ import main
 from exporter.store.source import SyncState
 from tests.asking import get
+from tests.case_files import read_yaml
 from tests.dumps import plain_list
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.instancetype_rows import CLUSTER, U1, revision, vm
@@ -193,7 +193,7 @@ def test_a_dump_as_a_table(run: Run) -> None:
 def test_a_dump_for_programs(run: Run) -> None:
     code, out, _ = run(ROWS, "--complete", "u1", "-o", "json")
     assert (code, [each["dependents"] for each in json.loads(out)["objects"]]) == (0, [1])
-    assert yaml.safe_load(run(ROWS, "--complete", "u1", "-o", "yaml")[1])["objects"] == json.loads(out)["objects"]
+    assert read_yaml(run(ROWS, "--complete", "u1", "-o", "yaml")[1])["objects"] == json.loads(out)["objects"]
 
 
 def test_the_exit_code_says_whether_everything_was_seen(run: Run) -> None:

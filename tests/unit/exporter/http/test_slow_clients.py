@@ -16,6 +16,8 @@ import pytest
 
 from tests.tls_clients import Mounted, hello, silent
 
+pytestmark = pytest.mark.long
+
 CLIENTS, DESCRIPTORS = 10_000, 1024
 KINDS = 20  # of so many clients in a row one sends half a head, and one asks and reads nothing
 HELLO = hello()

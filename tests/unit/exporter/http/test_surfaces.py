@@ -15,7 +15,6 @@ from typing import Any
 import aiohttp
 import msgspec
 import pytest
-import yaml
 from msgspec import inspect
 
 from demo.command import kubeconfig
@@ -29,6 +28,7 @@ from exporter.views import all_views
 from exporter.views.causes import CausesReport
 from exporter.views.findings import FindingReport, Report
 from tests.asking import get
+from tests.case_files import read_yaml
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.shared import REPO
 
@@ -280,9 +280,7 @@ async def test_check_reports_findings_and_that_it_is_incomplete(
     assert code == 1
     in_json = json.loads(out)
     code, out, _ = await looked(cluster, tmp_path, capsys, "-o", "yaml")
-    assert [f["fingerprint"] for f in yaml.safe_load(out)["findings"]] == [
-        f["fingerprint"] for f in in_json["findings"]
-    ]
+    assert [f["fingerprint"] for f in read_yaml(out)["findings"]] == [f["fingerprint"] for f in in_json["findings"]]
 
 
 async def test_check_shows_of_a_cluster_what_is_asked_for(

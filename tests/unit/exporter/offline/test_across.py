@@ -10,11 +10,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-import yaml
 
 from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
 from exporter.domain.identity.firmware import group_id, legacy
+from tests.case_files import read_yaml
 from tests.dumps import many
 from tests.manifests import Object
 
@@ -208,7 +208,7 @@ def test_each_is_evaluated_as_if_it_were_alone(dumps: tuple[str, str], check: Ch
 def test_every_output_names_the_cluster(dumps: tuple[str, str], check: Check) -> None:
     words = [word for path in dumps for word in ("--from", path)] + ["--complete", "--min-severity", "warning"]
     found = json.loads(check(*words, "-o", "json")[1])["findings"]
-    in_yaml = yaml.safe_load(check(*words, "-o", "yaml")[1])["findings"]
+    in_yaml = read_yaml(check(*words, "-o", "yaml")[1])["findings"]
     assert [(f["cluster"], f["fingerprint"]) for f in in_yaml] == [(f["cluster"], f["fingerprint"]) for f in found]
     assert {f["cluster"] for f in found} == {"north", "south"}
 

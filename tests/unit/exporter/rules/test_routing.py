@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from exporter.__main__ import main
+from tests.case_files import read_yaml
 
 
 def rendered(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
     assert main(["rules", "render", *options]) == 0
-    document: dict[str, Any] = yaml.safe_load(capsys.readouterr().out)
+    document: dict[str, Any] = read_yaml(capsys.readouterr().out)
     return document
 
 
@@ -40,7 +40,7 @@ def test_where_prometheus_enforces_its_namespace_tenants_have_another_label(caps
 def test_an_example_for_alertmanager_is_one_file(tmp_path: Path) -> None:
     assert main(["rules", "render", "--format", "alertmanager", "--output", str(tmp_path)]) == 0
     (file,) = tmp_path.iterdir()
-    assert yaml.safe_load(file.read_text(encoding="utf-8")).keys() == {"route", "inhibit_rules", "receivers"}
+    assert read_yaml(file.read_text(encoding="utf-8")).keys() == {"route", "inhibit_rules", "receivers"}
 
 
 def test_every_alert_groups_by_cluster_and_no_inhibition_reaches_another(capsys: pytest.CaptureFixture[str]) -> None:

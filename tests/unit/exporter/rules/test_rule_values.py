@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import yaml
 
 from exporter.__main__ import main
+from tests.case_files import read_yaml
 
 
 def rendered(capsys: pytest.CaptureFixture[str], *settings: str) -> list[dict[str, Any]]:
     assert main(["rules", "render", *(word for each in settings for word in ("--set", each))]) == 0
-    groups = yaml.safe_load(capsys.readouterr().out)["groups"]
+    groups = read_yaml(capsys.readouterr().out)["groups"]
     return [rule for group in groups for rule in group["rules"] if "alert" in rule]
 
 

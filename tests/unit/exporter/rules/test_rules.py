@@ -15,7 +15,6 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-import yaml
 
 from exporter.checks import all_checks
 from exporter.cli.commands import all_commands
@@ -29,6 +28,7 @@ from reconcile.show.metrics import Measures
 from reconcile.show.plans import ShownRepairs
 from tests.alerting_reasons import ALERTS, EVERY_RULE, RECORDED, alerting, read_by
 from tests.all_of import all_of, named, whole
+from tests.case_files import read_yaml
 from tests.rules import FILES, RULES, TESTS, Rule, alternatives, blocks, plain, selectors, steps
 
 ROOT = RULES.parent
@@ -75,7 +75,7 @@ def seconds(duration: str) -> int:
 @cache
 def tried() -> frozenset[str]:
     """The alerts that rules/tests ask for by name."""
-    tests = (test for file in TESTS for test in yaml.safe_load(file.read_text(encoding="utf-8"))["tests"])
+    tests = (test for file in TESTS for test in read_yaml(file.read_text(encoding="utf-8"))["tests"])
     asked = json.dumps([(test.get("alert_rule_test"), test.get("promql_expr_test")) for test in tests])
     return frozenset(re.findall(r'alertname=?\W{2,4}([A-Z][A-Za-z]+)[\\"]', asked))
 
@@ -94,7 +94,7 @@ def test_rules_are_those_of_the_areas() -> None:
 
 @pytest.mark.parametrize("file", TESTS, ids=lambda file: file.stem)
 def test_tests_are_of_rules_that_exist(file: Path) -> None:
-    tried = yaml.safe_load(file.read_text(encoding="utf-8"))["rule_files"]
+    tried = read_yaml(file.read_text(encoding="utf-8"))["rule_files"]
 
     assert set(tried) <= {f"../{each.name}" for each in FILES}
     assert file.stem == "held" or f"../{file.stem}.yaml" in tried

@@ -109,6 +109,7 @@ def changed_fleets(draw: st.DrawFn) -> tuple[dict[Key, Object], list[tuple[Key, 
     return objects, [(key, thing) for key, thing in edits if key not in objects or record_of(objects[key])]
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(changed_fleets())
 def test_a_changed_fleet_answers_as_one_that_was_built_so(

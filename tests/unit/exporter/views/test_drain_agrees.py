@@ -147,6 +147,7 @@ def test_the_three_agree_on_every_case_of_the_check(case: dict[str, Any]) -> Non
     surfaces.agree()
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(departing())
 def test_the_three_agree_on_any_fleet(rows: list[Row]) -> None:

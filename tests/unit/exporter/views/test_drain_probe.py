@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import yaml
 from aiohttp import web
 
 from exporter.__main__ import main
@@ -23,6 +22,7 @@ from exporter.store.record import Ref
 from exporter.views.drain import exit_code, probed, unsafe, unsettled
 from exporter.views.drain.probing import EvictionProbeAnswer
 from exporter.views.drain.report import Drain, NodeReport, VMReport
+from tests.case_files import read_yaml
 from tests.drain_rows import Drained, Row, guest, pdb, slices
 from tests.secure_server import config
 from tests.shared import REPO
@@ -225,7 +225,7 @@ def test_a_dump_can_not_be_asked(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_role_of_the_probe_is_its_own_and_the_exporters_is_without_it() -> None:
     base = REPO / "deploy/base"
-    probe = yaml.safe_load((base / "drain-probe/clusterrole.yaml").read_text(encoding="utf-8"))
+    probe = read_yaml((base / "drain-probe/clusterrole.yaml").read_text(encoding="utf-8"))
     assert probe["rules"] == [{"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}]
-    exporter = yaml.safe_load((base / "exporter/clusterrole.yaml").read_text(encoding="utf-8"))
+    exporter = read_yaml((base / "exporter/clusterrole.yaml").read_text(encoding="utf-8"))
     assert {verb for rule in exporter["rules"] for verb in rule["verbs"]} == {"list", "watch"}

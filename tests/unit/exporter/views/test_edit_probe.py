@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from demo.apiserver.errors import ApiError, PlainError
 from demo.command import kubeconfig
@@ -22,6 +21,7 @@ from exporter.store.record import Ref
 from exporter.store.source import SyncState
 from exporter.views.edits import EditProbed, EditProbes, Expected, chosen, expected_edits, probed, summed, unsettled
 from exporter.views.in_slices import at_once
+from tests.case_files import read_yaml
 from tests.evaluation import Evaluation
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.fakeapi.faults import Fault, forbidden, too_many_requests
@@ -349,7 +349,7 @@ def test_a_dump_can_not_be_asked(
 
 
 def test_the_role_of_the_probe_is_its_own_and_patches_vms_and_nothing_else() -> None:
-    role = yaml.safe_load((REPO / "deploy/base/feature-probe/clusterrole.yaml").read_text(encoding="utf-8"))
+    role = read_yaml((REPO / "deploy/base/feature-probe/clusterrole.yaml").read_text(encoding="utf-8"))
     assert role["rules"] == [{"apiGroups": ["kubevirt.io"], "resources": ["virtualmachines"], "verbs": ["patch"]}]
     exporter = (REPO / "deploy/base/exporter/clusterrole.yaml").read_text(encoding="utf-8")
     assert "patch" not in exporter

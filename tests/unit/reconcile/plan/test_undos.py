@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import yaml
 
 from exporter.store.record import Ref
 from reconcile.confirm.confirm import Confirmed
@@ -20,6 +19,7 @@ from reconcile.plan.remediations import all_remediations
 from reconcile.plan.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Unaccepted, Undo
 from reconcile.plan.undos import all_undos
 from tests.all_of import all_of
+from tests.case_files import read_yaml
 from tests.confirming import MemoryReads
 from tests.remediation_cases import CASES, cases_of
 from tests.undoing import Undoing, undoing
@@ -32,7 +32,7 @@ WORDS = tuple(word.value for word in LOSSES)
 @cache
 def _read(of: str) -> Any:
     text = (CASES / f"{of}.yaml").read_text(encoding="utf-8")
-    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return read_yaml(text)
 
 
 def cases(of: str) -> dict[str, dict[str, Any]]:

@@ -13,6 +13,8 @@ from tests.interleaving.races import RACES, Race, raced
 from tests.interleaving.running import interleave
 from tests.interleaving.weakening import applied, mutants
 
+pytestmark = pytest.mark.long
+
 COUNT = 1400
 OF_A_RACE = 40  # interleavings; `python -m tests.interleaving --races` has them all
 WITH_FILES = 45

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from demo.apiserver.resources import RESOURCES
 from exporter.checks import all_checks
 from exporter.store.kind import ApiKind
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
+from tests.case_files import read_yaml
 from tests.cluster.repair_faults import BY_REMEDIATION
 from tests.cluster.stories import all_stories
 from tests.evaluation import api_kinds
@@ -71,7 +71,7 @@ OF_FINDINGS = {reason.alert for check in all_checks() for reason in check.reason
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_what_pages_is_said_twice(file: Path) -> None:
     said = RULES.parent / f"tests/pages/{file.stem}.yaml"
-    named = set(yaml.safe_load(said.read_text(encoding="utf-8"))) if said.exists() else set()
+    named = set(read_yaml(said.read_text(encoding="utf-8"))) if said.exists() else set()
     rules = (rule for rule in rules_of(file) if rule.alerts and rule.name in OF_FINDINGS)
     paging = {rule.name for rule in rules if rule.labels["severity"] == "critical"}
     assert paging == named, f"tests/pages/{file.stem}.yaml has each alert that pages, and the reasons for it"

@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import yaml
 
 import exporter.checks
 from exporter.checks import drains as check_area
@@ -28,6 +27,7 @@ from reconcile.plan.remediations import drains as remediation_area
 from reconcile.plan.undo import COMMON_UNDO_PRECONDITIONS, Undo
 from reconcile.plan.writes import Patched
 from tests import confirming, remediation_cases, undoing
+from tests.case_files import read_yaml
 from tests.remediation_cases import answered
 from tests.shared import REPO
 
@@ -35,7 +35,7 @@ EXAMPLE, CHECK = REPO / "docs/example_remediation", REPO / "docs/example_check"
 ID = "annotate_paused_vmi"
 FILE = EXAMPLE / f"tests/remediations/{ID}.yaml"
 CASES = remediation_cases._cases(FILE)
-UNDONE: dict[str, dict[str, Any]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))["_undo"]
+UNDONE: dict[str, dict[str, Any]] = read_yaml(FILE.read_text(encoding="utf-8"))["_undo"]
 PLACED = (
     (check_area, EXAMPLE / "exporter/checks/drains", "paused_vms"),
     (remediation_area, EXAMPLE / "reconcile/plan/remediations/drains", ID),
