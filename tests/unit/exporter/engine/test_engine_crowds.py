@@ -446,6 +446,7 @@ class Weighed:
     def hours_pass(self) -> None:
         """What closed in the last hour is kept as long."""
         self.crowd.clock += 2 * HOUR
+        self.rest()
         assert list(self.crowd.engine.causes.ended()) == []
 
     @property
