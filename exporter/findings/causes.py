@@ -19,8 +19,9 @@ _NAMESPACED = ("VirtualMachineInstancetype", "VirtualMachinePreference")
 
 
 class Reference(msgspec.Struct, frozen=True, gc=False):
-    """What is to be mended: an object by `kind`, `namespace` and `name`, or a node, a network, a feature or gate, or
-    the objects that share one value (`group`). With a namespace alone, or nothing, it is each of the objects there.
+    """What is to be mended: an object by `kind`, `namespace` and `name`, or a node, a network (in one `namespace` or in
+    all), a feature or gate (or what nodes lack for it, by `name`), or the objects that share one value (`group`). With
+    a namespace alone, or nothing, it is each of the objects there.
     """
 
     kind: str = ""
@@ -38,26 +39,48 @@ class Cause(Enum):
     NAMESPACE = "each object by itself, listed by namespace"
     SUBJECT = "the subject"
     REFERENT = "the object that the subject refers to: `object` and `objectKind` of the evidence"
+    PDB = "the PDB: `pdb` of the evidence"
+    IPAM_CLAIM = "the IPAMClaim: `claim` of the evidence"
     NODE = "the node"
     NETWORK = "the network"
+    NETWORK_THERE = "the network in the namespace"
     FEATURE = "the feature"
+    NEEDS = "what no node offers for the feature: `needs` of the evidence"
     GROUP = "the objects that share a UUID, a serial or an address"
     CLUSTER = "the cluster"
 
     def reference(self, finding: Finding) -> Reference:
         """A finding that lacks what its cause is by is mended with the others of its namespace."""
+        return self._found(finding) or Reference(namespace=finding.subject.namespace)
+
+    def _found(self, finding: Finding) -> Reference | None:
         subject = finding.subject
         if self is Cause.CLUSTER:
             return Reference()
         if self is Cause.SUBJECT:
             return Reference(subject.kind, subject.namespace, subject.name)
         if self is Cause.REFERENT:
-            kind, name = finding.evidence.get("objectKind"), finding.evidence.get("object")
-            if isinstance(kind, str) and isinstance(name, str) and kind and name:
-                return Reference(kind, subject.namespace if kind in _NAMESPACED else "", name)
-        elif self is not Cause.NAMESPACE and (value := getattr(finding, self.name.lower())):
-            return Reference(**{self.name.lower(): value})
-        return Reference(namespace=subject.namespace)
+            kind, name = _text(finding, "objectKind"), _text(finding, "object")
+            return Reference(kind, subject.namespace if kind in _NAMESPACED else "", name) if kind and name else None
+        if self in _IN_EVIDENCE:
+            kind, key = _IN_EVIDENCE[self]
+            name = _text(finding, key)
+            return Reference(kind, subject.namespace, name) if name else None
+        if self is Cause.NEEDS:
+            needs = finding.evidence.get("needs")
+            return Reference(feature=finding.feature, name=", ".join(map(str, needs))) if needs else None
+        if self is Cause.NETWORK_THERE:
+            return Reference(namespace=subject.namespace, network=finding.network) if finding.network else None
+        value = "" if self is Cause.NAMESPACE else getattr(finding, self.name.lower())
+        return Reference(**{self.name.lower(): value}) if value else None
+
+
+_IN_EVIDENCE = {Cause.PDB: ("PodDisruptionBudget", "pdb"), Cause.IPAM_CLAIM: ("IPAMClaim", "claim")}
+
+
+def _text(finding: Finding, key: str) -> str:
+    value = finding.evidence.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def cause_id(check: str, reason: str, reference: Reference) -> str:

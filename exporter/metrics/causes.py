@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from itertools import islice
 
-from ..engine.cause_store import CauseStore, OpenCause
+from ..engine.cause_store import CauseStore
+from ..engine.open_cause import OpenCause
 from .text import escaped, head
 
 __all__ = ["HELP", "LABELS", "NAME", "Causes"]

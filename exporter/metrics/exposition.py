@@ -159,11 +159,16 @@ class Exposition:
         return max(0, min(self._series_limit.family - kept.series, self._series_limit.total - self._total))
 
     @property
+    def _room_of_causes(self) -> int:
+        """What alerts look at goes first: causes get what is left of the limit of all together."""
+        return max(0, min(self._series_limit.family, self._series_limit.total - self._total))
+
+    @property
     def series(self) -> dict[str, int]:
         """Series on the page, by family; those of a `…_since_timestamp_seconds` count with their family."""
         found = {name: kept.series for name, kept in self._kept.items()}
         if self._causes:
-            found[CAUSES] = self._causes.series(self._series_limit.family)
+            found[CAUSES] = self._causes.series(self._room_of_causes)
         return found | (self._states.series if self._states else {})
 
     @property
@@ -171,7 +176,7 @@ class Exposition:
         """Series left out by the series limit, by family."""
         found = {name: len(kept.left_out) * kept.each for name, kept in self._kept.items()}
         if self._causes:
-            found[CAUSES] = self._causes.left_out(self._series_limit.family)
+            found[CAUSES] = self._causes.left_out(self._room_of_causes)
         return found | (self._states.left_out if self._states else {})
 
     async def render(self) -> AsyncIterator[bytes]:
@@ -190,7 +195,7 @@ class Exposition:
                     yield "".join(f"{aged}{block} {since:.3f}\n" for block, since in part).encode()
                     await asyncio.sleep(0)
         if self._causes:
-            async for text in self._causes.render(self._series_limit.family):
+            async for text in self._causes.render(self._room_of_causes):
                 yield text
         if self._states:
             async for text in self._states.render():

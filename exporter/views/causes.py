@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from heapq import nsmallest
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ..engine.cause_store import CauseStore, OpenCause
+from ..engine.cause_store import CauseStore
+from ..engine.open_cause import OpenCause
 from ..findings.causes import Reference
 from ..findings.check import Check
 from ..findings.finding import Finding, Severity, Unknown
@@ -18,13 +18,14 @@ from .times import rfc3339
 __all__ = ["CauseReport", "CausesReport", "cause_order", "causes_of", "reports"]
 
 _FIRST = 5  # objects that are named
-_PART = 1000  # findings between two pauses
+_FIRST_NAMESPACES = 10
 
 
 class CauseReport(msgspec.Struct, frozen=True, rename="camel"):
     """A cause as users get it. `severity` is the worst of its findings, `since` (RFC 3339 in UTC) the oldest; `next`,
     `remediation` and `runbook` are those of the worst, the oldest first. `kinds` counts its objects, of which `first`
-    names some. `opened` and `closed` are findings in the last hour, absent where nobody watched.
+    names some, as `first_namespaces` does of their namespaces. `vms` is how many VMs the findings are about. `opened`
+    and `closed` are findings in the last hour, absent where nobody watched.
     """
 
     cause: str
@@ -35,7 +36,9 @@ class CauseReport(msgspec.Struct, frozen=True, rename="camel"):
     reference: Reference
     objects: int
     kinds: dict[str, int]
+    vms: int
     namespaces: int
+    first_namespaces: tuple[str, ...]
     findings: int
     first: tuple[Ref, ...]
     since: str
@@ -61,8 +64,8 @@ class CausesReport(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def cause_order(cause: CauseReport) -> tuple[int, int, str, str]:
-    """The worst first, then those with the most objects, then the oldest."""
-    return -Severity(cause.severity).rank, -cause.objects, cause.since or "~", cause.cause
+    """The worst first, then those of the most VMs, then the oldest."""
+    return -Severity(cause.severity).rank, -cause.vms, cause.since or "~", cause.cause
 
 
 def causes_of(findings: Iterable[Finding], checks: Iterable[Check], cluster: str = "") -> list[CauseReport]:
@@ -70,28 +73,16 @@ def causes_of(findings: Iterable[Finding], checks: Iterable[Check], cluster: str
     checks = tuple(checks)
     store = CauseStore(checks, lambda: 0.0)
     store.update((), findings, counts=False)
-    made = (each for each in reports(store, checks, None) if each is not None)
+    made = reports(store, checks, None)
     return sorted((msgspec.structs.replace(each, cluster=cluster) for each in made), key=cause_order)
 
 
-def reports(causes: Iterable[OpenCause], checks: Iterable[Check], now: float | None) -> Iterator[CauseReport | None]:
-    """Some causes, as they come, with None wherever there may be a pause. `now` is in seconds since 1970; None where
-    nobody watched what opens and closes.
-    """
+def reports(causes: Iterable[OpenCause], checks: Iterable[Check], now: float | None) -> Iterator[CauseReport]:
+    """Some causes, as they come. `now` is in seconds since 1970; None where nobody watched what opens and closes."""
     by_id = {check.id: check for check in checks}
-    for cause in tuple(causes):
-        found: list[tuple[int, float, str, str, Finding]] = []
-        names: list[tuple[str, str, str, Ref]] = []
-        members = tuple(cause.members.values())
-        for start in range(0, len(members), _PART):
-            part = members[start : start + _PART]
-            found = nsmallest(1, (*found, *map(_worst, part)), key=lambda each: each[:4])
-            named = {key[:3]: key for key in (*names, *map(_named, part))}
-            names = nsmallest(_FIRST, named.values(), key=lambda each: each[:3])
-            yield None
-        oldest = min(members, key=_age, default=None)
+    for cause in causes:
+        worst, oldest = cause.worst, cause.oldest
         opened, closed = cause.last_hour(now) if now is not None else (UNSET, UNSET)
-        worst = found[0][-1] if found else None
         yield CauseReport(
             cause.id,
             cause.check,
@@ -101,9 +92,11 @@ def reports(causes: Iterable[OpenCause], checks: Iterable[Check], now: float | N
             cause.reference,
             cause.objects,
             dict(sorted(cause.kinds.items())),
-            len([each for each in cause.namespaces if each]),
-            len(members),
-            tuple(each[-1] for each in names),
+            cause.vms,
+            len(cause.namespaces) - ("" in cause.namespaces),
+            cause.first_namespaces(_FIRST_NAMESPACES),
+            len(cause.members),
+            cause.first(_FIRST),
             rfc3339(oldest.since) if oldest else "",
             oldest.since_source.value if oldest else "",
             worst.next if worst else "",
@@ -112,16 +105,3 @@ def reports(causes: Iterable[OpenCause], checks: Iterable[Check], now: float | N
             opened,
             closed,
         )
-
-
-def _age(finding: Finding) -> tuple[float, str]:
-    return finding.since or float("inf"), finding.fingerprint
-
-
-def _worst(finding: Finding) -> tuple[int, float, str, str, Finding]:
-    return -finding.severity.rank, *_age(finding), "", finding
-
-
-def _named(finding: Finding) -> tuple[str, str, str, Ref]:
-    subject = finding.subject
-    return subject.namespace, subject.name, subject.kind, subject

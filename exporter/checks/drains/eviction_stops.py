@@ -57,6 +57,7 @@ _REASONS = {
         _FAMILY,
         next="Wait until node NODE takes VMs again; or start the VM now, if another node can take it.",
         commands=(_NODE, _SHOW),
+        cause=Cause.NODE,
     ),
     "StoppedAfterDrain": Reason(
         (Severity.WARNING,),
@@ -126,7 +127,6 @@ CHECK = Check(
     reads=(virtual_machine.KIND, virtual_machine_instance.KIND, node.KIND, node_maintenance.KIND, kube_virt.KIND),
     scope=Scope("one VM that was stopped for a drain", STOPPED),
     looks_up=(VM, DRAINED_NODE),
-    cause=Cause.NODE,
     reasons=_REASONS,
     find=find,
     fields_read={

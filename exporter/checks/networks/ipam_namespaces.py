@@ -111,6 +111,7 @@ _REASONS = {
         "Have --enable-persistent-ips set in the configuration of OVN-Kubernetes, once no other finding says that "
         "ovnkube-control-plane fails at its next start.",
         _UDN,
+        cause=Cause.CLUSTER,
     ),
     "OverlappingExcludes": _reason(
         Severity.CRITICAL,

@@ -27,8 +27,8 @@ class CausesView:
         except ValueError as error:
             return json_error(400, str(error))
         listing = self._listings.of(visible_to(request))
+        around = listing.surroundings(await listing.generation())  # what is newer than its generation misleads nobody
         causes = await listing.causes(wanted)
         ended = await listing.ended() if wanted == Filter() else []
-        around = listing.surroundings(await listing.generation())
         report = CausesReport(around.generation, around.ready, tuple(causes), tuple(ended), tuple(around.unknown))
         return await json_answer(request, self._instance, report)

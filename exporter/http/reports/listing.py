@@ -17,8 +17,9 @@ import msgspec
 from isal import isal_zlib
 from msgspec import UNSET
 
-from ...engine.cause_store import CauseStore, OpenCause
+from ...engine.cause_store import CauseStore
 from ...engine.engine import Engine
+from ...engine.open_cause import OpenCause
 from ...findings.finding import Finding
 from ...store.kinds.namespace import Namespace
 from ...views.causes import CauseReport, cause_order, reports
@@ -34,6 +35,8 @@ __all__ = ["CHOICES", "Encoded", "Listing", "Listings", "Overview"]
 CHOICES = ("severity", "check", "reason", "namespace", "network", "feature")
 _SLICE = 1000  # findings looked at between two looks at the event loop
 _PART = 50  # findings encoded at once
+_MINUTE = 60.0
+_ROWS = 200  # causes between two looks at the event loop
 _ENCODE = msgspec.json.Encoder().encode
 _FINDINGS = b'"findings":['
 _MOST_TENANTS = 64  # whose listings are kept
@@ -132,10 +135,9 @@ class Listing:
     async def _reported(self, causes: Iterable[OpenCause], now: float | None) -> list[CauseReport]:
         made = []
         for each in reports(causes, self._engine.checks, now):
-            if each is None:
+            made.append(each)
+            if len(made) % _ROWS == 0:
                 await asyncio.sleep(0)
-            else:
-                made.append(each)
         return sorted(made, key=cause_order)
 
     async def overview(self) -> Overview:
@@ -180,15 +182,31 @@ class Listing:
 
 
 class WholeListing(Listing):
-    """Of everything: the engine keeps the causes, and counts what opens and closes of them."""
+    """Of everything: the engine keeps the causes, and counts what opens and closes of them by the minute."""
+
+    def __init__(self, engine: Engine, picture: Picture) -> None:
+        super().__init__(engine, picture)
+        self._kept = Shared[bool, list[CauseReport]](
+            lambda: (engine.causes.version, engine.clock() // _MINUTE), lambda each: 1000 * len(each)
+        )
 
     async def causes(self, wanted: Filter) -> list[CauseReport]:
         if wanted != Filter():
             return await super().causes(wanted)
-        return await self._reported(self._engine.causes, self._engine.clock())
+        return await self._kept.get(True, self._open)
 
     async def ended(self) -> list[CauseReport]:
-        return await self._reported(self._engine.causes.ended(), self._engine.clock())
+        return await self._kept.get(False, self._ended)
+
+    # One may end, or come again, while the others are looked at.
+
+    async def _open(self) -> list[CauseReport]:
+        causes = (each for each in tuple(self._engine.causes) if each.members)
+        return await self._reported(causes, self._engine.clock())
+
+    async def _ended(self) -> list[CauseReport]:
+        causes = (each for each in tuple(self._engine.causes.ended()) if not each.members)
+        return await self._reported(causes, self._engine.clock())
 
 
 class TenantListing(Listing):

@@ -131,6 +131,7 @@ REASONS = {
         900.0,
         family=_NOTICE,
         severity=_INFO,
+        cause=Cause.CLUSTER,
     ),
     "MigrationQueued": _reason(
         "The migration of the VMI waits for its turn, since as many run already as may.",
@@ -184,6 +185,7 @@ REASONS = {
         "UserPDB",
         family=_NOTICE,
         severity=_INFO,
+        cause=Cause.PDB,
     ),
     "PDBWhileCordoned": _reason(
         "PDBs would refuse the eviction of a VMI's pod, and its node has been cordoned for an hour: the node may be"
@@ -192,10 +194,21 @@ REASONS = {
         "UserPDB",
         3600.0,
         lasting=True,
+        cause=Cause.PDB,
     ),
-    "UserPDB": _reason("A PDB refuses the eviction of the VMI's pod; `cause` says why.", _PDB, "UserPDB", 300.0),
+    "UserPDB": _reason(
+        "A PDB refuses the eviction of the VMI's pod; `cause` says why.",
+        _PDB,
+        "UserPDB",
+        300.0,
+        cause=Cause.PDB,
+    ),
     "MultiplePDB": _reason(
-        "Several PDBs select the VMI's pod: an eviction fails, and the drain with it.", _PDB, "MultiplePDB", 60.0
+        "Several PDBs select the VMI's pod: an eviction fails, and the drain with it.",
+        _PDB,
+        "MultiplePDB",
+        60.0,
+        cause=Cause.PDB,
     ),
     "LegacyTaintIgnored": _reason(
         "KubeVirt's drain taint is on the node, by which a VMI with this strategy never moves.",
@@ -210,7 +223,6 @@ REASONS = {
         "WillShutDown",
         family=_NOTICE,
         severity=_INFO,
-        cause=Cause.NODE,
     ),
     "OrphanLauncherPod": _reason(
         "A launcher pod runs whose VMI does not exist.",

@@ -62,7 +62,7 @@ CHECK = Check(
     scope=Scope("one thing that a node has to offer", NEEDED),
     # One finding stands for all that is missing for a feature, in whichever partition comes first.
     looks_up=(Presence(OFFERED), Presence(TAKES), Presence(LETS, partitions=PLACE)),
-    cause=Cause.FEATURE,
+    cause=Cause.NEEDS,
     reasons=REASONS,
     find=find,
     fields_read={

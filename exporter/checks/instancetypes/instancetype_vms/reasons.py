@@ -87,7 +87,6 @@ REASONS = {
         "virt-controller's log.",
         commands=(READ_REFERENCE, TOUCH),
         alert="VMInstancetypeMissing",
-        cause=Cause.REFERENT,
     ),
     "LabellessPin": Reason(
         (Severity.CRITICAL, Severity.INFO),
@@ -148,6 +147,7 @@ REASONS = {
         "referencePolicy to reference.",
         commands=(READ_REFERENCE, READ_POLICY),
         alert="VMInstancetypeUnversioned",
+        cause=Cause.CLUSTER,
     ),
     "InferencePending": Reason(
         (Severity.INFO,),
@@ -174,7 +174,6 @@ REASONS = {
         "The VM's copy is of an object that was deleted and created again.",
         _DRIFTED,
         next="Nothing, unless the VM is to follow: that takes a new ControllerRevision and a restart.",
-        cause=Cause.REFERENT,
     ),
     "StaleReference": Reason(
         (Severity.INFO,),

@@ -191,7 +191,6 @@ REASONS = {
         "IPAMClaim.",
         commands=_REPLACE,
         alert="VMIPAMClaimAddressInvalid",
-        cause=Cause.NETWORK,
     ),
     "FamilyIncomplete": Reason(
         _WARNING,
@@ -200,7 +199,6 @@ REASONS = {
         next="Leave it unless the VM needs the other IP family; then replace the IPAMClaim while the VM is stopped.",
         commands=_REPLACE,
         alert="VMIPAMClaimAddressInvalid",
-        cause=Cause.NETWORK,
     ),
     "NetworkMismatch": Reason(
         _BOTH,
@@ -238,7 +236,7 @@ REASONS = {
         next="Restore the namespace label that the network's selector matches, or create the NAD in the namespace.",
         commands=(READ_CLAIM, NADS, CUDNS, "kubectl get namespaces NAMESPACE --show-labels", READ_VM, READ_VMI),
         alert="VMIPAMClaimNetworkMismatch",
-        cause=Cause.NETWORK,
+        cause=Cause.NETWORK_THERE,
     ),
     "LeakedClaim": Reason(
         (Severity.INFO, Severity.WARNING),

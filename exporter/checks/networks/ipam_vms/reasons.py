@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....findings.causes import Cause
 from ....findings.check import Family, Reason
 from ....findings.finding import Severity
 from .._commands import ANNOTATE_VMI, NADS, NETWORK_STACK, READ_VMI, VM_PODS
@@ -52,6 +53,7 @@ REASONS = {
         next="Rename the interface of the VM that does not own the IPAMClaim; that VM gets a new address.",
         commands=(_INTERFACES, _READ_CLAIM),
         alert="VMPersistentIPBroken",
+        cause=Cause.IPAM_CLAIM,
     ),
     "CrossNamespaceNad": Reason(
         _BOTH,

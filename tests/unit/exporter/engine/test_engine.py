@@ -20,7 +20,9 @@ from exporter.kube.watch.decode import Decoder
 from exporter.metrics.exposition import Exposition
 from exporter.store.source import Source, SyncState
 from exporter.usage.addresses import AddressUsage
+from exporter.views.causes import reports
 from exporter.views.networks import subnet_reports
+from tests.cause_counts import from_scratch, said
 from tests.engine_rows import KINDS, START, comparable, rows
 from tests.evaluation import Evaluation
 from tests.rows import full
@@ -159,6 +161,7 @@ class Fleet(RuleBasedStateMachine):
         unknown = {(each.check, each.partition) for each in engine.unknowns()}
 
         assert comparable(engine.findings()) == comparable(self.shown.values())
+        assert said(reports(engine.causes, engine.checks, None)) == from_scratch(engine.findings())
         holes = {(check, partition) for check, partition in unknown if partition}
         if not self.lost:
             assert unknown == {(each.check, each.partition) for each in fresh.engine.unknowns()}

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from exporter.engine.engine import Engine
 from exporter.findings.finding import Unknown
+from exporter.views.causes import reports
+from tests.cause_counts import from_scratch, said
 from tests.engine_rows import comparable, rows
 from tests.storms import Storm
 
@@ -50,4 +52,6 @@ def test_after_the_storm(changes: list[dict[str, Any]], seed: int) -> None:
     fresh = storm.fresh().engine
     assert engine.unknowns() == fresh.unknowns() == []
     assert comparable(engine.findings()) == comparable(fresh.findings())
+    assert said(reports(engine.causes, engine.checks, None)) == from_scratch(engine.findings())
+    assert {each.id: each.objects for each in engine.causes} == {each.id: each.objects for each in fresh.causes}
     assert engine.unknown_places() == fresh.unknown_places()
