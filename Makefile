@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 PYTHONS ?= 3.11 3.12 3.13 3.14
 COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url $(LOCK)
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
+# Its tests wait for other processes more than they compute, so there are more of them than cores.
+CLUSTER_WORKERS = -n $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 ))) --maxprocesses 4 --dist loadfile
 EPOCH = $${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
 
 .DEFAULT_GOAL := help
@@ -47,14 +49,15 @@ test: $(VENV)/.dev ## all tests; builds the real parts (etcd, kube-apiserver, Pr
 	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl prometheus promtool alertmanager amtool pint \
 	  helm operator-verify
 	$(BIN)/pytest -n auto -m "not long" tests/unit
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile tests/cluster
+	$(BIN)/pytest $(CLUSTER_WORKERS) -m "not long" tests/cluster
 endif
 
 test-unit: $(VENV)/.dev ## the tests that need no built binaries, but for long ones
 	$(BIN)/pytest -n auto -m "not long" tests/unit
 
-test-long: $(VENV)/.dev ## what takes long and rarely changes: long unit tests, and the examples of docs/ in place; CI runs it too
+test-long: $(VENV)/.dev ## what takes long and rarely changes: crowds, every repair and runbook in full, the examples of docs/ in place; CI runs it too
 	$(BIN)/pytest -n auto -m long tests/unit
+	$(BIN)/pytest $(CLUSTER_WORKERS) -m long tests/cluster
 	PYTEST_ADDOPTS='-m "not long"' $(BIN)/python -m tests.tools.examples
 
 test-python: $(PYTHONS:%=build/py%/.dev) ## the tests of test-unit on several Pythons; PYTHONS="3.11 3.12 3.13 3.14"

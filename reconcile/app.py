@@ -22,6 +22,7 @@ from exporter.http.access.decisions import Times
 from exporter.http.application import serving
 from exporter.http.server.certificates import certificates_of
 from exporter.kube.background import alongside
+from exporter.kube.get_json import JSONServer
 from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
@@ -236,7 +237,10 @@ def _election(config: Config, transport: Transport, identity: str, witness: Witn
 
 def _exporter(config: Config, clock: Callable[[], float]) -> ExporterSource:
     given = config.source
-    return ExporterSource(given.url or "", clock, given.token_file or "", given.ca_file or "", given.server_name or "")
+    exporter = JSONServer(
+        (given.url or "").rstrip("/"), given.token_file or "", given.ca_file or "", given.server_name or ""
+    )
+    return ExporterSource(exporter, clock)
 
 
 def lease_namespace(config: Config) -> str:

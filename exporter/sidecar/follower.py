@@ -8,26 +8,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import ssl
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-
-import aiohttp
 
 from ..config.settings import ReconcileSettings
 from ..engine.turn import in_turns
-from ..kube.body import whole
-from ..kube.errors import KubeError
+from ..kube.get_json import Connection, GetError, JSONServer
 from .repairs import Plans, Repairs, decoding
 
 __all__ = ["Follower", "Waits"]
 
 log = logging.getLogger(__name__)
 _LARGEST = 32 << 20  # bytes of an answer
-_LONGEST_TOKEN = 1 << 16  # bytes
+_PATH = "/api/v1/plans"
 _LONGEST_WHY = 300  # characters
 
 
@@ -47,8 +42,12 @@ class Waits:
 class Follower:
     def __init__(self, settings: ReconcileSettings, repairs: Repairs, waits: Waits | None = None) -> None:
         """The settings have a URL."""
-        self._url = f"{(settings.url or '').rstrip('/')}/api/v1/plans"
-        self._token, self._ca, self._name = settings.token_file, settings.ca_file, settings.server_name
+        self._sidecar = JSONServer(
+            (settings.url or "").rstrip("/"),
+            settings.token_file or "",
+            settings.ca_file or "",
+            settings.server_name or "",
+        )
         self._repairs, self._waits = repairs, waits or Waits()
         self._failures = 0
 
@@ -64,8 +63,8 @@ class Follower:
     async def once(self) -> None:
         """Asks once; raises nothing for what the sidecar or the network does."""
         with self._failing():
-            async with self._session() as session:
-                plans, _ = await self._asked(session, "", "")
+            async with self._sidecar.connected(_LARGEST) as connection:
+                plans, _ = await self._asked(connection, "", "")
                 if plans is not None:
                     self._answered(plans)
 
@@ -73,67 +72,27 @@ class Follower:
     def _failing(self) -> Iterator[None]:
         try:
             yield
-        except TimeoutError:
-            self._lost("it did not answer in time")
-        except (aiohttp.ClientError, OSError, KubeError, ValueError) as error:
-            self._lost(str(error) or type(error).__name__)
-
-    @asynccontextmanager
-    async def _session(self) -> AsyncIterator[aiohttp.ClientSession]:
-        tls = await asyncio.to_thread(self._tls) if self._url.startswith("https:") else True
-        # Plain bytes: how much a compressed answer unpacks to is limited where it is read.
-        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls), auto_decompress=False) as session:
-            yield session
+        except GetError as error:
+            self._lost(f"{error}{self._advice(error.status)}")
+        except ValueError as error:
+            self._lost(str(error))
 
     async def _follow(self) -> None:
         """Until something fails: the CA and the connections are made anew then."""
         generation = tag = ""
-        async with self._session() as session:
+        async with self._sidecar.connected(_LARGEST) as connection:
             while True:
-                plans, tag = await self._asked(session, generation, tag)
+                plans, tag = await self._asked(connection, generation, tag)
                 if plans is not None:
                     self._answered(plans)
                     generation = plans.generation
                 await asyncio.sleep(self._waits.pause)
 
-    async def _asked(self, session: aiohttp.ClientSession, generation: str, tag: str) -> tuple[Plans | None, str]:
+    async def _asked(self, connection: Connection, generation: str, tag: str) -> tuple[Plans | None, str]:
         """The answer and its tag; without an answer where nothing has changed."""
         query = {"wait": str(self._waits.change), "since": generation} if generation else {}
-        headers = {"Accept": "application/json", **self._authorization(), **({"If-None-Match": tag} if tag else {})}
-        timeout = aiohttp.ClientTimeout(total=self._waits.change + self._waits.answer)
-        # A redirection is refused: the token is for this server.
-        asking = session.get(
-            self._url,
-            params=query,
-            headers=headers,
-            timeout=timeout,
-            allow_redirects=False,
-            server_hostname=self._name,
-        )
-        async with asking as response:
-            if response.status == 304 and tag:
-                return None, tag
-            if response.status != 200:
-                raise ValueError(f"it answers {response.status}{self._advice(response.status)}")
-            return await in_turns(decoding(await whole(response, _LARGEST))), response.headers.get("ETag", "")
-
-    def _authorization(self) -> dict[str, str]:
-        """The token is read each time, since it is renewed."""
-        if self._token is None:
-            return {}
-        with Path(self._token).open("rb") as opened:
-            token = opened.read(_LONGEST_TOKEN).decode("ascii", "replace").strip()
-        if not token or not token.isascii() or not token.isprintable() or " " in token:
-            raise ValueError(f"{self._token} has no token: one line of ASCII is expected")
-        return {"Authorization": f"Bearer {token}"}
-
-    def _tls(self) -> ssl.SSLContext:
-        try:
-            return ssl.create_default_context(cafile=self._ca)
-        except ssl.SSLError as error:
-            raise ValueError(f"{self._ca} has no certificates in PEM form: {error.reason}") from error
-        except OSError as error:
-            raise ValueError(f"{self._ca} can't be read: {error.strerror}") from error
+        answer = await connection.get(_PATH, query, seconds=self._waits.change + self._waits.answer, tag=tag)
+        return (await in_turns(decoding(answer.body)) if answer.status == 200 else None), answer.tag
 
     def _advice(self, status: int) -> str:
         if status in (401, 403):
@@ -142,13 +101,13 @@ class Follower:
 
     def _answered(self, plans: Plans) -> None:
         if self._repairs.unknown_since is not None:
-            log.info('event="repairs known" url=%s repairs=%d', self._url, len(plans.repairs))
+            log.info('event="repairs known" url=%s repairs=%d', self._sidecar.url, len(plans.repairs))
         self._failures = 0
         self._repairs.take(plans)
 
     def _lost(self, why: str) -> None:
         """Logs it once, not each time that it is tried again."""
-        why = f"the repairs can't be read from {self._url}: {why}"[:_LONGEST_WHY]
+        why = f"the repairs can't be read from {self._sidecar.url}: {why}"[:_LONGEST_WHY]
         news = why != self._repairs.why
         self._repairs.lost(why, time.time())
         if news:

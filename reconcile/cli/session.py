@@ -21,6 +21,7 @@ from exporter.config.loading import load as load_exporter
 from exporter.config.mistakes import Mistakes
 from exporter.config.settings import Config as ExporterConfig
 from exporter.kube.errors import KubeError
+from exporter.kube.get_json import JSONServer
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
 
@@ -97,17 +98,15 @@ class Session:
             return await EngineSource(steward.engine, time.time).observed()
 
     def _exporter(self) -> ExporterSource:
-        """As the options say, else the configuration. Raises SourceError."""
+        """As the options say, else the configuration."""
         asked, given = self.arguments, self.config.source
-        ca_file = str(asked.ca_file or given.ca_file or "")
-        token_file, name = str(asked.token_file or given.token_file or ""), asked.server_name or given.server_name
-        try:
-            return ExporterSource(asked.exporter, time.time, token_file, ca_file, name or "")
-        except OSError as error:
-            why = error.strerror or error
-            raise SourceError(
-                f"the CA certificates in {ca_file} can't be read: {why}; --ca-file names others"
-            ) from error
+        exporter = JSONServer(
+            asked.exporter.rstrip("/"),
+            str(asked.token_file or given.token_file or ""),
+            str(asked.ca_file or given.ca_file or ""),
+            asked.server_name or given.server_name or "",
+        )
+        return ExporterSource(exporter, time.time)
 
     async def planned(self, found: Found, remediation: Remediation) -> Confirmed | Refused:
         """The plan for a finding, on fresh reads."""

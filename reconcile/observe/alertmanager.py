@@ -13,10 +13,10 @@ import msgspec
 
 from exporter.config.mistakes import quoted
 from exporter.kube.errors import MALFORMED
+from exporter.kube.get_json import GetError, JSONServer
 
 from ..config.settings import AlertmanagerSettings, PrometheusSettings
 from ..decide.gates import Ask, QueryAnswer, QueryState
-from .get_json import AskError, ask
 from .silences import Silence, read, silenced_by
 
 __all__ = ["PromQLGate", "Silences"]
@@ -24,7 +24,13 @@ __all__ = ["PromQLGate", "Silences"]
 log = logging.getLogger(__name__)
 
 _SECONDS = 10.0
+_BODY_BYTES = 32 * 2**20
+_SILENCES = "/api/v2/silences"
 T = TypeVar("T")
+
+
+def _server(settings: AlertmanagerSettings | PrometheusSettings) -> JSONServer:
+    return JSONServer(settings.url or "", settings.token_file or "", settings.ca_file or "")
 
 
 class _Kept(Generic[T]):
@@ -76,17 +82,17 @@ class Silences:
         if (kept := self._kept.get()) is not None:
             return kept
         settings, asked = self._settings, self._clock()
-        url = f"{settings.url}/api/v2/silences"
         try:
-            content = await ask(
-                url, {}, token_file=settings.token_file, ca_file=settings.ca_file, seconds=self._seconds
-            )
-            found = read(content)
-        except AskError as error:
+            server = _server(settings)
+            found = read(await server.get(_SILENCES, seconds=self._seconds, most=_BODY_BYTES))
+        except GetError as error:
             log.warning('event="silences not read" why=%s', quoted(str(error)))
             return None
         except MALFORMED as error:
-            log.warning('event="silences not read" why=%s', quoted(f"GET {url} gave no list of silences: {error}"))
+            log.warning(
+                'event="silences not read" why=%s',
+                quoted(f"{settings.url}{_SILENCES} gave no list of silences: {error}"),
+            )
             return None
         return self._kept.put(found, asked)
 
@@ -123,7 +129,7 @@ class PromQLGate:
         asked = self._clock()
         try:
             return self._kept.put(await self._asked(), asked)
-        except AskError as error:
+        except GetError as error:
             return QueryAnswer(QueryState.ERROR, str(error))
         except MALFORMED as error:
             return QueryAnswer(QueryState.ERROR, f"{self._settings.url} gave no answer to a query: {error}")
@@ -131,8 +137,7 @@ class PromQLGate:
     async def _asked(self) -> QueryAnswer:
         settings = self._settings
         query = {"query": settings.gate or "", "timeout": f"{self._seconds:g}s"}
-        url = f"{settings.url}/api/v1/query"
-        content = await ask(url, query, token_file=settings.token_file, ca_file=settings.ca_file, seconds=self._seconds)
+        content = await _server(settings).get("/api/v1/query", query, seconds=self._seconds, most=_BODY_BYTES)
         answer = _ANSWER.decode(content)
         kind, result = answer.data.result_type, answer.data.result
         if answer.status != "success" or kind not in _RESULTS or not isinstance(result, list):

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Protocol
 
-import aiohttp
 import msgspec
 
 from exporter.engine.engine import Engine
 from exporter.findings.finding import Finding
-from exporter.kube.body import whole
-from exporter.kube.errors import MALFORMED, KubeError
+from exporter.kube.errors import MALFORMED
+from exporter.kube.get_json import GetError, JSONServer
 from exporter.store.record import Ref
 from exporter.views.fleet import fleet_of
 
@@ -24,6 +21,7 @@ from ..confirm.confirm import Hint
 
 __all__ = ["EngineSource", "ExporterSource", "FindingSource", "Found", "Observed", "SourceError"]
 
+_PATH = "/api/v1/findings"
 _BODY_BYTES = 512 * 2**20
 _WAIT_SECONDS = 30
 
@@ -151,21 +149,11 @@ def _epoch(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def bearer(token_file: str) -> dict[str, str]:
-    """The header with the token in a file, read anew since tokens are replaced; none without a file. Raises OSError."""
-    return {"Authorization": f"Bearer {Path(token_file).read_text('utf-8').strip()}"} if token_file else {}
-
-
 class ExporterSource:
-    """The API of an exporter. Entered, it keeps its connections."""
+    """The API of an exporter."""
 
-    def __init__(
-        self, url: str, clock: Callable[[], float], token_file: str = "", ca_file: str = "", server_name: str = ""
-    ) -> None:
-        """`server_name` is what its certificate has to be for; empty for the URL's host."""
-        self._url, self._clock, self._token_file = url.rstrip("/"), clock, token_file
-        self._tls: ssl.SSLContext | bool = ssl.create_default_context(cafile=ca_file) if ca_file else True
-        self._name = server_name or None
+    def __init__(self, exporter: JSONServer, clock: Callable[[], float]) -> None:
+        self._exporter, self._clock = exporter, clock
         self._generation: int | None = None
 
     async def observed(self) -> Observed:
@@ -174,7 +162,7 @@ class ExporterSource:
         try:
             return self._observed(report)
         except (ValueError, OverflowError) as error:
-            raise SourceError(f"the findings at {self._url} can't be read: {error}") from error
+            raise SourceError(f"the findings at {self._exporter.url} can't be read: {error}") from error
 
     def _observed(self, report: _Report) -> Observed:
         """Raises ValueError or OverflowError for a time that is none."""
@@ -207,25 +195,7 @@ class ExporterSource:
             await asyncio.sleep(seconds)  # the next look says what is wrong
 
     async def _report(self, query: Mapping[str, str] | None = None, seconds: float = 30.0) -> _Report:
-        url = f"{self._url}/api/v1/findings"
         try:
-            headers = {"Accept-Encoding": "identity", **bearer(self._token_file)}
-            timeout = aiohttp.ClientTimeout(total=seconds)
-            async with (
-                aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as session,
-                session.get(
-                    url,
-                    params=query or {},
-                    headers=headers,
-                    ssl=self._tls,
-                    server_hostname=self._name,
-                    allow_redirects=False,  # the token is for this server
-                ) as response,
-            ):
-                body = await whole(response, _BODY_BYTES)
-                if response.status != 200:
-                    text = body[:200].decode("utf-8", "replace").strip()
-                    raise SourceError(f"GET {url} was answered with {response.status}: {text}")
-                return _REPORT.decode(body)
-        except (aiohttp.ClientError, OSError, ValueError, KubeError, TimeoutError, *MALFORMED) as error:
-            raise SourceError(f"cannot read the findings at {url}: {error or type(error).__name__}") from error
+            return _REPORT.decode(await self._exporter.get(_PATH, query, seconds=seconds, most=_BODY_BYTES))
+        except (GetError, *MALFORMED) as error:
+            raise SourceError(f"cannot read the findings at {self._exporter.url}: {error}") from error

@@ -24,6 +24,8 @@ from tests.manifests import Object
 from tests.shared import REPO
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 EXPORTER, SIDECAR = "steward-exporter", "steward-reconcile"
 READS = {"get", "list", "watch"}
 REVIEWS = {"tokenreviews", "subjectaccessreviews"}

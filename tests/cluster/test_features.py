@@ -151,7 +151,7 @@ def switched_in_1_9() -> set[str]:
     """By the second transcription of their states: in 1.8 a gate that nobody lists is on when it is GA, in 1.9 also
     when it is Beta.
     """
-    with (REPO / "tests/unit/gate_states.csv").open(encoding="utf-8") as table:
+    with (REPO / "tests/unit/exporter/domain/gate_states.csv").open(encoding="utf-8") as table:
         states = {row["gate"]: (row["v1.8"], row["v1.9"]) for row in csv.DictReader(table)}
     return {gate for gate, (old, new) in states.items() if (old == "GA") != (new in ("GA", "B"))} - BY_SETTING
 

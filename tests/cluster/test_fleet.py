@@ -26,6 +26,8 @@ from tests.manifests import Object
 from tests.rules import RULES, steps
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 UUID, ANOTHER = "5b4e28ba-2fa1-41d2-883f-0016d3cca427", "6b4e28ba-2fa1-41d2-883f-0016d3cca427"
 
 

@@ -24,6 +24,8 @@ from tests.cluster.test_repairs import KUBEVIRT
 from tests.manifests import Object
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 REPAIR = "repair_ipam_claim_metadata"
 APPROVE = {"remediations": {REPAIR: {"mode": "approve", "minAge": "0s"}}}
 FREEZE = {"metadata": {"annotations": {PAUSED: "change freeze"}}}

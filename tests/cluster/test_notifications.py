@@ -21,6 +21,8 @@ from tests.cluster.prometheus import Prometheus, Setup
 from tests.cluster.steward_pages import CHECKS, Pages, Site, named, one_of_each
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 HOUR = 3600 / FASTER
 READ_PODS = frozenset(check.id for check in CHECKS if "Pod" in {kind.name for kind in check.reads})
 OF_PODS = tuple(

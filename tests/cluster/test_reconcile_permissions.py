@@ -54,6 +54,8 @@ from tests.manifests import Object
 from tests.shared import REPO
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 ACCOUNT = "system:serviceaccount:kv:steward-reconcile"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 LABEL = {"labelSelector": "app.kubernetes.io/name=steward-reconcile"}

@@ -23,6 +23,8 @@ from tests.cluster.repair_ground import Ground, ground_of
 from tests.cluster.sidecar import Sidecar
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 STEPS = (
     *("made", "dry_run", "made_again", "intended", "fenced", "written"),
     *("read_back", "looked_again", "event", "done"),

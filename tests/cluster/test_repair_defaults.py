@@ -24,6 +24,8 @@ from tests.cluster.repair_ground import ACCOUNT, Ground, ground_of
 from tests.cluster.resources import LEASES
 from tests.manifests import Object
 
+pytestmark = pytest.mark.long
+
 RUNS, INTERVAL = 120, 30.0  # an hour's
 
 

@@ -21,6 +21,8 @@ from tests.cluster.stage import Stage
 from tests.ledgers import rewrite
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 FAULT = next(each for each in FAULTS if each.id == "unprotected_claim")
 WRITABLE = "kubevirt_steward_repair_ledger_writable"
 LEADING = "kubevirt_steward_repair_leading"

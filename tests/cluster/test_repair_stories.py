@@ -21,6 +21,8 @@ from tests.cluster.stage import Stage
 from tests.manifests import Object
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def ground(module_api_server: MakeApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:

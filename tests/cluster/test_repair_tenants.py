@@ -18,6 +18,8 @@ from tests.cluster.stage import Stage
 from tests.manifests import Object
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 HOUR = 3600.0
 AUTO = {"mode": "auto", "minAge": "10s"}
 SETTINGS = {

@@ -22,6 +22,8 @@ from tests.cluster.sidecar import Sidecar, steward
 from tests.cluster.stage import Stage
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 BY_ID = {each.id: each for each in FAULTS}
 METHODS = {"patch": "PATCH", "delete": "DELETE", "create": "POST"}
 ALL = [BY_ID[each] for each in ("unprotected_claim", "orphan_claim", "lost_copy")]  # a patch, a deletion, a creation

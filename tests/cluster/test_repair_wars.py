@@ -20,6 +20,8 @@ from tests.cluster.stage import Stage
 from tests.manifests import Object
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 RIVAL = "acme-operator"
 BY_ID = {each.id: each for each in FAULTS}
 Revert = Callable[[Object], Object | None]

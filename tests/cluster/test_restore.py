@@ -13,6 +13,8 @@ from tests.cluster.exporter import QUICK, Exporter
 from tests.cluster.fleet import claimed_vm, delete_vm, nad, release
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 NS = "tenant"
 FOUND = {"db.blue": "StuckTerminatingOwnerGone"}
 AHEAD = 300  # writes after the backup, far more than the server itself needs to start again

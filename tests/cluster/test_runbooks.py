@@ -34,6 +34,8 @@ from tests.evaluation import NOW, Evaluation
 from tests.manifests import Object
 from tests.rules import RULES, Block, blocks, plain, steps
 
+pytestmark = pytest.mark.long
+
 STORIES = all_stories()
 OURS = "kubevirt.io/persistent-ipam"
 ACROSS = "VMFirmwareUUIDDuplicateAcrossClusters"  # needs two of them: test_fleet.py follows it

@@ -23,6 +23,8 @@ from tests.rules import RULES, steps
 from tests.shared import REPO
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 STEWARD = "kubevirt-steward"
 Follow = Callable[..., Walk]
 

@@ -48,6 +48,8 @@ from tests.confirming import hint_of
 from tests.manifests import Object
 from tests.repairing import Repairing, repairing
 
+pytestmark = pytest.mark.long
+
 DAY = 86_400.0
 
 

@@ -4,8 +4,8 @@
 list of its own of what there is. Copied are the files that git tracks or would track, as they are in the work tree; an
 example may not bring one of them. Then the generated files are written, and nothing else is.
 
-`python -m tests.tools.examples tests/unit/test_rules.py` runs these tests instead of all of tests/unit. Where something
-fails, the copy stays and is named; `--keep` keeps it in any case.
+`python -m tests.tools.examples tests/unit/exporter/findings` runs these tests instead of all of tests/unit. Where
+something fails, the copy stays and is named; `--keep` keeps it in any case.
 
 Exit code 1 where something failed, 2 where an example does not fit.
 """

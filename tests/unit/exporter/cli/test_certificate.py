@@ -12,6 +12,7 @@ import pytest
 from exporter.__main__ import main
 from exporter.cli.commands import certificate
 from exporter.http.server.certificates import Certificates
+from exporter.kube.get_json import JSONServer
 from reconcile.observe.source import ExporterSource, SourceError
 from tests.served import served
 
@@ -31,10 +32,10 @@ async def test_the_sidecar_reads_findings_from_an_exporter_with_such_a_certifica
     async with served(tls=(Certificates(*files[1:]), trusts)) as server:
         assert (await server.get("/healthz"))[0] == 200
         for name in ("", "steward-exporter", "10.1.2.3", "localhost"):
-            source = ExporterSource(server.url, lambda: 0.0, "", str(files[0]), name)
+            source = ExporterSource(JSONServer(server.url, "", str(files[0]), name), lambda: 0.0)
             assert len((await source.observed()).findings) == 3
         with pytest.raises(SourceError, match="certificate"):
-            await ExporterSource(server.url, lambda: 0.0, "", str(files[0]), "steward-other").observed()
+            await ExporterSource(JSONServer(server.url, "", str(files[0]), "steward-other"), lambda: 0.0).observed()
     assert files[2].stat().st_mode & 0o777 == 0o600
 
 

@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 
 from exporter.kube.errors import StatusError
+from exporter.kube.get_json import JSONServer
 from exporter.kube.transport import Transport
 from reconcile.observe.source import ExporterSource, SourceError
 from tests.secure_server import config
@@ -58,7 +59,7 @@ async def test_the_exporter_s_is_said_and_not_followed(sent: tuple[str, list[tup
     url, asked = sent
     (tmp_path / "token").write_text("t")
     for status in STATUSES:
-        source = ExporterSource(f"{url}/{status}", lambda: 0.0, str(tmp_path / "token"))
+        source = ExporterSource(JSONServer(f"{url}/{status}", str(tmp_path / "token")), lambda: 0.0)
         with pytest.raises(SourceError, match=f"was answered with {status}"):
             await source.observed()
     assert asked == [("GET", f"/{status}/api/v1/findings") for status in STATUSES]

@@ -160,11 +160,11 @@ async def test_unchanged_answers_change_nothing() -> None:
 
 
 FAILURES = [
-    ({"status": 500, "body": b"oops"}, "it answers 500"),
-    ({"status": 401}, "it answers 401; reconcile.tokenFile has to name the file of a token that it accepts"),
-    ({"status": 403}, "it answers 403; reconcile.tokenFile"),
-    ({"status": 404}, "it answers 404; reconcile.url has to be that of the sidecar"),
-    ({"status": 302, "Location": "http://127.0.0.1:1/"}, "it answers 302; reconcile.url"),
+    ({"status": 500, "body": b"oops"}, "was answered with 500"),
+    ({"status": 401}, "was answered with 401; reconcile.tokenFile has to name the file of a token that it accepts"),
+    ({"status": 403}, "was answered with 403; reconcile.tokenFile"),
+    ({"status": 404}, "was answered with 404; reconcile.url has to be that of the sidecar"),
+    ({"status": 302, "Location": "http://127.0.0.1:1/"}, "was answered with 302; reconcile.url"),
     ({"body": b"<html>"}, "the response is not what a sidecar answers"),
     ({"body": b" " * ((32 << 20) + 1)}, "the response is larger than 32 MiB"),
     ({"body": gzip.compress(b" " * (64 << 20)), "Content-Encoding": "gzip"}, "the response is larger than 32 MiB"),
@@ -188,7 +188,7 @@ async def test_a_failure_is_one_log_line_and_makes_repairs_unknown(
                 pass
             for _ in range(3):
                 assert await heard.next() == said
-            assert said.startswith(f"the repairs can't be read from {server.url}/api/v1/plans: ")
+            assert said.startswith(f"the repairs can't be read from {server.url}: ")
             assert why in said
             assert heard.unknown_since is not None
             assert [record.levelname for record in caplog.records] == ["WARNING"]
@@ -205,7 +205,7 @@ async def test_unchanged_is_no_answer_to_who_knows_nothing() -> None:
     async with sidecar() as server:
         server.answers(304)
         async with following(server.url) as heard:
-            assert (await heard.next()).endswith(": it answers 304")
+            assert (await heard.next()).endswith("/api/v1/plans was answered with 304")
 
 
 async def test_a_sidecar_that_hangs_is_given_up_and_asked_again() -> None:
@@ -216,7 +216,7 @@ async def test_a_sidecar_that_hangs_is_given_up_and_asked_again() -> None:
     async with sidecar() as server:
         server.answer = hang
         async with following(server.url, replace(QUICK, change=0, answer=0.05)) as heard:
-            assert (await heard.next()).endswith(": it did not answer in time")
+            assert (await heard.next()).endswith("/api/v1/plans was not answered within 0.05 s")
             server.answer = None
             while await heard.next():
                 pass

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from exporter.kube.get_json import JSONServer
 from exporter.store.record import Ref
 from reconcile.act.events import event
 from reconcile.observe.source import ExporterSource, Found, SourceError
@@ -57,7 +58,7 @@ async def test_what_cannot_be_read_is_no_answer(body: bytes) -> None:
     app = web.Application()
     app.router.add_get("/api/v1/findings", answer)
     async with TestServer(app) as server:
-        source = ExporterSource(str(server.make_url("")), lambda: NOW)
+        source = ExporterSource(JSONServer(str(server.make_url("")).rstrip("/")), lambda: NOW)
         with pytest.raises(SourceError, match="the findings at"):
             await source.observed()
 
