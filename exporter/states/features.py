@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..domain.features.rules import RULES
+from ..domain.instancetypes.kinds import INSTANCETYPES
 from ..store.kinds import (
     controller_revision,
     kube_virt,
     virtual_machine,
-    virtual_machine_cluster_instancetype,
-    virtual_machine_cluster_preference,
     virtual_machine_instance,
-    virtual_machine_instancetype,
-    virtual_machine_preference,
 )
 from ..usage.features import PHASES, FeatureUsage
 from .base import Gauge, Sample, State
@@ -44,10 +41,7 @@ STATE = State(
     reads=(
         virtual_machine.KIND,
         virtual_machine_instance.KIND,
-        virtual_machine_instancetype.KIND,
-        virtual_machine_cluster_instancetype.KIND,
-        virtual_machine_preference.KIND,
-        virtual_machine_cluster_preference.KIND,
+        *INSTANCETYPES,
         controller_revision.KIND,
         kube_virt.KIND,
     ),

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from ..domain.instancetypes.kinds import CLUSTER_WIDE, INSTANCETYPES
 from ..domain.instancetypes.matching import MatcherRole
 from ..domain.instancetypes.resolving import ReferenceMode
 from ..store.kinds import (
     controller_revision,
     kube_virt,
     virtual_machine,
-    virtual_machine_cluster_instancetype,
-    virtual_machine_cluster_preference,
-    virtual_machine_instancetype,
-    virtual_machine_preference,
 )
 from ..usage.instancetypes import InstancetypeUsage
 from .base import Gauge, Sample, State
@@ -55,14 +52,11 @@ STATE = State(
         ),
     ),
     reads=(
-        virtual_machine_instancetype.KIND,
-        virtual_machine_cluster_instancetype.KIND,
-        virtual_machine_preference.KIND,
-        virtual_machine_cluster_preference.KIND,
+        *INSTANCETYPES,
         virtual_machine.KIND,
         controller_revision.KIND,
         kube_virt.KIND,
     ),
     indexes=InstancetypeUsage.INDEXES,
-    requires=(virtual_machine_cluster_instancetype.KIND, virtual_machine_cluster_preference.KIND),
+    requires=CLUSTER_WIDE,
 )

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...domain.instancetypes.kinds import INSTANCETYPES
 from ...findings.causes import Cause
 from ...findings.check import Check, Reason, Scope, View
 from ...findings.finding import Finding, Severity
@@ -22,11 +23,7 @@ from ...store.kinds import (
     kube_virt,
     storage_class,
     virtual_machine,
-    virtual_machine_cluster_instancetype,
-    virtual_machine_cluster_preference,
     virtual_machine_instance,
-    virtual_machine_instancetype,
-    virtual_machine_preference,
 )
 from ...store.kinds.storage_class import StorageClass
 from ._commands import STORAGE_CLASSES
@@ -65,10 +62,7 @@ CHECK = Check(
     reads=(
         virtual_machine.KIND,
         virtual_machine_instance.KIND,
-        virtual_machine_instancetype.KIND,
-        virtual_machine_cluster_instancetype.KIND,
-        virtual_machine_preference.KIND,
-        virtual_machine_cluster_preference.KIND,
+        *INSTANCETYPES,
         controller_revision.KIND,
         kube_virt.KIND,
         storage_class.KIND,

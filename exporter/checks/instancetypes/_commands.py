@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from ...store.kinds import (
-    virtual_machine_cluster_instancetype,
-    virtual_machine_cluster_preference,
-    virtual_machine_instancetype,
-    virtual_machine_preference,
-)
+from ...domain.instancetypes.kinds import INSTANCETYPES
 
 __all__ = [
     "ALL_REVISIONS",
@@ -21,15 +16,7 @@ __all__ = [
     "TOUCH",
 ]
 
-RESOURCES = {
-    kind.name: kind.resource
-    for kind in (
-        virtual_machine_instancetype.KIND,
-        virtual_machine_cluster_instancetype.KIND,
-        virtual_machine_preference.KIND,
-        virtual_machine_cluster_preference.KIND,
-    )
-}
+RESOURCES = {kind.name: kind.resource for kind in (*INSTANCETYPES,)}
 
 READ_REFERENCE = (
     'kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME -o jsonpath=\'{.spec.instancetype}{"\\n"}'

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from heapq import nsmallest
 from operator import attrgetter
 
+from ...domain.instancetypes.kinds import INSTANCETYPES
 from ...domain.instancetypes.matching import ROLES, MatcherRole
 from ...domain.instancetypes.resolving import ReferenceMode, resolve, takes_any, target
 from ...findings.causes import Cause
@@ -30,10 +31,6 @@ from ...store.kinds import (
     controller_revision,
     kube_virt,
     virtual_machine,
-    virtual_machine_cluster_instancetype,
-    virtual_machine_cluster_preference,
-    virtual_machine_instancetype,
-    virtual_machine_preference,
 )
 from ...store.kinds.common.instancetype import Kept, Sizing, Tuning
 from ...store.kinds.kube_virt import KubeVirt
@@ -82,7 +79,7 @@ REASONS = {
 
 
 def find(view: View) -> Iterator[Finding | None]:
-    for kind in KINDS:
+    for kind in INSTANCETYPES:
         for predicate in (_deletable, _deprecated, _fields):
             yield from view.apart(_found(view, kind.record, predicate))
 
@@ -193,16 +190,10 @@ def _facts(kept: Kept) -> dict[str, object]:
     return {"resource": RESOURCES[type(kept).__name__]}
 
 
-KINDS = (
-    virtual_machine_instancetype.KIND,
-    virtual_machine_cluster_instancetype.KIND,
-    virtual_machine_preference.KIND,
-    virtual_machine_cluster_preference.KIND,
-)
 CHECK = Check(
     id="instancetype_objects",
     title="Instancetypes and preferences that VMs depend on and that may go",
-    reads=(*KINDS, virtual_machine.KIND, controller_revision.KIND, kube_virt.KIND),
+    reads=(*INSTANCETYPES, virtual_machine.KIND, controller_revision.KIND, kube_virt.KIND),
     scope=Scope("one instancetype or preference", OBJECT),
     looks_up=(Lookup(UNVERSIONED, concerns=OBJECT), Lookup(USERS, concerns=OBJECT)),
     cause=Cause.SUBJECT,
@@ -212,5 +203,5 @@ CHECK = Check(
         virtual_machine.KIND: ("deleting", "instancetype", "preference"),
         kube_virt.KIND: ("assumed", "reference_policy", "version"),
     },
-    requires=(virtual_machine.KIND, *KINDS[1::2]),
+    requires=(virtual_machine.KIND, *INSTANCETYPES[1::2]),
 )

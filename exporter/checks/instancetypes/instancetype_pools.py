@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...domain.instancetypes.kinds import CLUSTER_WIDE, INSTANCETYPES
 from ...domain.instancetypes.matching import ROLES, MatcherRole
 from ...domain.instancetypes.resolving import LIVE, reference, target
 from ...findings.causes import Cause
@@ -18,11 +19,7 @@ from ...findings.finding import Finding, Severity
 from ...store.indexes.instancetypes import OBJECT, POOLS, REVISION
 from ...store.kinds import (
     controller_revision,
-    virtual_machine_cluster_instancetype,
-    virtual_machine_cluster_preference,
-    virtual_machine_instancetype,
     virtual_machine_pool,
-    virtual_machine_preference,
 )
 from ...store.kinds.controller_revision import START, ControllerRevision
 from ...store.kinds.virtual_machine_pool import VirtualMachinePool
@@ -96,10 +93,7 @@ CHECK = Check(
     title="VirtualMachinePools whose instancetype or preference is missing",
     reads=(
         virtual_machine_pool.KIND,
-        virtual_machine_instancetype.KIND,
-        virtual_machine_cluster_instancetype.KIND,
-        virtual_machine_preference.KIND,
-        virtual_machine_cluster_preference.KIND,
+        *INSTANCETYPES,
         controller_revision.KIND,
     ),
     scope=Scope("one pool", POOLS),
@@ -109,7 +103,6 @@ CHECK = Check(
     find=find,
     requires=(
         virtual_machine_pool.KIND,
-        virtual_machine_cluster_instancetype.KIND,
-        virtual_machine_cluster_preference.KIND,
+        *CLUSTER_WIDE,
     ),
 )

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import nsmallest
 
+from ...domain.instancetypes.kinds import CLUSTER_WIDE
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
@@ -21,8 +22,6 @@ from ...store.indexes.networks import VM
 from ...store.kinds import (
     controller_revision,
     virtual_machine,
-    virtual_machine_cluster_instancetype,
-    virtual_machine_cluster_preference,
     virtual_machine_instance,
     virtual_machine_pool,
     virtual_machine_restore,
@@ -151,7 +150,6 @@ CHECK = Check(
     },
     requires=(
         virtual_machine.KIND,
-        virtual_machine_cluster_instancetype.KIND,
-        virtual_machine_cluster_preference.KIND,
+        *CLUSTER_WIDE,
     ),
 )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from sys import intern
-
 from ..kind import ApiKind
-from ..record import Record, Wire, WireMeta, identity
-from .common.user_defined import Network, Status, facts_of, failure_of
+from ..record import Wire, WireMeta
+from .common.user_defined import Network, Status, UserDefined, reduced
 
 __all__ = ["KIND", "ClusterUserDefinedNetwork"]
 
@@ -21,35 +19,13 @@ class _ClusterUserDefinedNetwork(Wire, frozen=True, gc=False):
     status: Status | None = None
 
 
-class ClusterUserDefinedNetwork(Record, frozen=True, gc=False):
-    network: str  # the name of the network, in the NADs that are rendered of it
-    topology: str  # as NADs spell it: layer2, layer3, localnet
-    role: str  # primary or secondary
-    subnets: tuple[str, ...]  # canonical; none of layer 3
-    persistent: bool  # it requests persistent IPs
-    failed: str  # the condition that says that the network was not created, or empty
-    reason: str  # of that condition, as are the following
-    message: str
-    since: float | None
-    flag_off: bool  # it fails because OVN-Kubernetes runs without --enable-persistent-ips
+class ClusterUserDefinedNetwork(UserDefined, frozen=True, gc=False):
+    pass
 
 
 def _reduce(wire: _ClusterUserDefinedNetwork) -> ClusterUserDefinedNetwork:
-    fields = identity(wire.metadata)
-    facts, failure = facts_of(wire.spec.network if wire.spec else None), failure_of(wire.status)
-    return ClusterUserDefinedNetwork(
-        *fields,
-        intern(f"cluster_udn_{fields[1]}"),
-        facts.topology,
-        facts.role,
-        facts.subnets,
-        facts.persistent,
-        failure.failed,
-        failure.reason,
-        failure.message,
-        failure.since,
-        failure.flag_off,
-    )
+    network = wire.spec.network if wire.spec else None
+    return reduced(ClusterUserDefinedNetwork, wire.metadata, "cluster_udn", network, wire.status)
 
 
 KIND = ApiKind(

@@ -2,44 +2,18 @@
 
 from __future__ import annotations
 
-from sys import intern
-
 from ..kind import ApiKind
-from ..record import Record, identity
-from .common.user_defined import WireUserDefined, facts_of, failure_of
+from .common.user_defined import UserDefined, WireUserDefined, reduced
 
 __all__ = ["KIND", "UserDefinedNetwork"]
 
 
-class UserDefinedNetwork(Record, frozen=True, gc=False):
-    network: str  # the name of the network, in the NADs that are rendered of it
-    topology: str  # as NADs spell it: layer2, layer3, localnet
-    role: str  # primary or secondary
-    subnets: tuple[str, ...]  # canonical; none of layer 3
-    persistent: bool  # it requests persistent IPs
-    failed: str  # the condition that says that the network was not created, or empty
-    reason: str  # of that condition, as are the following
-    message: str
-    since: float | None
-    flag_off: bool  # it fails because OVN-Kubernetes runs without --enable-persistent-ips
+class UserDefinedNetwork(UserDefined, frozen=True, gc=False):
+    pass
 
 
 def _reduce(wire: WireUserDefined) -> UserDefinedNetwork:
-    fields = identity(wire.metadata)
-    facts, failure = facts_of(wire.spec), failure_of(wire.status)
-    return UserDefinedNetwork(
-        *fields,
-        intern(f"{fields[0]}_{fields[1]}"),
-        facts.topology,
-        facts.role,
-        facts.subnets,
-        facts.persistent,
-        failure.failed,
-        failure.reason,
-        failure.message,
-        failure.since,
-        failure.flag_off,
-    )
+    return reduced(UserDefinedNetwork, wire.metadata, None, wire.spec, wire.status)
 
 
 KIND = ApiKind(

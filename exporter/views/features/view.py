@@ -11,6 +11,7 @@ from heapq import nsmallest
 
 from ...domain.features.configuration import Effective, chosen, forecast
 from ...domain.features.rules import RULES
+from ...domain.instancetypes.kinds import INSTANCETYPES
 from ...findings.finding import Finding
 from ...store.cluster import Cluster
 from ...store.kinds import (
@@ -18,11 +19,7 @@ from ...store.kinds import (
     kube_virt,
     storage_class,
     virtual_machine,
-    virtual_machine_cluster_instancetype,
-    virtual_machine_cluster_preference,
     virtual_machine_instance,
-    virtual_machine_instancetype,
-    virtual_machine_preference,
 )
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.storage_class import StorageClass
@@ -43,10 +40,7 @@ READER = Reading(
     (
         virtual_machine.KIND,
         virtual_machine_instance.KIND,
-        virtual_machine_instancetype.KIND,
-        virtual_machine_cluster_instancetype.KIND,
-        virtual_machine_preference.KIND,
-        virtual_machine_cluster_preference.KIND,
+        *INSTANCETYPES,
         controller_revision.KIND,
         storage_class.KIND,
         kube_virt.KIND,

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ...checks.instancetypes._commands import RESOURCES
 from ...domain.instancetypes.drift import differing
+from ...domain.instancetypes.kinds import CLUSTER_WIDE, INSTANCETYPES
 from ...domain.instancetypes.matching import ROLES
 from ...domain.instancetypes.resolving import LIVE, ReferenceMode
 from ...findings.finding import Finding
@@ -22,11 +23,7 @@ from ...store.kinds import (
     controller_revision,
     kube_virt,
     virtual_machine,
-    virtual_machine_cluster_instancetype,
-    virtual_machine_cluster_preference,
-    virtual_machine_instancetype,
     virtual_machine_pool,
-    virtual_machine_preference,
 )
 from ...store.kinds.common.instancetype import Kept
 from ...store.kinds.controller_revision import Stash
@@ -45,17 +42,14 @@ __all__ = ["READER", "steps", "take"]
 READER = Reading(
     "instancetypes",
     (
-        virtual_machine_instancetype.KIND,
-        virtual_machine_cluster_instancetype.KIND,
-        virtual_machine_preference.KIND,
-        virtual_machine_cluster_preference.KIND,
+        *INSTANCETYPES,
         virtual_machine.KIND,
         virtual_machine_pool.KIND,
         controller_revision.KIND,
         kube_virt.KIND,
     ),
     (*InstancetypeUsage.INDEXES, UNVERSIONED),
-    requires=(virtual_machine_cluster_instancetype.KIND, virtual_machine_cluster_preference.KIND),
+    requires=CLUSTER_WIDE,
 )
 MOST_COPIES = 10
 MOST_FIELDS = 20

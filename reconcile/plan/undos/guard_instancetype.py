@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from exporter.checks.instancetypes.instancetype_objects import without_copy
+from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.store.indexes.instancetypes import UNVERSIONED
 from exporter.store.kinds import (
     controller_revision,
     kube_virt,
     namespace,
     virtual_machine,
-    virtual_machine_cluster_instancetype,
-    virtual_machine_cluster_preference,
-    virtual_machine_instancetype,
-    virtual_machine_preference,
 )
 from exporter.store.kinds.common.instancetype import Kept
 from exporter.store.kinds.namespace import Namespace
@@ -24,17 +21,10 @@ from ..undo import Given, Loss, Lost, Taken, Undo
 
 __all__ = ["UNDO"]
 
-_KINDS = (
-    virtual_machine_instancetype.KIND,
-    virtual_machine_cluster_instancetype.KIND,
-    virtual_machine_preference.KIND,
-    virtual_machine_cluster_preference.KIND,
-)
-
 
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     ref = taken.plan.target
-    record = next(each.record for each in _KINDS if each.name == ref.kind)
+    record = next(each.record for each in INSTANCETYPES if each.name == ref.kind)
     kept = scene.named(record, ref.namespace, ref.name)
     if not isinstance(kept, Kept):
         return Refused("same_object", f"{ref} does not exist")
@@ -59,7 +49,7 @@ def _ending(scene: Scene, name: str) -> bool:
 
 UNDO = Undo(
     id="guard_instancetype",
-    reads=(*_KINDS, virtual_machine.KIND, controller_revision.KIND, kube_virt.KIND, namespace.KIND),
+    reads=(*INSTANCETYPES, virtual_machine.KIND, controller_revision.KIND, kube_virt.KIND, namespace.KIND),
     indexes=(UNVERSIONED,),
     weigh=_weigh,
     losses={

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ....domain.instancetypes.kinds import INSTANCETYPES
 from ....findings.causes import Cause
 from ....findings.check import Check, Lookup, View
 from ....findings.finding import Finding
@@ -22,11 +23,7 @@ from ....store.kinds import (
     controller_revision,
     kube_virt,
     virtual_machine,
-    virtual_machine_cluster_instancetype,
-    virtual_machine_cluster_preference,
     virtual_machine_instance,
-    virtual_machine_instancetype,
-    virtual_machine_preference,
 )
 from ....store.kinds.controller_revision import ControllerRevision
 from .evaluation import mismatches
@@ -45,10 +42,7 @@ CHECK = Check(
     reads=(
         virtual_machine.KIND,
         virtual_machine_instance.KIND,
-        virtual_machine_instancetype.KIND,
-        virtual_machine_cluster_instancetype.KIND,
-        virtual_machine_preference.KIND,
-        virtual_machine_cluster_preference.KIND,
+        *INSTANCETYPES,
         controller_revision.KIND,
         kube_virt.KIND,
     ),

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ....domain.instancetypes.kinds import INSTANCETYPES
 from ....findings.causes import Cause
 from ....findings.check import Check, Presence, Scope, View
 from ....findings.finding import Finding
@@ -28,11 +29,7 @@ from ....store.kinds import (
     kube_virt,
     node,
     virtual_machine,
-    virtual_machine_cluster_instancetype,
-    virtual_machine_cluster_preference,
     virtual_machine_instance,
-    virtual_machine_instancetype,
-    virtual_machine_preference,
 )
 from .evaluation import unsupported
 from .placing import unplaced
@@ -51,10 +48,7 @@ CHECK = Check(
     reads=(
         virtual_machine.KIND,
         virtual_machine_instance.KIND,
-        virtual_machine_instancetype.KIND,
-        virtual_machine_cluster_instancetype.KIND,
-        virtual_machine_preference.KIND,
-        virtual_machine_cluster_preference.KIND,
+        *INSTANCETYPES,
         controller_revision.KIND,
         kube_virt.KIND,
         node.KIND,

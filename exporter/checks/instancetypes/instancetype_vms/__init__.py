@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ....domain.instancetypes.kinds import CLUSTER_WIDE, INSTANCETYPES
 from ....domain.instancetypes.matching import ROLES, MatcherRole
 from ....findings.check import Check, Lookup, View
 from ....findings.finding import Finding, Severity
@@ -25,11 +26,7 @@ from ....store.kinds import (
     controller_revision,
     kube_virt,
     virtual_machine,
-    virtual_machine_cluster_instancetype,
-    virtual_machine_cluster_preference,
     virtual_machine_instance,
-    virtual_machine_instancetype,
-    virtual_machine_preference,
 )
 from ....store.kinds.controller_revision import ControllerRevision
 from ....store.kinds.virtual_machine import VirtualMachine
@@ -75,10 +72,7 @@ CHECK = Check(
     reads=(
         virtual_machine.KIND,
         virtual_machine_instance.KIND,
-        virtual_machine_instancetype.KIND,
-        virtual_machine_cluster_instancetype.KIND,
-        virtual_machine_preference.KIND,
-        virtual_machine_cluster_preference.KIND,
+        *INSTANCETYPES,
         controller_revision.KIND,
         kube_virt.KIND,
     ),
@@ -101,5 +95,5 @@ CHECK = Check(
         virtual_machine_instance.KIND: ("generation", "phase", "vm_uid"),
         kube_virt.KIND: ("assumed", "reference_policy", "version"),
     },
-    requires=(virtual_machine.KIND, virtual_machine_cluster_instancetype.KIND, virtual_machine_cluster_preference.KIND),
+    requires=(virtual_machine.KIND, *CLUSTER_WIDE),
 )

@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 
 from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
+from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.findings.finding import Finding
 from exporter.store.indexes.networks import VM, vm_key
 from exporter.store.indexes.stops import DRAINED_NODE, STOPPED
@@ -45,7 +46,6 @@ from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, controller, ending, table, tables, under_way
 from ..instancetypes._resolvable import RESOLVABLE, unresolved
-from ..instancetypes._sources import KINDS
 from ._leaving import ONE_KUBEVIRT
 
 __all__ = ["REMEDIATION"]
@@ -196,7 +196,7 @@ REMEDIATION = Remediation(
         kube_virt.KIND,
         namespace.KIND,
         controller_revision.KIND,
-        *KINDS,
+        *INSTANCETYPES,
     ),
     indexes=(VM, STOPPED, DRAINED_NODE),
     writes=(

@@ -25,6 +25,7 @@ from typing import Any
 
 from exporter.domain.drains.departure.vmi import VMIContext
 from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
+from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.findings.finding import Finding
 from exporter.store.kinds import controller_revision
 from exporter.store.kinds.virtual_machine import VirtualMachine
@@ -38,7 +39,6 @@ from ...writes import Field, Patched, Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, under_way
 from .._owning import lost_disks, owning_vm
 from ..instancetypes._resolvable import RESOLVABLE, unresolved
-from ..instancetypes._sources import KINDS
 from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
 
 __all__ = ["REMEDIATION"]
@@ -156,7 +156,7 @@ REMEDIATION = Remediation(
     id="stop_blocked_vmi",
     title="Stop a VM that blocks a drain, with its owner's consent",
     answers={"evictions": ("NotMigratable", "NotMigratableAfterRequest")},
-    reads=(*READS, *KINDS, *SAVERS, controller_revision.KIND),
+    reads=(*READS, *INSTANCETYPES, *SAVERS, controller_revision.KIND),
     indexes=INDEXES,
     writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (_TO_HALTED,)),),
     plan=_plan,

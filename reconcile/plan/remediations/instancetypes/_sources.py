@@ -7,13 +7,10 @@ from typing import Any
 
 import msgspec
 
+from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.domain.instancetypes.resolving import LIVE, Resolution, undecodable
 from exporter.store.kinds import (
     controller_revision,
-    virtual_machine_cluster_instancetype,
-    virtual_machine_cluster_preference,
-    virtual_machine_instancetype,
-    virtual_machine_preference,
 )
 from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.virtual_machine import VirtualMachine
@@ -24,14 +21,8 @@ from .._grounds import table
 from ._copies import STORED, names, unproven
 from ._instancetypes import LABEL
 
-__all__ = ["KINDS", "CopySource", "exact_source", "rebuilt"]
+__all__ = ["CopySource", "exact_source", "rebuilt"]
 
-KINDS = (
-    virtual_machine_instancetype.KIND,
-    virtual_machine_cluster_instancetype.KIND,
-    virtual_machine_preference.KIND,
-    virtual_machine_cluster_preference.KIND,
-)
 _MOST = 5  # copies that are looked at; KubeVirt made them all the same
 _KEPT = ("creationTimestamp", "generation", "name", "namespace", "uid")  # of the metadata in a copy
 
@@ -58,7 +49,7 @@ def _names(vm: VirtualMachine, lost: Resolution, uid: str, generation: int) -> t
 
 
 def _of_live(scene: Scene, vm: VirtualMachine, lost: Resolution) -> CopySource | None:
-    kind = next((each for each in KINDS if each.name == lost.kind), None)
+    kind = next((each for each in INSTANCETYPES if each.name == lost.kind), None)
     if kind is None:
         return None
     namespace = vm.namespace if kind.namespaced else ""

@@ -16,16 +16,13 @@ that is accepted. By hand, once each VM has a copy, and before the steward is un
 
 from __future__ import annotations
 
+from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.findings.finding import Finding
 from exporter.store.kinds import (
     controller_revision,
     kube_virt,
     namespace,
     virtual_machine,
-    virtual_machine_cluster_instancetype,
-    virtual_machine_cluster_preference,
-    virtual_machine_instancetype,
-    virtual_machine_preference,
 )
 
 from ...annotations import PREFIX
@@ -74,12 +71,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     )
 
 
-_KINDS = (
-    virtual_machine_instancetype.KIND,
-    virtual_machine_cluster_instancetype.KIND,
-    virtual_machine_preference.KIND,
-    virtual_machine_cluster_preference.KIND,
-)
 _GUARDED = Patched(
     Item("/metadata/finalizers", FINALIZER, added=True), old=Like(metadata=Like(annotations=Like(**{ALLOWED: "true"})))
 )
@@ -87,8 +78,8 @@ REMEDIATION = Remediation(
     id="guard_instancetype",
     title="Guard an instancetype or preference that is in use",
     answers={"instancetype_objects": ("DeletableInUse",)},
-    reads=(*_KINDS, virtual_machine.KIND, controller_revision.KIND, kube_virt.KIND, namespace.KIND),
-    writes=tuple(Write(kind.group, kind.plural, ("patch",), (_GUARDED,)) for kind in _KINDS),
+    reads=(*INSTANCETYPES, virtual_machine.KIND, controller_revision.KIND, kube_virt.KIND, namespace.KIND),
+    writes=tuple(Write(kind.group, kind.plural, ("patch",), (_GUARDED,)) for kind in INSTANCETYPES),
     plan=_plan,
     preconditions={
         "unguarded": "the object does not have the finalizer yet",

@@ -25,6 +25,7 @@ from typing import Any
 
 from exporter.domain.identity.identity import owned
 from exporter.domain.instancetypes.conflicts import conflicts
+from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.domain.instancetypes.matching import MatcherRole
 from exporter.domain.instancetypes.resolving import ReferenceMode, Resolution, Unresolved, resolve
 from exporter.findings.finding import Finding
@@ -52,7 +53,7 @@ from .._shapes import owned_by
 from ._copies import running_spec
 from ._instancetypes import LABEL, kubevirt_of
 from ._running import instancetype_of
-from ._sources import KINDS, exact_source, rebuilt
+from ._sources import exact_source, rebuilt
 
 __all__ = ["REMEDIATION"]
 
@@ -120,7 +121,7 @@ def _made(
 def _compared(scene: Scene, vm: VirtualMachine, lost: Resolution, manifest: Mapping[str, Any]) -> Compared | None:
     """The same with what the VM runs with, else with the live object; None where there is neither."""
     runs = running_spec(scene, vm) if lost.role is MatcherRole.INSTANCETYPE else None
-    kind = next((each for each in KINDS if each.name == lost.kind), None)
+    kind = next((each for each in INSTANCETYPES if each.name == lost.kind), None)
     if runs is not None:
         of, spec = f"what VirtualMachineInstance {vm.ref.path} runs with", instancetype_of(runs)
     elif kind is not None and lost.live is not None:
@@ -195,7 +196,7 @@ _COPY = Like(
         labels=Like(**{f"{LABEL}{name}": PRESENT for name in ("generation", "kind", "name", "uid", "version")}),
         ownerReferences=owned_by("VirtualMachine"),
     ),
-    data=Like(apiVersion=Begins("instancetype.kubevirt.io/"), kind=Is(*(kind.name for kind in KINDS))),
+    data=Like(apiVersion=Begins("instancetype.kubevirt.io/"), kind=Is(*(kind.name for kind in INSTANCETYPES))),
 )
 _DROPPED = Patched(
     *(Field(f"/status/{role.value}Ref/controllerRevisionRef", to=EMPTY) for role in MatcherRole), back=False
@@ -205,7 +206,7 @@ REMEDIATION = Remediation(
     title="Restore the missing ControllerRevision of a VM",
     answers={"instancetype_vms": ("RevisionMissing",)},
     reads=(
-        *KINDS,
+        *INSTANCETYPES,
         controller_revision.KIND,
         kube_virt.KIND,
         virtual_machine.KIND,
