@@ -21,7 +21,7 @@ from exporter.engine.engine import Engine
 from exporter.kube.body import whole
 from exporter.kube.transport import Transport
 from reconcile.app import run
-from reconcile.config.settings import Config, model_of
+from reconcile.config.settings import SidecarConfig, model_of
 from reconcile.ledger import Entry, Ledger
 from reconcile.observe.source import EngineSource, Observed
 from reconcile.plan.remediations import all_remediations
@@ -132,7 +132,7 @@ async def join(kubeconfig: Path, engine: Awaitable[Engine]) -> AsyncIterator[Dem
         yield Demo(url, sidecar.board, kubeconfig, ledger)
 
 
-def _config(ledger: Path) -> Config:
+def _config(ledger: Path) -> SidecarConfig:
     """Few are to be approved of; all others are planned."""
     settings: dict[str, Any] = {
         "remediations": {each: {"mode": "approve", "minAge": "0s"} for each in _APPROVABLE},

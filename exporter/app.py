@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .checks import all_checks
-from .config.reloading import Status
+from .config.reloading import ReloadStatus
 from .config.settings import Config
 from .engine.engine import Engine
 from .engine.intake import Intake
@@ -56,7 +56,7 @@ class Steward:
     aggregates: Aggregates
     repairs: Repairs = field(default_factory=Repairs)
     follower: Follower | None = None
-    config: Status = field(default_factory=lambda: Status(tried=time.time()))
+    config: ReloadStatus = field(default_factory=lambda: ReloadStatus(tried=time.time()))
 
     def take(self, config: Config) -> None:
         """Applies the settings that can change while running."""

@@ -29,7 +29,7 @@ from exporter.store.kind import ApiKind
 
 from .act.execute import PlanWriter, ServerAnswer
 from .act.pauses import Pauses
-from .config.settings import Config, may_write, mode_of
+from .config.settings import SidecarConfig, may_write, mode_of
 from .confirm.reading import ApiReads
 from .decide.gates import Labels
 from .lease.lease import Election
@@ -85,7 +85,7 @@ def kinds_of(remediations: tuple[Remediation, ...]) -> dict[str, ApiKind[Any]]:
 
 @asynccontextmanager
 async def run(
-    config: Config,
+    config: SidecarConfig,
     transport: Transport,
     exporter: ExporterConfig,
     *,
@@ -197,7 +197,7 @@ async def run(
             yield url, sidecar
 
 
-def _alerts(config: Config, firing: Firing) -> Alerts:
+def _alerts(config: SidecarConfig, firing: Firing) -> Alerts:
     keep = config.interval.total_seconds()
     silences = Silences(config.alertmanager, time.monotonic, keep)
     gate = PromQLGate(config.prometheus, time.monotonic, keep)
@@ -218,13 +218,13 @@ def labels_of(found: Found, checks: Checks) -> Labels:
     return alert_labels(reason.alert if reason is not None else "", hint.check, hint.reason, hint.subject, found.vm)
 
 
-def _ledger(config: Config, clock: Callable[[], float]) -> Ledger:
+def _ledger(config: SidecarConfig, clock: Callable[[], float]) -> Ledger:
     given = config.ledger
     kept = Retention(given.max_age.total_seconds(), given.max_size)
     return Ledger.open(Path(given.directory), clock=clock, max_bytes=given.max_file_size, retention=kept)
 
 
-def _election(config: Config, transport: Transport, identity: str, witness: Witness) -> Election:
+def _election(config: SidecarConfig, transport: Transport, identity: str, witness: Witness) -> Election:
     return Election(
         transport,
         namespace=lease_namespace(config),
@@ -235,7 +235,7 @@ def _election(config: Config, transport: Transport, identity: str, witness: Witn
     )
 
 
-def _exporter(config: Config, clock: Callable[[], float]) -> ExporterSource:
+def _exporter(config: SidecarConfig, clock: Callable[[], float]) -> ExporterSource:
     given = config.source
     exporter = JSONServer(
         (given.url or "").rstrip("/"), given.token_file or "", given.ca_file or "", given.server_name or ""
@@ -243,7 +243,7 @@ def _exporter(config: Config, clock: Callable[[], float]) -> ExporterSource:
     return ExporterSource(exporter, clock)
 
 
-def lease_namespace(config: Config) -> str:
+def lease_namespace(config: SidecarConfig) -> str:
     """The configured one, else the pod's."""
     return config.lease.namespace or pod_namespace() or "default"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from exporter.store.record import Ref
 from exporter.store.text.skew import Skew
-from reconcile.config.settings import Config, Mode, model_of
+from reconcile.config.settings import Mode, SidecarConfig, model_of
 from reconcile.decide.gates import Ask, QueryAnswer, Situation
 from reconcile.decide.storm import Storm
 from reconcile.ledger.entry import Entry, Event
@@ -62,7 +62,7 @@ def written(number: int, at: float, *after: str, why: str = "", mode: str = "aut
     return [entry("intended", at, attempt=attempt, plan=plan(**more), mode=mode), *events]
 
 
-def config(**values: Any) -> Config:
+def config(**values: Any) -> SidecarConfig:
     """`values` are as in the file."""
     return model_of([REPAIR]).model_validate(values, by_alias=True, by_name=False)
 

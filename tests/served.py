@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from exporter.config.reloading import Status
+from exporter.config.reloading import ReloadStatus
 from exporter.findings.check import PER_CLUSTER, Check, Family, Reason
 from exporter.findings.finding import Finding, Severity
 from exporter.http.application import Guard, build, serving
@@ -121,7 +121,7 @@ async def served(
     aggregates = Aggregates(made.engine.cluster, all_states())
     made.engine.observe(aggregates.changed)
     own = telemetry.Served(expires=lambda: None if certificates is None else certificates.expires)
-    config = Status(tried=1.0)
+    config = ReloadStatus(tried=1.0)
     registry = telemetry.registry_of(telemetry.Telemetry(made.engine, made.exposition, (), own, config))
     versions = Versions(made.engine, made.repairs)
     made.listings = Listings(made.engine, versions)

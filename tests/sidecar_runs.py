@@ -16,7 +16,7 @@ from exporter.store.text.skew import Skew
 from reconcile.act.execute import PlanWriter
 from reconcile.act.pauses import Pauses
 from reconcile.app import checks_of, kinds_of
-from reconcile.config.settings import Config, model_of
+from reconcile.config.settings import SidecarConfig, model_of
 from reconcile.confirm.confirm import Hint
 from reconcile.confirm.reading import ApiReads
 from reconcile.ledger import Entry, Ledger
@@ -145,7 +145,7 @@ async def on(tmp_path: Path, settings: dict[str, Any], *objects: dict[str, Any])
     server.load([*NAMESPACES, KUBEVIRT, *objects])
     await server.start()
     transport = Transport.from_environment(kubeconfig(tmp_path / "kubeconfig", server.url))
-    config: Config = model_of(all_remediations()).model_validate(settings, by_alias=True, by_name=False)
+    config: SidecarConfig = model_of(all_remediations()).model_validate(settings, by_alias=True, by_name=False)
     clock = [NOW]
     try:
         with Ledger.open(tmp_path / "ledger", clock=lambda: clock[0]) as ledger:
@@ -156,7 +156,12 @@ async def on(tmp_path: Path, settings: dict[str, Any], *objects: dict[str, Any])
 
 
 def _made(
-    server: FakeApiServer, transport: Transport, config: Config, ledger: Ledger, source: Findings, clock: list[float]
+    server: FakeApiServer,
+    transport: Transport,
+    config: SidecarConfig,
+    ledger: Ledger,
+    source: Findings,
+    clock: list[float],
 ) -> Running:
     remediations, checks, reads = all_remediations(), checks_of(ExporterConfig()), ApiReads(transport)
     kinds, board, leader = kinds_of(remediations), ShownRepairs(), Leader()

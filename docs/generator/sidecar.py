@@ -12,10 +12,9 @@ from prometheus_client.core import Metric
 from deploy.generator.chart import CHART
 from exporter.checks import all_checks
 from exporter.config.documents import in_yaml, schema_of
-from exporter.config.keys import Key
+from exporter.config.keys import Key, keys_within
 from reconcile.cli import commands
 from reconcile.config.forms import Window
-from reconcile.config.loading import keys_of
 from reconcile.config.settings import Mode, model_of
 from reconcile.decide.gates import GATES
 from reconcile.permissions.manifests import in_lines
@@ -140,10 +139,10 @@ def _keys(remediations: tuple[Remediation, ...]) -> Iterator[str]:
     first = remediations[0].id
     rows = [
         _row(key, key.name.replace(first, "ID"))
-        for key in keys_of(model_of(remediations))
+        for key in keys_within(model_of(remediations))
         if key.path[0] != "remediations" or key.path[1] == first
     ]
-    rows += [_row(key, f"windows[].{key.name}") for key in keys_of(Window)]
+    rows += [_row(key, f"windows[].{key.name}") for key in keys_within(Window)]
     yield from _table(("Key", "Type", "Default", "Meaning"), rows)
 
 

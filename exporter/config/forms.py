@@ -17,8 +17,8 @@ __all__ = [
     "Duration",
     "HostNames",
     "OptionalHostName",
+    "OptionalServer",
     "OptionalText",
-    "OptionalUrl",
     "OptionalVersion",
     "address",
     "field_of",
@@ -108,7 +108,7 @@ Address = Annotated[
 ]
 Text = Annotated[str, AfterValidator(_text), WithJsonSchema({"type": "string", "minLength": 1})]
 OptionalText = Annotated[Text | None, WithJsonSchema({"type": "string", "minLength": 1})]  # None: not in the file
-OptionalUrl = Annotated[
+OptionalServer = Annotated[
     Annotated[Text, AfterValidator(_url)] | None, WithJsonSchema({"type": "string", "pattern": f"^{_URL}$"})
 ]
 _HostName = Annotated[Text, AfterValidator(host_name), WithJsonSchema({"type": "string", "pattern": f"^{_HOST_NAME}$"})]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 from ..findings.check import Check
 from .reader import scalar
 from .settings import Section, model_of
 
-__all__ = ["CONFIG_VARIABLE", "FLAGS", "PREFIX", "Key", "below", "keys_of", "tree_of"]
+__all__ = ["CONFIG_VARIABLE", "FLAGS", "PREFIX", "Key", "below", "keys_of", "keys_within", "tree_of"]
 
 PREFIX = "STEWARD_"
 CONFIG_VARIABLE = "STEWARD_CONFIG"
@@ -71,17 +72,24 @@ class Key:
 
 def keys_of(checks: Iterable[Check]) -> tuple[Key, ...]:
     """All keys, in the order of their declaration. Raises TypeError for settings that can't be written in a file."""
-    model = model_of(tuple(checks))
-    return tuple(_within(model, (), model().model_dump(mode="json")))
+    return tuple(keys_within(model_of(tuple(checks))))
 
 
-def _within(section: type[Section], top: tuple[str, ...], defaults: Any) -> Iterator[Key]:
-    for (name, default), field in zip(defaults.items(), section.model_fields.values(), strict=True):
+def keys_within(section: type[Section], top: tuple[str, ...] = ()) -> Iterator[Key]:
+    """The keys of a section and of those in it, in the order of their declaration."""
+    return _keys(section, top, section().model_dump(mode="json"))
+
+
+def _keys(section: type[Section], top: tuple[str, ...], defaults: Any) -> Iterator[Key]:
+    for field in section.model_fields.values():
         kind: Any = field.annotation
-        if isinstance(default, dict):
-            yield from _within(kind, (*top, name), default)
+        name = field.alias or ""
+        if isinstance(kind, type) and issubclass(kind, Section):
+            yield from _keys(kind, (*top, name), defaults[name])
         else:
-            yield Key((*top, name), kind, field.title or "", field.description or "", default)
+            options = get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
+            given = next((each for each in options if get_origin(each) is Literal), kind)  # without the None
+            yield Key((*top, name), given, field.title or "", field.description or "", defaults[name])
 
 
 def below(tree: Any, path: Iterable[str]) -> Any:

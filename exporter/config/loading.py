@@ -5,7 +5,6 @@ What is overridden is validated all the same, so that a mistake does not wait un
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,13 +14,13 @@ from typing import Any
 
 from ..findings.check import Check
 from ..store.kind import ApiKind
+from .file import opened
 from .keys import CONFIG_VARIABLE, PREFIX, Key, below, keys_of, tree_of
 from .mistakes import Mistake, Mistakes, nearest
-from .reader import LARGEST, read
 from .refusals import refusals
 from .settings import Config, model_of
 
-__all__ = ["Loaded", "Sources", "Value", "content_of", "digest_of", "load"]
+__all__ = ["Loaded", "Sources", "Value", "load"]
 
 # Kubernetes sets such variables for a service; one may be called `steward`.
 _SERVICE = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT|PORT)(_.*)?")
@@ -68,21 +67,15 @@ def load(checks: Iterable[Check], sources: Sources) -> Loaded | Mistakes:
     checks = tuple(checks)
     model, keys = model_of(checks), keys_of(checks)
     mistakes: list[Mistake] = []
-    content, tree = b"", None
-    if sources.file is not None:
-        try:
-            content = content_of(sources.file)
-            tree, found = read(content)
-        except OSError as error:
-            found = [("", f"it can't be read: {error.strerror or error}")]
-        mistakes += (Mistake(str(sources.file), path, what) for path, what in found)
+    file = opened(sources.file)
+    mistakes += file.mistakes
     given = {name: text for name, text in sources.environment.items() if text}  # by "" a manifest leaves one out
     variables = {key: key.read(given[key.variable]) for key in keys if key.variable in given}
     flags = {key: key.read(sources.flags[key.name]) for key in keys if key.name in sources.flags}
     set_by: dict[Key, _Layer] = {}
     refused: set[Key] = set()
     for layer in (
-        _Layer(str(sources.file), tree, attrgetter("name"), "file"),
+        _Layer(str(sources.file), file.tree, attrgetter("name"), "file"),
         _Layer("environment", tree_of(variables), attrgetter("variable"), "environment {}"),
         _Layer("command line", tree_of(flags), attrgetter("flag"), "flag {}"),
     ):
@@ -103,18 +96,7 @@ def load(checks: Iterable[Check], sources: Sources) -> Loaded | Mistakes:
     written = config.model_dump(mode="json")
     origins = {key: layer.origin.format(layer.named(key)) for key, layer in set_by.items()}
     shown = {key.name: Value(below(written, key.path), origins.get(key, "default")) for key in keys}
-    return Loaded(config, keys, shown, digest_of(content))
-
-
-def content_of(file: Path) -> bytes:
-    """At most one byte more than is read of it. Raises OSError."""
-    with file.open("rb") as opened:
-        return opened.read(LARGEST + 1)
-
-
-def digest_of(content: bytes) -> str:
-    """As `sha256sum FILE | cut -c1-12` gives it."""
-    return hashlib.sha256(content).hexdigest()[:12]
+    return Loaded(config, keys, shown, file.digest)
 
 
 def _foreign(environment: Iterable[str], keys: Iterable[Key]) -> Iterator[Mistake]:

@@ -12,16 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from .loading import Loaded, content_of, digest_of
+from .file import content_of, digest_of
+from .loading import Loaded
 from .mistakes import Mistakes
 
-__all__ = ["Reloading", "Status", "Watched"]
+__all__ = ["ReloadStatus", "Reloading", "Watched"]
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Status:
+class ReloadStatus:
     """What metrics and page show of the configuration. `tried` is in seconds since 1970."""
 
     digest: str = digest_of(b"")
@@ -38,7 +39,11 @@ class Reloading:
     """`load` gives what holds now, `take` puts it into effect; `loaded` is what the steward was started with."""
 
     def __init__(
-        self, loaded: Loaded, load: Callable[[], Loaded | Mistakes], take: Callable[[Loaded], None], status: Status
+        self,
+        loaded: Loaded,
+        load: Callable[[], Loaded | Mistakes],
+        take: Callable[[Loaded], None],
+        status: ReloadStatus,
     ) -> None:
         self._started, self._load, self._take, self.status = loaded, load, take, status
         self.status.digest, self.status.tried = loaded.digest, time.time()

@@ -21,8 +21,8 @@ from .forms import (
     Duration,
     HostNames,
     OptionalHostName,
+    OptionalServer,
     OptionalText,
-    OptionalUrl,
     OptionalVersion,
     field_of,
     setting,
@@ -126,7 +126,7 @@ class TLSSettings(Section):
 class ReconcileSettings(Section):
     """Where the sidecar is whose repairs are shown with the findings. Without a URL none is asked."""
 
-    url: OptionalUrl = setting(None, "URL of the sidecar, whose repairs are shown with the findings.", "URL")
+    url: OptionalServer = setting(None, "URL of the sidecar, whose repairs are shown with the findings.", "URL")
     token_file: OptionalText = setting(None, "Path of a file with the token that the sidecar accepts.", "text")
     ca_file: OptionalText = setting(
         None, "Path of the certificates that the sidecar's is verified by. Without it: those of the system.", "text"

@@ -6,7 +6,7 @@ import secrets
 
 from prometheus_client import CollectorRegistry
 
-from ..config.reloading import Status
+from ..config.reloading import ReloadStatus
 from ..engine.engine import Engine
 from ..metrics.exposition import Exposition
 from ..metrics.telemetry import Served
@@ -42,7 +42,7 @@ def routes(
     exposition: Exposition,
     registry: CollectorRegistry,
     served: Served,
-    config: Status,
+    config: ReloadStatus,
     title: str,
     versions: Versions,
     listings: Listings,

@@ -13,7 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from ..checks import all_checks
-from ..config.reloading import Status
+from ..config.reloading import ReloadStatus
 from ..engine.engine import Engine
 from ..kube.watch.reflector import Reflector
 from ..store.source import UNREADABLE, Source, SyncState
@@ -154,7 +154,7 @@ class Telemetry(Collector):
         exposition: Exposition,
         reflectors: Iterable[Reflector],
         served: Served,
-        config: Status,
+        config: ReloadStatus,
         requests: Mapping[tuple[str, str, str], int] = MappingProxyType({}),
         reviews: Mapping[tuple[str, str], int] = MappingProxyType({}),
         skew: Callable[[], Skew | None] = lambda: None,

@@ -27,7 +27,7 @@ from exporter.store.kind import ApiKind
 
 from ..app import Checks, checks_of, kinds_of
 from ..config.loading import load
-from ..config.settings import Config
+from ..config.settings import SidecarConfig
 from ..confirm.confirm import Confirmed, confirm
 from ..confirm.reading import ApiReads
 from ..ledger import LedgerError
@@ -62,7 +62,7 @@ def add_options(parser: argparse.ArgumentParser, *, findings: bool = True) -> No
         )
 
 
-def configured(arguments: argparse.Namespace) -> tuple[Config, ExporterConfig]:
+def configured(arguments: argparse.Namespace) -> tuple[SidecarConfig, ExporterConfig]:
     """The sidecar's configuration and the exporter's that it names. Raises MistakesError."""
     loaded = load(all_remediations(), arguments.config)
     if isinstance(loaded, Mistakes):
@@ -76,7 +76,7 @@ def configured(arguments: argparse.Namespace) -> tuple[Config, ExporterConfig]:
 
 @dataclass(frozen=True)
 class Session:
-    config: Config
+    config: SidecarConfig
     exporter: ExporterConfig
     checks: Checks
     kinds: Mapping[str, ApiKind[Any]]

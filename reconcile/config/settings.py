@@ -15,7 +15,7 @@ from exporter.config.settings import HOSTS, INSECURE, Section, TLSSettings
 from ..plan.remediation import Remediation
 from .forms import URL, NamespaceName, OptionalURL, Window
 
-__all__ = ["Config", "ConfiguredMode", "Mode", "RemediationSettings", "may_write", "mode_of", "model_of"]
+__all__ = ["ConfiguredMode", "Mode", "RemediationSettings", "SidecarConfig", "may_write", "mode_of", "model_of"]
 
 _MODES = "off, plan, approve or auto"
 ConfiguredMode = Literal["off", "plan", "approve", "auto"]
@@ -176,7 +176,7 @@ class LeaseSettings(Section):
     )
 
 
-class Config(Section):
+class SidecarConfig(Section):
     """The configuration of the sidecar."""
 
     mode: ConfiguredMode = setting("plan", "The mode of remediations that have none of their own.", _MODES)
@@ -216,13 +216,13 @@ class Config(Section):
         return found
 
 
-def mode_of(config: Config, remediation_id: str, namespace: str) -> Mode:
+def mode_of(config: SidecarConfig, remediation_id: str, namespace: str) -> Mode:
     """The namespace's mode before the remediation's before that of all."""
     own = config.of(remediation_id)
     return Mode(own.namespaces.get(namespace) or own.mode or config.mode)
 
 
-def may_write(config: Config, remediations: Iterable[Remediation]) -> bool:
+def may_write(config: SidecarConfig, remediations: Iterable[Remediation]) -> bool:
     """Whether any remediation is carried out anywhere, unasked or when approved."""
     modes = {
         Mode(mode)
@@ -234,14 +234,14 @@ def may_write(config: Config, remediations: Iterable[Remediation]) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _model(ids: tuple[str, ...]) -> type[Config]:
+def _model(ids: tuple[str, ...]) -> type[SidecarConfig]:
     sections: Any = {
         each: (RemediationSettings, Field(default_factory=RemediationSettings, alias=each)) for each in ids
     }
     of_all = create_model("RemediationsSettings", __base__=Section, **sections)
-    return create_model("Config", __base__=Config, remediations=(of_all, Field(default_factory=of_all)))
+    return create_model("Config", __base__=SidecarConfig, remediations=(of_all, Field(default_factory=of_all)))
 
 
-def model_of(remediations: Iterable[Remediation]) -> type[Config]:
+def model_of(remediations: Iterable[Remediation]) -> type[SidecarConfig]:
     """The configuration with a section for each remediation."""
     return _model(tuple(each.id for each in remediations))

@@ -16,7 +16,7 @@ from exporter.store.kind import ApiKind
 from exporter.store.kinds import kube_virt, namespace, virtual_machine
 from exporter.store.reader import Reader
 
-from ..config.settings import Config, Mode, may_write, mode_of
+from ..config.settings import Mode, SidecarConfig, may_write, mode_of
 from ..plan.remediation import Remediation
 from ..plan.undo import Undo
 from ..plan.undos import undo_of
@@ -37,12 +37,12 @@ def base_roles(remediations: Iterable[Remediation], checks: Iterable[Check]) -> 
     """Every role that any configuration may need."""
     remediations = tuple(remediations)
     yield read_role(remediations, checks)
-    yield lease_role(Config().lease.name)
+    yield lease_role(SidecarConfig().lease.name)
     yield from (write_role(each) for each in remediations if each.writes)
 
 
 def needed(
-    config: Config, remediations: Iterable[Remediation], checks: Iterable[Check], account: ServiceAccount
+    config: SidecarConfig, remediations: Iterable[Remediation], checks: Iterable[Check], account: ServiceAccount
 ) -> Iterator[Manifest]:
     """Exactly what a configuration needs: roles and bindings."""
     enabled = [each for each in remediations if set(_modes(config, each).values()) != {Mode.OFF}]
@@ -65,14 +65,14 @@ def needed(
             yield from (_binding(role, account, each) for each in where)
 
 
-def guarded(config: Config, remediations: Iterable[Remediation], account: ServiceAccount) -> Iterator[Manifest]:
+def guarded(config: SidecarConfig, remediations: Iterable[Remediation], account: ServiceAccount) -> Iterator[Manifest]:
     """The policy by which the API server refuses the ServiceAccount what no plan makes."""
     remediations = tuple(remediations)
     lease = Lease(config.lease.namespace or account.namespace, config.lease.name)
     return policy(_enabled(config, remediations), remediations, account, lease)
 
 
-def _enabled(config: Config, remediations: Iterable[Remediation]) -> Iterator[Enabled]:
+def _enabled(config: SidecarConfig, remediations: Iterable[Remediation]) -> Iterator[Enabled]:
     """Those that write anywhere, each with where."""
     for each in remediations:
         modes = _modes(config, each)
@@ -114,7 +114,7 @@ def lease_role(lease: str) -> Manifest:
     return _role("Role", NAME, rules)
 
 
-def _modes(config: Config, remediation: Remediation) -> Mapping[str, Mode]:
+def _modes(config: SidecarConfig, remediation: Remediation) -> Mapping[str, Mode]:
     """By namespace, the empty one for all that have none of their own."""
     namespaces = ("", *sorted(config.of(remediation.id).namespaces))
     return {each: mode_of(config, remediation.id, each) for each in namespaces}

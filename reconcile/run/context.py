@@ -10,7 +10,7 @@ from exporter.findings.check import Check
 from exporter.store.kind import ApiKind
 from exporter.store.text.skew import Skew
 
-from ..config.settings import Config, Mode
+from ..config.settings import Mode, SidecarConfig
 from ..confirm.reading import Reads
 from ..decide.gates import Labels
 from ..observe.source import Found
@@ -39,7 +39,7 @@ class Candidate:
 class RunContext:
     """What a loop works with."""
 
-    config: Config
+    config: SidecarConfig
     remediations: tuple[Remediation, ...]
     checks: Mapping[str, Check]
     settings: Mapping[str, Any]  # of the checks

@@ -26,7 +26,7 @@ from exporter.cli.output.logs import log_as
 from exporter.config.settings import Config as ExporterConfig
 from exporter.kube.transport import Transport
 from reconcile.app import run
-from reconcile.config.loading import Loaded, load
+from reconcile.config.loading import LoadedSidecar, load
 from reconcile.plan.remediations import all_remediations
 from tests.waiting import wait_until
 
@@ -117,7 +117,7 @@ def _main(how: How) -> int:
 
 async def _serve(how: How) -> int:
     loaded = load(all_remediations(), how.config)
-    if not isinstance(loaded, Loaded):
+    if not isinstance(loaded, LoadedSidecar):
         raise SystemExit(str(loaded))
     stops = [how.stop_at]
 

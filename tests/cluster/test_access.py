@@ -22,7 +22,7 @@ from exporter.http.access.decisions import Times
 from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
 from reconcile.app import run
-from reconcile.config.settings import Config
+from reconcile.config.settings import SidecarConfig
 from tests.cluster.accounts import VIEW_VMS, Account, account, view_vms
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
@@ -139,7 +139,9 @@ async def test_every_path_of_the_sidecar_too(
     }
     (tmp_path / "ledger").mkdir()
     transport = Transport.from_environment(str(server.kubeconfig("steward-exporter")))
-    running = run(Config.model_validate(settings), transport, ExporterConfig(), reviews=Reviews(transport), times=SHORT)
+    running = run(
+        SidecarConfig.model_validate(settings), transport, ExporterConfig(), reviews=Reviews(transport), times=SHORT
+    )
     async with running as (url, _):
 
         async def asked(path: str, token: str) -> tuple[int, str]:

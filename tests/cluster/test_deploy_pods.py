@@ -17,7 +17,7 @@ from exporter.checks import all_checks
 from exporter.cli.commands import all_commands
 from exporter.config.loading import Loaded, Sources
 from exporter.config.loading import load as load_exporter
-from reconcile.config.loading import Loaded as LoadedSidecar
+from reconcile.config.loading import LoadedSidecar
 from reconcile.config.loading import load as load_sidecar
 from reconcile.plan.remediations import all_remediations
 from tests.case_files import read_yaml

@@ -20,7 +20,7 @@ import yaml
 from demo.fleet import instancetypes as its
 from exporter.checks import all_checks
 from reconcile.cli.commands import add
-from reconcile.config.loading import Loaded, load
+from reconcile.config.loading import LoadedSidecar, load
 from reconcile.permissions.accounts import ServiceAccount
 from reconcile.permissions.rbac import needed
 from reconcile.plan.plan import Create
@@ -428,7 +428,7 @@ def test_the_deployment_is_taken_and_may_write_nothing(
     assert not {resource for _, _, resource, _ in everywhere} & {"secrets", "configmaps"}
     assert rules(own, within) == everywhere
     base = load(all_remediations(), None)
-    assert isinstance(base, Loaded)
+    assert isinstance(base, LoadedSidecar)
     wanted = needed(base.config, all_remediations(), all_checks(), ServiceAccount(within))
     assert {each for found in wanted if found["kind"] == "ClusterRole" for each in map_rules(found)} <= everywhere
 
@@ -447,7 +447,7 @@ def test_the_sidecar_of_the_deployment_finds_its_files_and_its_exporter(binary: 
 
     (tmp_path / "reconcile.yaml").write_text(mounted["data"][file.name], encoding="utf-8")
     loaded = load(all_remediations(), tmp_path / "reconcile.yaml")
-    assert isinstance(loaded, Loaded), str(loaded)
+    assert isinstance(loaded, LoadedSidecar), str(loaded)
     config = loaded.config
     assert config.mode == "plan"
     ledger = volumes[next(name for path, name in mounts.items() if config.ledger.directory.startswith(f"{path}/"))]

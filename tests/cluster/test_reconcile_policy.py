@@ -19,8 +19,8 @@ from exporter.checks import all_checks
 from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN
 from exporter.store.record import Ref
 from reconcile.act.events import event
-from reconcile.config.loading import Loaded, load
-from reconcile.config.settings import Config
+from reconcile.config.loading import LoadedSidecar, load
+from reconcile.config.settings import SidecarConfig
 from reconcile.permissions.accounts import ServiceAccount
 from reconcile.permissions.rbac import guarded, needed
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED, RESUMED
@@ -110,11 +110,11 @@ def own(cluster: ApiServer, admin: Client, tmp_path_factory: pytest.TempPathFact
     return client
 
 
-def configured(folder: Path, settings: Object) -> Config:
+def configured(folder: Path, settings: Object) -> SidecarConfig:
     file = folder / "reconcile.yaml"
     file.write_text(json.dumps(settings), encoding="utf-8")
     loaded = load(all_remediations(), file)
-    assert isinstance(loaded, Loaded), str(loaded)
+    assert isinstance(loaded, LoadedSidecar), str(loaded)
     return loaded.config
 
 

@@ -14,7 +14,7 @@ import pytest
 from exporter.config.settings import Config as ExporterConfig
 from exporter.kube.transport import Transport
 from reconcile.app import run
-from reconcile.config.settings import Config, model_of
+from reconcile.config.settings import SidecarConfig, model_of
 from reconcile.ledger import Ledger
 from reconcile.plan.remediations import all_remediations
 from tests.cluster.conftest import MakeApiServer
@@ -45,7 +45,7 @@ class Clock:
         return self.now
 
 
-def defaults(ground: Ground, folder: Path) -> Config:
+def defaults(ground: Ground, folder: Path) -> SidecarConfig:
     """All as it is shipped, but for where things are."""
     (port,) = free_ports(1)
     places = {

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from exporter.kube.clocks import ServerClocks
-from reconcile.config.settings import Config, Mode
+from reconcile.config.settings import Mode, SidecarConfig
 from reconcile.confirm.confirm import Confirmed
 from reconcile.decide.gates import GATES, Ask, QueryAnswer, Situation
 from reconcile.decide.storm import Storm
@@ -25,7 +25,7 @@ from .clocks import WallClock
 __all__ = ["Leave"]
 
 _GATES = tuple(each for each in GATES if each.id in ("unclear", "clock", "object_paused"))
-_CONFIG = Config()
+_CONFIG = SidecarConfig()
 _QUIET = Situation(
     now=0.0,
     leading=True,

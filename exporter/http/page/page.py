@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from ...config.reloading import Status
+from ...config.reloading import ReloadStatus
 from ...engine.engine import Engine
 from ...findings.finding import Severity
 from ...views.drain import STAYS, TITLES, Drain, NoSuchNodeError, draining
@@ -44,7 +44,7 @@ class HtmlPage:
         self,
         engine: Engine,
         title: str,
-        config: Status,
+        config: ReloadStatus,
         listings: Listings,
         networks: NetworksView,
         instancetypes: InstancetypesView,

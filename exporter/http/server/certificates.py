@@ -17,7 +17,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 from cryptography.x509 import Certificate, load_pem_x509_certificates
 
-from ...config.loading import content_of, digest_of
+from ...config.file import content_of, digest_of
 from ...config.reloading import Watched
 from ...config.settings import TLSSettings
 from ...kube.errors import ConfigError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..kind import ApiKind
 from ..record import Wire, WireMeta
-from .common.user_defined import Network, Status, UserDefined, reduced
+from .common.user_defined import Network, NetworkStatus, UserDefined, reduced
 
 __all__ = ["KIND", "ClusterUserDefinedNetwork"]
 
@@ -16,7 +16,7 @@ class _Spec(Wire, frozen=True, gc=False):
 class _ClusterUserDefinedNetwork(Wire, frozen=True, gc=False):
     metadata: WireMeta = WireMeta()
     spec: _Spec | None = None
-    status: Status | None = None
+    status: NetworkStatus | None = None
 
 
 class ClusterUserDefinedNetwork(UserDefined, frozen=True, gc=False):

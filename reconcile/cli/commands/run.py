@@ -13,7 +13,7 @@ from exporter.cli.output.terminal import complain
 from exporter.kube.transport import Transport
 
 from ...app import run
-from ...config.settings import Config
+from ...config.settings import SidecarConfig
 from ...ledger import LedgerError
 from ..session import configured
 
@@ -45,7 +45,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return 2
 
 
-async def _serve(arguments: argparse.Namespace, config: Config, exporter: Any) -> int:
+async def _serve(arguments: argparse.Namespace, config: SidecarConfig, exporter: Any) -> int:
     transport = Transport.from_environment(arguments.kubeconfig, arguments.context)
     async with run(config, transport, exporter) as (url, _):
         say(f"Serving {url}/metrics and {url}/api/v1/plans")

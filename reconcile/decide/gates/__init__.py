@@ -8,7 +8,7 @@ which it is not known what came of them, and KubeVirt's upgrade. Who pauses repa
 
 from __future__ import annotations
 
-from ...config.settings import Config, Mode
+from ...config.settings import Mode, SidecarConfig
 from . import amounts, standing, timing
 from .amounts import half_used
 from .base import Alert, Ask, Blocked, Gate, Labels, QueryAnswer, QueryState, Situation
@@ -75,7 +75,7 @@ GATES: tuple[Gate, ...] = (
 )
 
 
-def blocked(ask: Ask, situation: Situation, config: Config, *, reads: bool = True) -> tuple[Blocked, ...]:
+def blocked(ask: Ask, situation: Situation, config: SidecarConfig, *, reads: bool = True) -> tuple[Blocked, ...]:
     """All that is in the way, in the order of the gates; empty where the write may go on.
 
     `reads=False` leaves out what needs the object's annotations: a look before anything is read, not a leave to write.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from exporter.config.forms import write_duration
 from exporter.config.mistakes import quoted
 
-from ...config.settings import Config, Mode
+from ...config.settings import Mode, SidecarConfig
 from ...ledger.history import Failures
 from ...plan.time_text import moment
 from ..storm import Storm, Weather
@@ -30,7 +30,7 @@ _HOUR, _DAY = 3600.0, 86_400.0
 Why = tuple[str, float | None]
 
 
-def no_storm(ask: Ask, situation: Situation, _: Config) -> Why | None:
+def no_storm(ask: Ask, situation: Situation, _: SidecarConfig) -> Why | None:
     own = situation.storms.get(ask.namespace, Storm())
     return _stormy(situation.storm, "", "") or _stormy(own, f" in namespace {ask.namespace}", f" -n {ask.namespace}")
 
@@ -45,14 +45,14 @@ def _stormy(storm: Storm, where: str, option: str) -> Why | None:
     return None
 
 
-def run_left(ask: Ask, _: Situation, config: Config) -> str | None:
+def run_left(ask: Ask, _: Situation, config: SidecarConfig) -> str | None:
     limit = config.budgets.run
     if ask.planned < limit:
         return None
     return f"this run has made {ask.planned} writes of at most {limit} (budgets.run); the next run goes on"
 
 
-def hour_left(ask: Ask, situation: Situation, config: Config) -> Why | None:
+def hour_left(ask: Ask, situation: Situation, config: SidecarConfig) -> Why | None:
     limit, since = config.budgets.hour, situation.now - _HOUR
     if why := _within_an_hour(situation, None, limit, "in all namespaces", "budgets.hour"):
         return why
@@ -64,7 +64,7 @@ def hour_left(ask: Ask, situation: Situation, config: Config) -> Why | None:
     return f"{what}; {_reserved(ask, situation, limit, len(own))} until {moment(until + _HOUR)}", until + _HOUR
 
 
-def namespace_left(ask: Ask, situation: Situation, config: Config) -> Why | None:
+def namespace_left(ask: Ask, situation: Situation, config: SidecarConfig) -> Why | None:
     where = f"in namespace {ask.namespace}" if ask.namespace else "to objects without namespace"
     return _within_an_hour(situation, ask.namespace, config.budgets.namespace_hour, where, "budgets.namespaceHour")
 
@@ -78,7 +78,7 @@ def _within_an_hour(situation: Situation, namespace: str | None, limit: int, whe
     return f"{len(done)} writes {where} within the last hour, at most {limit} ({key}); nothing is written {end}", until
 
 
-def fleet_share_left(ask: Ask, situation: Situation, config: Config) -> Why | None:
+def fleet_share_left(ask: Ask, situation: Situation, config: SidecarConfig) -> Why | None:
     if not ask.vm:
         return None
     limit = _fleet_limit(situation, config)
@@ -104,13 +104,13 @@ def fleet_share_left(ask: Ask, situation: Situation, config: Config) -> Why | No
     return f"{what}; {_reserved(ask, situation, limit, len(own))} until {moment(until + _DAY)}", until + _DAY
 
 
-def half_used(situation: Situation, config: Config) -> bool:
+def half_used(situation: Situation, config: SidecarConfig) -> bool:
     """Whether a limit of all namespaces is used by half: what is left of it is shared out by VMs."""
     hour, day = situation.history.executed(situation.now - _HOUR), situation.history.vms_touched(situation.now - _DAY)
     return 2 * len(hour) >= config.budgets.hour or 2 * len(day) >= (_fleet_limit(situation, config) or 0)
 
 
-def _fleet_limit(situation: Situation, config: Config) -> int | None:
+def _fleet_limit(situation: Situation, config: SidecarConfig) -> int | None:
     share, fleet = config.budgets.fleet_share, situation.fleet
     if fleet is None:
         return None
@@ -141,7 +141,7 @@ def _reserved(ask: Ask, situation: Situation, limit: int, own: int) -> str:
     return f"the second half of them is shared out by VMs, and {where} has had {own}, its part is {part}; nothing there"
 
 
-def no_failures(ask: Ask, situation: Situation, config: Config) -> Why | None:
+def no_failures(ask: Ask, situation: Situation, config: SidecarConfig) -> Why | None:
     """In the namespace, or in so many namespaces: whoever makes it fail in one stops no other."""
     history, limit = situation.history, config.breaker.failures
     own, namespaces = history.failures(ask.remediation.id, ask.namespace), history.failed_in(ask.remediation.id)
@@ -154,7 +154,7 @@ def no_failures(ask: Ask, situation: Situation, config: Config) -> Why | None:
     )
 
 
-def _rests(ask: Ask, situation: Situation, config: Config, failures: Failures, what: str) -> Why | None:
+def _rests(ask: Ask, situation: Situation, config: SidecarConfig, failures: Failures, what: str) -> Why | None:
     settings = config.breaker
     until = failures.last + settings.pause.total_seconds()
     if situation.now >= until:
@@ -164,7 +164,7 @@ def _rests(ask: Ask, situation: Situation, config: Config, failures: Failures, w
     return f"{ask.remediation} failed {what}; {enough}; {rest}; the ledger says why it failed", until
 
 
-def no_edit_war(ask: Ask, situation: Situation, config: Config) -> str | None:
+def no_edit_war(ask: Ask, situation: Situation, config: SidecarConfig) -> str | None:
     settings = config.edit_war
     keys = [ask.fingerprint, *(str(each) for each in (ask.target, ask.subject) if each is not None)]
     war = situation.history.edit_war(keys, settings.returns, settings.within.total_seconds())

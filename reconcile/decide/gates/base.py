@@ -12,7 +12,7 @@ import msgspec
 from exporter.store.record import Ref
 from exporter.store.text.skew import Skew
 
-from ...config.settings import Config, Mode
+from ...config.settings import Mode, SidecarConfig
 from ...ledger.history import Attempt, History
 from ...plan.remediation import Remediation
 from ..storm import Storm
@@ -107,12 +107,12 @@ class Gate:
 
     id: str
     title: str
-    blocks: Callable[[Ask, Situation, Config], str | tuple[str, float | None] | None]
+    blocks: Callable[[Ask, Situation, SidecarConfig], str | tuple[str, float | None] | None]
     modes: frozenset[Mode]
     reads: bool = False
     lasts: bool = False
 
-    def __call__(self, ask: Ask, situation: Situation, config: Config) -> Blocked | None:
+    def __call__(self, ask: Ask, situation: Situation, config: SidecarConfig) -> Blocked | None:
         found = self.blocks(ask, situation, config)
         if found is None:
             return None

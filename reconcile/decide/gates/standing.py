@@ -7,7 +7,7 @@ from datetime import timedelta
 from exporter.config.forms import write_duration
 from exporter.config.mistakes import quoted
 
-from ...config.settings import Config
+from ...config.settings import SidecarConfig
 from ...plan.annotations import paused_by
 from ...plan.time_text import moment
 from .base import Ask, Situation
@@ -25,11 +25,11 @@ __all__ = [
 ]
 
 
-def leading(_: Ask, situation: Situation, __: Config) -> str | None:
+def leading(_: Ask, situation: Situation, __: SidecarConfig) -> str | None:
     return None if situation.leading else "this replica does not hold the Lease; only the one that holds it writes"
 
 
-def not_paused(ask: Ask, situation: Situation, _: Config) -> str | None:
+def not_paused(ask: Ask, situation: Situation, _: SidecarConfig) -> str | None:
     if situation.paused is None:
         return "whether everything is paused could not be read from the Lease (lease.namespace, lease.name)"
     if situation.paused:
@@ -55,7 +55,7 @@ def _reason(value: str) -> str:
     return quoted(value) if value else "no reason given"
 
 
-def object_not_paused(ask: Ask, situation: Situation, _: Config) -> str | None:
+def object_not_paused(ask: Ask, situation: Situation, _: SidecarConfig) -> str | None:
     if ask.annotations is None:
         return f"the annotations of {ask.subject} were not read; it may be paused"
     vm = [f"VirtualMachine {ask.namespace}/{ask.vm}"] if ask.vm else []
@@ -72,7 +72,7 @@ def object_not_paused(ask: Ask, situation: Situation, _: Config) -> str | None:
     return None
 
 
-def opted_in(ask: Ask, _: Situation, __: Config) -> str | None:
+def opted_in(ask: Ask, _: Situation, __: SidecarConfig) -> str | None:
     wanted = ask.remediation.opt_in
     if not wanted:
         return None
@@ -86,7 +86,7 @@ def opted_in(ask: Ask, _: Situation, __: Config) -> str | None:
     return None
 
 
-def nothing_unclear(ask: Ask, situation: Situation, _: Config) -> str | None:
+def nothing_unclear(ask: Ask, situation: Situation, _: SidecarConfig) -> str | None:
     """A request without an answer may still arrive: whatever is written to its object meanwhile may meet it."""
     names, by_hand = {*_names(ask)}, situation.by_hand()
     if isinstance(by_hand, str):
@@ -100,7 +100,7 @@ def nothing_unclear(ask: Ask, situation: Situation, _: Config) -> str | None:
     return None
 
 
-def source_fresh(_: Ask, situation: Situation, config: Config) -> str | None:
+def source_fresh(_: Ask, situation: Situation, config: SidecarConfig) -> str | None:
     age, oldest = situation.source_age, config.source.oldest
     if age is None:
         return "the exporter has not answered; look at its log, and at source.url"
@@ -112,7 +112,7 @@ def source_fresh(_: Ask, situation: Situation, config: Config) -> str | None:
     return None
 
 
-def check_known(ask: Ask, situation: Situation, _: Config) -> str | None:
+def check_known(ask: Ask, situation: Situation, _: SidecarConfig) -> str | None:
     if situation.unknown_checks is None:
         return "which checks have no answer could not be asked of the exporter"
     if ask.check in situation.unknown_checks:
@@ -120,13 +120,13 @@ def check_known(ask: Ask, situation: Situation, _: Config) -> str | None:
     return None
 
 
-def no_upgrade(_: Ask, situation: Situation, __: Config) -> str | None:
+def no_upgrade(_: Ask, situation: Situation, __: SidecarConfig) -> str | None:
     if situation.upgrading is None:
         return "whether KubeVirt is being upgraded could not be seen"
     return "KubeVirt is being upgraded; wait until its Progressing condition is False" if situation.upgrading else None
 
 
-def ledger_writable(_: Ask, situation: Situation, __: Config) -> str | None:
+def ledger_writable(_: Ask, situation: Situation, __: SidecarConfig) -> str | None:
     return f"the ledger can't be written: {situation.ledger}" if situation.ledger else None
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from exporter.config.forms import write_duration
 from exporter.store.text.skew import MOST_SKEW
 
-from ...config.settings import Config
+from ...config.settings import SidecarConfig
 from ...config.windows import closed_until
 from ...plan.time_text import moment
 from .base import Alert, Ask, Labels, QueryState, Situation
@@ -15,7 +15,7 @@ from .base import Alert, Ask, Labels, QueryState, Situation
 __all__ = ["alert_fires", "clocks_agree", "not_silenced", "old_enough", "query_clear", "window_open"]
 
 
-def clocks_agree(_: Ask, situation: Situation, __: Config) -> str | None:
+def clocks_agree(_: Ask, situation: Situation, __: SidecarConfig) -> str | None:
     """Ages are counted from times of the API server to our own, and windows and approvals end by ours alone."""
     skew, most = situation.skew, f"at most {MOST_SKEW:g} s are allowed"
     if skew is None:
@@ -37,14 +37,14 @@ def clocks_agree(_: Ask, situation: Situation, __: Config) -> str | None:
     )
 
 
-def window_open(_: Ask, situation: Situation, config: Config) -> tuple[str, float | None] | None:
+def window_open(_: Ask, situation: Situation, config: SidecarConfig) -> tuple[str, float | None] | None:
     until = closed_until(config.windows, situation.now)
     if until is None:
         return None
     return f"no maintenance window is open; the next one opens at {moment(until)} (windows)", until
 
 
-def old_enough(ask: Ask, situation: Situation, config: Config) -> tuple[str, float | None] | None:
+def old_enough(ask: Ask, situation: Situation, config: SidecarConfig) -> tuple[str, float | None] | None:
     least = config.of(ask.remediation.id).min_age
     if not least:
         return None
@@ -57,14 +57,14 @@ def old_enough(ask: Ask, situation: Situation, config: Config) -> tuple[str, flo
     return f"the finding is {age} old; something is written from {write_duration(least)} on (minAge)", until
 
 
-def not_silenced(ask: Ask, situation: Situation, _: Config) -> str | None:
+def not_silenced(ask: Ask, situation: Situation, _: SidecarConfig) -> str | None:
     found = situation.silenced(ask)
     if found is None:
         return "Alertmanager could not be asked for silences; one may be there for this"
     return f"Alertmanager has a silence for this: {found}; it can be expired there" if found else None
 
 
-def query_clear(_: Ask, situation: Situation, config: Config) -> str | None:
+def query_clear(_: Ask, situation: Situation, config: SidecarConfig) -> str | None:
     if not config.prometheus.gate:
         return None
     answer = situation.query
@@ -75,7 +75,7 @@ def query_clear(_: Ask, situation: Situation, config: Config) -> str | None:
     return f"the query of prometheus.gate has a result: {answer.why}" if answer.state is not QueryState.CLEAR else None
 
 
-def alert_fires(ask: Ask, situation: Situation, config: Config) -> str | None:
+def alert_fires(ask: Ask, situation: Situation, config: SidecarConfig) -> str | None:
     if not config.webhook.enabled:
         return None
     if situation.firing is None:

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 from ....domain.networks.cidr import blocks
 from ...record import Record, Wire, WireCondition, WireMeta, epoch, identity
 
-__all__ = ["Network", "Status", "UserDefined", "WireUserDefined", "reduced"]
+__all__ = ["Network", "NetworkStatus", "UserDefined", "WireUserDefined", "reduced"]
 
 _MESSAGE = 200  # characters kept of a condition's message
 _FLAG_OFF = "persistentips is disabled"  # OVN-Kubernetes' own words
@@ -37,14 +37,14 @@ class Network(Wire, frozen=True, gc=False):
     localnet: _Layer | None = None
 
 
-class Status(Wire, frozen=True, gc=False):
+class NetworkStatus(Wire, frozen=True, gc=False):
     conditions: list[WireCondition | None] | None = None
 
 
 class WireUserDefined(Wire, frozen=True, gc=False):
     metadata: WireMeta = WireMeta()
     spec: Network | None = None
-    status: Status | None = None
+    status: NetworkStatus | None = None
 
 
 class UserDefined(Record, frozen=True, gc=False):
@@ -66,7 +66,7 @@ Kind = TypeVar("Kind", bound=UserDefined)
 
 
 def reduced(
-    record: type[Kind], metadata: WireMeta, prefix: str | None, network: Network | None, status: Status | None
+    record: type[Kind], metadata: WireMeta, prefix: str | None, network: Network | None, status: NetworkStatus | None
 ) -> Kind:
     """The record of a network. Its name in NADs begins with `prefix`, without one with the object's namespace."""
     fields = identity(metadata)
@@ -108,7 +108,7 @@ def _facts_of(network: Network | None) -> _Facts:
     )
 
 
-def _failure_of(status: Status | None) -> _Failure:
+def _failure_of(status: NetworkStatus | None) -> _Failure:
     for each in (status and status.conditions) or ():
         if each and each.type in _CREATED and each.status == "False":
             text = each.message or ""

@@ -21,7 +21,8 @@ from demo.command import kubeconfig
 from exporter.app import Steward, assemble, serve, wait_until_seen
 from exporter.checks import all_checks
 from exporter.cli.commands.serve import follow
-from exporter.config.loading import Loaded, Sources, digest_of, load
+from exporter.config.file import digest_of
+from exporter.config.loading import Loaded, Sources, load
 from exporter.config.reloading import Watched
 from exporter.findings.check import Check, Family, Reason, Setting, View
 from exporter.findings.finding import Finding, Severity

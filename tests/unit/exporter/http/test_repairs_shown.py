@@ -271,7 +271,7 @@ async def test_a_steward_with_a_sidecar_shows_its_repairs_and_its_findings_witho
             async with asyncio.timeout(10):
                 while not (whole := await found())["reconcile"]["why"]:
                     pass
-            assert "it answers 500" in whole["reconcile"]["why"]
+            assert "was answered with 500" in whole["reconcile"]["why"]
             assert whole["findings"] == [finding]
             async with session.get("/readyz") as answer:
                 assert answer.status == 200

@@ -11,7 +11,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as openmetr
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from exporter.checks import all_checks
-from exporter.config.reloading import Status
+from exporter.config.reloading import ReloadStatus
 from exporter.findings.check import Check, Family, Reason, Scope, View
 from exporter.findings.finding import Finding, Severity
 from exporter.findings.scopes import PER_NAMESPACE, PER_VM
@@ -36,7 +36,7 @@ class Watched(Evaluation):
         super().__init__(tuple(checks) or [check for check in all_checks() if check.id not in without])
         self.exposition = Exposition(self.engine.checks, clock=lambda: self.now)
         self.engine.listen(self.exposition.update)
-        self.registry = registry_of(Telemetry(self.engine, self.exposition, (), Served(), Status()))
+        self.registry = registry_of(Telemetry(self.engine, self.exposition, (), Served(), ReloadStatus()))
 
     def families(self) -> list[Metric]:
         page: bytes = openmetrics_of(self.registry)  # type: ignore[no-untyped-call]
@@ -287,6 +287,6 @@ def test_how_far_the_clocks_are_apart_is_there_where_it_is_known(
 ) -> None:
     watched = Watched()
     watched.registry = registry_of(
-        Telemetry(watched.engine, watched.exposition, (), Served(), Status(), skew=lambda: skew)
+        Telemetry(watched.engine, watched.exposition, (), Served(), ReloadStatus(), skew=lambda: skew)
     )
     assert watched.samples("api_clock_skew_seconds") == samples

@@ -9,23 +9,24 @@ from typing import Any
 
 import pytest
 
+from exporter.config.keys import keys_within
 from exporter.config.mistakes import Mistakes
 from exporter.config.reader import read
-from reconcile.config.loading import Loaded, keys_of, load
-from reconcile.config.settings import Config, Mode, may_write, mode_of, model_of
+from reconcile.config.loading import LoadedSidecar, load
+from reconcile.config.settings import Mode, SidecarConfig, may_write, mode_of, model_of
 from reconcile.plan.remediations import all_remediations
 from tests.repairs import REPAIR, config
 
 
-def attempt(tmp_path: Path, text: str | bytes) -> Loaded | Mistakes:
+def attempt(tmp_path: Path, text: str | bytes) -> LoadedSidecar | Mistakes:
     file = tmp_path / "config.yaml"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     return load([REPAIR], file)
 
 
-def loaded(tmp_path: Path, text: str) -> Config:
+def loaded(tmp_path: Path, text: str) -> SidecarConfig:
     got = attempt(tmp_path, text)
-    assert isinstance(got, Loaded), str(got)
+    assert isinstance(got, LoadedSidecar), str(got)
     return got.config
 
 
@@ -37,7 +38,7 @@ def mistakes(tmp_path: Path, text: str | bytes) -> list[str]:
 
 def test_with_nothing_set_every_remediation_only_plans(tmp_path: Path) -> None:
     for got in (load(all_remediations(), None), attempt(tmp_path, ""), attempt(tmp_path, "budgets:\nwebhook: {}\n")):
-        assert isinstance(got, Loaded)
+        assert isinstance(got, LoadedSidecar)
         assert {mode_of(got.config, each.id, "any") for each in (*all_remediations(), REPAIR)} == {Mode.PLAN}
         assert (got.config.windows, got.config.budgets.run, got.config.webhook.enabled) == ((), 5, False)
 
@@ -69,7 +70,7 @@ settleAfter: 10m
 """
     got = loaded(tmp_path, text)
     written = {line.split(":")[0] for line in text.splitlines() if line}
-    assert written == {key.path[0] for key in keys_of(model_of([REPAIR]))}
+    assert written == {key.path[0] for key in keys_within(model_of([REPAIR]))}
     defaults = model_of([REPAIR])().model_dump(mode="json")
     same = [name for name, value in got.model_dump(mode="json").items() if value == defaults[name]]
     assert same == ["insecure"]  # which does not go with tls
@@ -198,7 +199,7 @@ def test_editors_validate_what_is_loaded(tmp_path: Path) -> None:
         ("mdoe: auto", False),
     ):
         assert validator.is_valid(read(text.encode())[0]) == sound, text
-        assert isinstance(attempt(tmp_path, text), Loaded) == sound, text
+        assert isinstance(attempt(tmp_path, text), LoadedSidecar) == sound, text
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from exporter.store.record import Ref
-from reconcile.config.settings import Config, Mode
+from reconcile.config.settings import Mode, SidecarConfig
 from reconcile.confirm.confirm import Hint
 from reconcile.decide.gates import Situation, blocked
 from reconcile.decide.rises import Open
@@ -45,7 +45,7 @@ class Scene:
     done: int = 0
 
     def __post_init__(self) -> None:
-        self.config: Config = config(**self.settings)
+        self.config: SidecarConfig = config(**self.settings)
         self.history = History()
         self.storms = Storms(self.lease)
         self._opened = 0

@@ -15,9 +15,10 @@ import yaml
 from docs.generator.sidecar import generated
 from exporter.__main__ import main
 from exporter.checks import all_checks
+from exporter.config.keys import keys_within
 from reconcile.app import kinds_of
 from reconcile.cli import commands
-from reconcile.config.loading import Loaded, keys_of, load
+from reconcile.config.loading import LoadedSidecar, load
 from reconcile.config.settings import model_of
 from reconcile.confirm.confirm import Confirmed
 from reconcile.decide.gates import GATES
@@ -150,7 +151,7 @@ def manifests(tmp_path: Path, text: str) -> list[dict[str, Any]]:
     file = tmp_path / "reconcile.yaml"
     file.write_text(text, encoding="utf-8")
     got = load(ALL, file)
-    assert isinstance(got, Loaded), str(got)
+    assert isinstance(got, LoadedSidecar), str(got)
     return list(needed(got.config, ALL, all_checks(), ACCOUNT))
 
 
@@ -315,7 +316,7 @@ def test_the_manual_has_all_of_a_remediation(remediation: Remediation) -> None:
 def test_the_manual_has_every_key_command_gate_and_metric() -> None:
     files = generated()
     manual = files["docs/repairs.md"]
-    for key in keys_of(model_of(())):
+    for key in keys_within(model_of(())):
         assert f"| `{key.name}` |" in manual
     top = argparse.ArgumentParser().add_subparsers()
     commands.add(top)
@@ -340,5 +341,5 @@ async def test_alerts_are_received_where_the_manual_says() -> None:
     board = ShownRepairs()
     app = build(board, Measures(ALL, {}, board), {}, "one", receive)
     posted = {route.resource.canonical for route in app.router.routes() if route.method == "POST" and route.resource}
-    (key,) = [key for key in keys_of(model_of(())) if key.name == "webhook.enabled"]
+    (key,) = [key for key in keys_within(model_of(())) if key.name == "webhook.enabled"]
     assert key.meaning == f"Take alerts at {posted.pop()}."

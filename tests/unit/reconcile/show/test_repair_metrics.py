@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from exporter.http.application import serving
-from reconcile.config.loading import Loaded, load
-from reconcile.config.settings import Config, may_write
+from reconcile.config.loading import LoadedSidecar, load
+from reconcile.config.settings import SidecarConfig, may_write
 from reconcile.decide.gates import GATES
 from reconcile.ledger import Event, Ledger
 from reconcile.ledger.history import History
@@ -33,11 +33,11 @@ def measured(board: ShownRepairs | None = None, **more: Any) -> Measures:
     return Measures(ALL, dict.fromkeys((each.id for each in ALL), "plan"), board or ShownRepairs(), **more)
 
 
-def configured(folder: Path, **settings: Any) -> Config:
+def configured(folder: Path, **settings: Any) -> SidecarConfig:
     file = folder / "reconcile.yaml"
     file.write_text(json.dumps(settings), encoding="utf-8")
     loaded = load(ALL, file)
-    assert isinstance(loaded, Loaded), loaded
+    assert isinstance(loaded, LoadedSidecar), loaded
     return loaded.config
 
 

@@ -13,7 +13,7 @@ from exporter.config.settings import Config as ExporterConfig
 from exporter.http.server.certificates import Certificates
 from exporter.kube.transport import Transport
 from reconcile.app import run
-from reconcile.config.settings import Config
+from reconcile.config.settings import SidecarConfig
 from tests.asking import get
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.served import served
@@ -55,7 +55,7 @@ async def test_so_does_the_sidecar(cluster: FakeApiServer, tmp_path: Path) -> No
     transport = Transport.from_environment(str(kubeconfig(tmp_path, cluster.url)))
     connector = aiohttp.TCPConnector(ssl=mounted.trusts)
     async with (
-        run(Config.model_validate(settings), transport, ExporterConfig()) as (url, _),
+        run(SidecarConfig.model_validate(settings), transport, ExporterConfig()) as (url, _),
         aiohttp.ClientSession(base_url=url, connector=connector) as http,
     ):
         for path in ("/metrics", "/api/v1/plans", "/nothing"):
