@@ -21,10 +21,11 @@ from ...views.repairs import reconcile_of
 from ..input.cluster import transport_of
 from ..input.config import configured
 from ..input.dumps import dumps_of
-from ..input.edit_probes import add_probe_options, ask_edits, edits, refuse_probe_of_dump
+from ..input.edit_probes import add_probe_options, ask_edits, refuse_probe_of_dump
 from ..input.evaluated_dumps import DumpReading, evaluate_each
 from ..input.filters import Filters, UsageError, add_filter_options, filters_of
 from ..input.once import add_look_options, complain_if_late, refuse_complete_without_dump
+from ..output.edit_probes import edits
 from ..output.report import FORMATS, rendered, unread
 from ..output.terminal import complain, say
 

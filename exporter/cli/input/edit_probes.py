@@ -1,11 +1,11 @@
 """`steward check --probe-features` and `steward impact --probe`: asks for each VM, one after the other, what an edit of
-it would be answered with, and prints where that differs from what the checks say.
+it would be answered with.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from ...engine.turn import in_turns
 from ...kube.errors import UnreachableError
@@ -13,15 +13,12 @@ from ...kube.probe import EditProbe
 from ...store.cluster import Cluster
 from ...store.record import UnansweredError
 from ...views.edits import EditProbed, EditProbes, chosen, expected_edits, probed, summed
-from ..output.table import indented, table
-from ..output.terminal import one_line
 from .filters import UsageError
 
-__all__ = ["MOST", "add_probe_options", "ask_edits", "edits", "refuse_probe_of_dump"]
+__all__ = ["MOST", "add_probe_options", "ask_edits", "refuse_probe_of_dump"]
 
 MOST = 200
 _IN_VAIN = 3  # VMs in a row of which nothing is said, after which nobody asks any more
-_UNDER = " " * 10
 
 
 def add_probe_options(parser: argparse.ArgumentParser, option: str, which: str) -> None:
@@ -73,44 +70,3 @@ async def ask_edits(
             why = f"{_IN_VAIN} in a row said nothing: {answer.answer}"
             break
     return summed(answers, len(expected) - len(answers), why)
-
-
-def edits(probes: EditProbes) -> str:
-    """As text."""
-    parts = []
-    if probes.differences:
-        rows = [
-            (
-                f"{each.vm}",
-                f"{each.expected} ({', '.join(each.features)})" if each.features else each.expected,
-                each.said,
-            )
-            for each in probes.differences
-        ]
-        parts.append(
-            "The API server answers otherwise:\n" + table(("OBJECT", "EXPECTED", "IS"), rows, _beneath(probes))
-        )
-    if probes.unanswered:
-        rows = [(f"{each.vm}", each.said, each.answer) for each in probes.unanswered]
-        parts.append("No answer of the API server:\n" + table(("OBJECT", "WHAT", "ANSWER"), rows))
-        if (more := probes.unanswered_in_all - len(probes.unanswered)) > 0:
-            parts.append(f"and {more} more.\n")
-    return "\n".join([*parts, _ending(probes)])
-
-
-def _beneath(probes: EditProbes) -> Sequence[str]:
-    return [
-        (indented((each.answer,), f"{_UNDER}answer: ") if each.answer else "")
-        + (indented((each.advice,), f"{_UNDER}next: ") if each.advice else "")
-        for each in probes.differences
-    ]
-
-
-def _ending(probes: EditProbes) -> str:
-    if not probes.asked:
-        return f"Edits: {one_line(probes.why) or 'no VM asks for what is checked at admission'}.\n"
-    left = f"; {probes.not_asked} not asked: {one_line(probes.why)}" if probes.not_asked else ""
-    return (
-        f"Edits of {probes.asked} VMs, by dry runs: {probes.agree} as expected, {len(probes.differences)} otherwise, "
-        f"{probes.unanswered_in_all} without an answer{left}. Nothing was changed.\n"
-    )

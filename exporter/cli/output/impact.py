@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...views.edits import EditProbes
 from ...views.impact import TITLES, Affected, FeatureTotals, GateChange, Impact, SubjectOutcome, Totals, exit_code
-from ..input.edit_probes import edits
+from .edit_probes import edits
 from .table import indented, table
 from .terminal import one_line
 

@@ -14,7 +14,8 @@ import pytest
 from demo.apiserver.errors import ApiError, PlainError
 from demo.command import kubeconfig
 from exporter.__main__ import main
-from exporter.cli.input.edit_probes import ask_edits, edits
+from exporter.cli.input.edit_probes import ask_edits
+from exporter.cli.output.edit_probes import edits
 from exporter.kube.probe import EditProbe, NotDryError
 from exporter.kube.transport import Transport
 from exporter.store.record import Ref
