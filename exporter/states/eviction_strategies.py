@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ..store.cluster import Change, Cluster
-from ..store.kinds import kube_virt, virtual_machine_instance
 from ..store.kinds.kube_virt import KubeVirt
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..store.record import Record
@@ -61,5 +60,5 @@ STATE = State(
             _samples,
         ),
     ),
-    reads=(virtual_machine_instance.KIND, kube_virt.KIND),
+    reads=(VirtualMachineInstance.KIND, KubeVirt.KIND),
 )

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from ..domain.features.configuration import Effective, effective
 from ..store.cluster import Change, Cluster
-from ..store.kinds import kube_virt
 from ..store.kinds.kube_virt import KubeVirt
 from ..store.source import UNREADABLE
 from .base import Gauge, Sample, State
@@ -45,6 +44,6 @@ STATE = State(
             FeatureGates.samples,
         ),
     ),
-    reads=(kube_virt.KIND,),
+    reads=(KubeVirt.KIND,),
     indexes=(UNREADABLE,),
 )

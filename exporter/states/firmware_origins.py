@@ -9,7 +9,6 @@ from enum import StrEnum
 from ..domain.identity.firmware import invalid
 from ..domain.identity.identified import Identified, identified
 from ..store.cluster import Change, Cluster
-from ..store.kinds import virtual_machine, virtual_machine_instance
 from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .base import Gauge, Sample, State
@@ -57,7 +56,7 @@ class Origins:
         yield [((each.value,), self._counts[each]) for each in Origin]
 
 
-_KINDS = (virtual_machine.KIND.record, virtual_machine_instance.KIND.record)
+_KINDS = (VirtualMachine.KIND.record, VirtualMachineInstance.KIND.record)
 
 
 def _origins(cluster: Cluster, namespace: str, name: str) -> tuple[Origin, ...]:
@@ -83,6 +82,6 @@ STATE = State(
             Origins.samples,
         ),
     ),
-    reads=(virtual_machine.KIND, virtual_machine_instance.KIND),
-    requires=(virtual_machine.KIND,),
+    reads=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
+    requires=(VirtualMachine.KIND,),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..store.cluster import Change, Cluster
-from ..store.kinds import kube_virt
 from ..store.kinds.kube_virt import KubeVirt
 from .base import Gauge, Sample, State
 
@@ -39,5 +38,5 @@ STATE = State(
             Upgrades.samples,
         ),
     ),
-    reads=(kube_virt.KIND,),
+    reads=(KubeVirt.KIND,),
 )

@@ -14,18 +14,13 @@ from ..domain.drains.departure import DrainContext, DrainState, departures, drai
 from ..domain.drains.departure.context import INDEXES
 from ..store.cluster import Change, Cluster
 from ..store.indexes.nodes import NODE, PDB, RUNNING
-from ..store.kinds import (
-    kube_virt,
-    node,
-    node_maintenance,
-    pod,
-    pod_disruption_budget,
-    virtual_machine_instance,
-    virtual_machine_instance_migration,
-)
 from ..store.kinds.kube_virt import KubeVirt
+from ..store.kinds.node import Node
+from ..store.kinds.node_maintenance import NodeMaintenance
+from ..store.kinds.pod import Pod
 from ..store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ..store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ..store.reader import ClusterView
 from .base import Gauge, Sample, State
 
@@ -120,13 +115,13 @@ STATE = State(
         ),
     ),
     reads=(
-        node.KIND,
-        virtual_machine_instance.KIND,
-        virtual_machine_instance_migration.KIND,
-        pod.KIND,
-        pod_disruption_budget.KIND,
-        kube_virt.KIND,
-        node_maintenance.KIND,
+        Node.KIND,
+        VirtualMachineInstance.KIND,
+        VirtualMachineInstanceMigration.KIND,
+        Pod.KIND,
+        PodDisruptionBudget.KIND,
+        KubeVirt.KIND,
+        NodeMaintenance.KIND,
     ),
     indexes=INDEXES,
 )

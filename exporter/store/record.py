@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from sys import intern
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -75,6 +76,8 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     name: str
     uid: str
     rv: int  # resourceVersion: only orders two states of one object
+
+    KIND: ClassVar[Any]  # the Kind that it is the record of
 
     @property
     def ref(self) -> Ref:

@@ -117,8 +117,8 @@ def _unreadable(record: Record, _: ByName) -> Iterable[str]:
     return (record.kind, unreadable_in(record.kind, record.namespace)) if isinstance(record, Undecodable) else ()
 
 
-SOURCE = Kind(Source)
-UNDECODABLE = Kind(Undecodable)
+SOURCE = Source.KIND = Kind(Source)
+UNDECODABLE = Undecodable.KIND = Kind(Undecodable)
 # The undecodable objects of a kind, and those of a kind in one namespace.
 UNREADABLE = Index("undecodable", _unreadable)
 # Each kind and each undecodable object by itself: of these there may be thousands.

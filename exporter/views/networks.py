@@ -15,9 +15,11 @@ from ..domain.networks.pool import Capacity
 from ..findings.finding import Finding
 from ..store.cluster import Cluster
 from ..store.indexes.networks import NAD, UNKNOWN_HOLDER, unknown_holders
-from ..store.kinds import ipam_claim, network_attachment_definition, pod, virtual_machine, virtual_machine_instance
 from ..store.kinds.ipam_claim import IPAMClaim
 from ..store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ..store.kinds.pod import Pod
+from ..store.kinds.virtual_machine import VirtualMachine
+from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..store.reader import Reading
 from ..store.record import Ref
 from ..store.source import Undecodable, unseen
@@ -41,11 +43,11 @@ __all__ = [
 READER = Reading(
     "networks",
     (
-        network_attachment_definition.KIND,
-        ipam_claim.KIND,
-        pod.KIND,
-        virtual_machine.KIND,
-        virtual_machine_instance.KIND,
+        NetworkAttachmentDefinition.KIND,
+        IPAMClaim.KIND,
+        Pod.KIND,
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
     ),
     (*AddressUsage.INDEXES, UNKNOWN_HOLDER),
 )

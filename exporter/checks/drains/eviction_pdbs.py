@@ -16,7 +16,6 @@ from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.evictions import KUBEVIRT_PDB
 from ...store.indexes.networks import VM, vm_key
-from ...store.kinds import kube_virt, pod, pod_disruption_budget, virtual_machine_instance
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.pod import Pod
 from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
@@ -119,15 +118,15 @@ def _selected(view: View, pdb: PodDisruptionBudget) -> list[str]:
 CHECK = Check(
     id="eviction_pdbs",
     title="PDBs that KubeVirt left behind",
-    reads=(pod_disruption_budget.KIND, virtual_machine_instance.KIND, pod.KIND, kube_virt.KIND),
+    reads=(PodDisruptionBudget.KIND, VirtualMachineInstance.KIND, Pod.KIND, KubeVirt.KIND),
     scope=Scope("one PDB", KUBEVIRT_PDB),
     looks_up=(VM,),
     reasons=_REASONS,
     find=find,
     fields_read={
-        virtual_machine_instance.KIND: (),
-        pod.KIND: ("deleting", "domain", "label_pairs", "migration", "vmi_uid"),
-        kube_virt.KIND: ("assumed", "upgrading", "version"),
+        VirtualMachineInstance.KIND: (),
+        Pod.KIND: ("deleting", "domain", "label_pairs", "migration", "vmi_uid"),
+        KubeVirt.KIND: ("assumed", "upgrading", "version"),
     },
-    requires=(virtual_machine_instance.KIND,),
+    requires=(VirtualMachineInstance.KIND,),
 )

@@ -18,9 +18,9 @@ from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...findings.partial import known
 from ...store.indexes.evictions import LAUNCHERS, VIRT_API
-from ...store.kinds import endpoint_slice, kube_virt, pod
 from ...store.kinds.endpoint_slice import EndpointSlice
 from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.pod import Pod
 from ...store.record import Ref
 
 __all__ = ["CHECK"]
@@ -71,14 +71,14 @@ def find(view: View) -> Iterator[Finding]:
 CHECK = Check(
     id="eviction_stack",
     title="KubeVirt's eviction webhook",
-    reads=(endpoint_slice.KIND, kube_virt.KIND, pod.KIND),
+    reads=(EndpointSlice.KIND, KubeVirt.KIND, Pod.KIND),
     scope=Scope("the eviction webhook", VIRT_API, (LAUNCHERS,)),
     cause=Cause.SUBJECT,
     reasons=_REASONS,
     find=find,
     fields_read={
-        pod.KIND: ("role",),
-        kube_virt.KIND: ("assumed", "version"),
+        Pod.KIND: ("role",),
+        KubeVirt.KIND: ("assumed", "version"),
     },
-    requires=(kube_virt.KIND,),
+    requires=(KubeVirt.KIND,),
 )

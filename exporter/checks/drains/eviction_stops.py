@@ -24,7 +24,9 @@ from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.networks import VM
 from ...store.indexes.stops import DRAINED_NODE, STOPPED
-from ...store.kinds import kube_virt, node, node_maintenance, virtual_machine, virtual_machine_instance
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.node import Node
+from ...store.kinds.node_maintenance import NodeMaintenance
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.record import epoch
@@ -124,17 +126,17 @@ def _finding(vm: VirtualMachine, stop: DrainStop, why: str) -> Finding:
 CHECK = Check(
     id="eviction_stops",
     title="VMs that were stopped for a drain",
-    reads=(virtual_machine.KIND, virtual_machine_instance.KIND, node.KIND, node_maintenance.KIND, kube_virt.KIND),
+    reads=(VirtualMachine.KIND, VirtualMachineInstance.KIND, Node.KIND, NodeMaintenance.KIND, KubeVirt.KIND),
     scope=Scope("one VM that was stopped for a drain", STOPPED),
     looks_up=(VM, DRAINED_NODE),
     reasons=_REASONS,
     find=find,
     fields_read={
-        virtual_machine.KIND: ("deleting", "drain_stop", "run_strategy", "set_by", "stopped"),
-        virtual_machine_instance.KIND: (),
-        node.KIND: ("deleting", "label_pairs", "ready", "taints", "unschedulable"),
-        node_maintenance.KIND: ("node",),
-        kube_virt.KIND: ("drain_taint",),
+        VirtualMachine.KIND: ("deleting", "drain_stop", "run_strategy", "set_by", "stopped"),
+        VirtualMachineInstance.KIND: (),
+        Node.KIND: ("deleting", "label_pairs", "ready", "taints", "unschedulable"),
+        NodeMaintenance.KIND: ("node",),
+        KubeVirt.KIND: ("drain_taint",),
     },
-    requires=(virtual_machine.KIND, virtual_machine_instance.KIND),
+    requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
 )

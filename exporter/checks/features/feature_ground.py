@@ -22,7 +22,6 @@ from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.features import OFFERED, TAKES
-from ...store.kinds import kube_virt, node
 from ...store.kinds.kube_virt import KubeVirt, release_of
 from ...store.kinds.node import Node
 from ...store.record import UnansweredError
@@ -182,12 +181,12 @@ def _step(reason: str, gate: str) -> str:
 CHECK = Check(
     id="feature_ground",
     title="Settings of KubeVirt whose needs no node meets",
-    reads=(kube_virt.KIND, node.KIND),
+    reads=(KubeVirt.KIND, Node.KIND),
     scope=PER_CLUSTER,
     looks_up=(OFFERED, TAKES),
     cause=Cause.FEATURE,
     reasons=_REASONS,
     find=find,
-    fields_read={node.KIND: ("allocatable", "deleting", "kubelet", "label_pairs", "ready", "unschedulable")},
-    requires=(kube_virt.KIND,),
+    fields_read={Node.KIND: ("allocatable", "deleting", "kubelet", "label_pairs", "ready", "unschedulable")},
+    requires=(KubeVirt.KIND,),
 )

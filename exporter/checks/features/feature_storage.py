@@ -18,14 +18,11 @@ from ...findings.causes import Cause
 from ...findings.check import Check, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.features import STATE
-from ...store.kinds import (
-    controller_revision,
-    kube_virt,
-    storage_class,
-    virtual_machine,
-    virtual_machine_instance,
-)
+from ...store.kinds.controller_revision import ControllerRevision
+from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.storage_class import StorageClass
+from ...store.kinds.virtual_machine import VirtualMachine
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ._commands import STORAGE_CLASSES
 from .feature_mismatch.evaluation import mismatches
 from .feature_mismatch.reasons import REASONS
@@ -60,19 +57,19 @@ CHECK = Check(
     id="feature_storage",
     title="VMs whose TPM or EFI state has no StorageClass",
     reads=(
-        virtual_machine.KIND,
-        virtual_machine_instance.KIND,
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
         *INSTANCETYPES,
-        controller_revision.KIND,
-        kube_virt.KIND,
-        storage_class.KIND,
+        ControllerRevision.KIND,
+        KubeVirt.KIND,
+        StorageClass.KIND,
     ),
     scope=Scope("one VM", STATE),
     cause=Cause.FEATURE,
     reasons={name: _reason(name, severity) for name, severity in _STATES.items()},
     find=find,
     fields_read={
-        virtual_machine.KIND: (
+        VirtualMachine.KIND: (
             "asks",
             "deleting",
             "instancetype",
@@ -82,7 +79,7 @@ CHECK = Check(
             "shape",
             "start_requested",
         ),
-        virtual_machine_instance.KIND: ("asks", "blocked", "migratable", "node", "phase", "vm_uid"),
+        VirtualMachineInstance.KIND: ("asks", "blocked", "migratable", "node", "phase", "vm_uid"),
     },
-    requires=(virtual_machine.KIND,),
+    requires=(VirtualMachine.KIND,),
 )

@@ -19,7 +19,6 @@ from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
 from ...findings.scopes import PER_NAMESPACE
-from ...store.kinds import kube_virt, virtual_machine_instance_replica_set
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine_instance_replica_set import VirtualMachineInstanceReplicaSet
 from ...store.record import UnansweredError
@@ -92,7 +91,7 @@ def _finding(
 CHECK = Check(
     id="feature_templates",
     title="Templates of VMIs that ask for features that the cluster does not allow",
-    reads=(virtual_machine_instance_replica_set.KIND, kube_virt.KIND),
+    reads=(VirtualMachineInstanceReplicaSet.KIND, KubeVirt.KIND),
     scope=PER_NAMESPACE,
     cause=Cause.FEATURE,
     reasons=_REASONS,

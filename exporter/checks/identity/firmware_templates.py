@@ -12,7 +12,6 @@ from ...findings.advice import filled
 from ...findings.check import Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
 from ...findings.scopes import PER_NAMESPACE
-from ...store.kinds import virtual_machine_instance_replica_set, virtual_machine_pool
 from ...store.kinds.virtual_machine_instance_replica_set import VirtualMachineInstanceReplicaSet
 from ...store.kinds.virtual_machine_pool import VirtualMachinePool
 from ...store.text.naming import the
@@ -66,7 +65,7 @@ def _of(view: View, kind: type[VirtualMachinePool] | type[VirtualMachineInstance
 CHECK = Check(
     id="firmware_templates",
     title="Templates that set a firmware UUID",
-    reads=(virtual_machine_pool.KIND, virtual_machine_instance_replica_set.KIND),
+    reads=(VirtualMachinePool.KIND, VirtualMachineInstanceReplicaSet.KIND),
     scope=PER_NAMESPACE,
     reasons=_REASONS,
     find=find,

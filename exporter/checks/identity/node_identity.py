@@ -17,7 +17,6 @@ from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.nodes import SYSTEM_UUID
-from ...store.kinds import node
 from ...store.kinds.node import Node
 from ...store.text.naming import NAMED, named
 
@@ -63,7 +62,7 @@ def find(view: View) -> Iterator[Finding]:
 CHECK = Check(
     id="node_identity",
     title="Nodes that share a system UUID",
-    reads=(node.KIND,),
+    reads=(Node.KIND,),
     scope=Scope("one system UUID", SYSTEM_UUID),
     cause=Cause.GROUP,
     reasons=_REASONS,

@@ -27,12 +27,8 @@ from ...findings.causes import Cause
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
 from ...store.indexes.instancetypes import OBJECT, UNVERSIONED, USERS, object_key
-from ...store.kinds import (
-    controller_revision,
-    kube_virt,
-    virtual_machine,
-)
 from ...store.kinds.common.instancetype import Kept, Sizing, Tuning
+from ...store.kinds.controller_revision import ControllerRevision
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.reader import ClusterView
@@ -193,15 +189,15 @@ def _facts(kept: Kept) -> dict[str, object]:
 CHECK = Check(
     id="instancetype_objects",
     title="Instancetypes and preferences that VMs depend on and that may go",
-    reads=(*INSTANCETYPES, virtual_machine.KIND, controller_revision.KIND, kube_virt.KIND),
+    reads=(*INSTANCETYPES, VirtualMachine.KIND, ControllerRevision.KIND, KubeVirt.KIND),
     scope=Scope("one instancetype or preference", OBJECT),
     looks_up=(Lookup(UNVERSIONED, concerns=OBJECT), Lookup(USERS, concerns=OBJECT)),
     cause=Cause.SUBJECT,
     reasons=REASONS,
     find=find,
     fields_read={
-        virtual_machine.KIND: ("deleting", "instancetype", "preference"),
-        kube_virt.KIND: ("assumed", "reference_policy", "version"),
+        VirtualMachine.KIND: ("deleting", "instancetype", "preference"),
+        KubeVirt.KIND: ("assumed", "reference_policy", "version"),
     },
-    requires=(virtual_machine.KIND, *INSTANCETYPES[1::2]),
+    requires=(VirtualMachine.KIND, *INSTANCETYPES[1::2]),
 )

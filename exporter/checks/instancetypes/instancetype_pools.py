@@ -17,10 +17,6 @@ from ...findings.causes import Cause
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.instancetypes import OBJECT, POOLS, REVISION
-from ...store.kinds import (
-    controller_revision,
-    virtual_machine_pool,
-)
 from ...store.kinds.controller_revision import START, ControllerRevision
 from ...store.kinds.virtual_machine_pool import VirtualMachinePool
 from ._commands import RESOURCES
@@ -92,9 +88,9 @@ CHECK = Check(
     id="instancetype_pools",
     title="VirtualMachinePools whose instancetype or preference is missing",
     reads=(
-        virtual_machine_pool.KIND,
+        VirtualMachinePool.KIND,
         *INSTANCETYPES,
-        controller_revision.KIND,
+        ControllerRevision.KIND,
     ),
     scope=Scope("one pool", POOLS),
     looks_up=(OBJECT, Lookup(REVISION, changes_of=(ControllerRevision,))),
@@ -102,7 +98,7 @@ CHECK = Check(
     reasons=REASONS,
     find=find,
     requires=(
-        virtual_machine_pool.KIND,
+        VirtualMachinePool.KIND,
         *CLUSTER_WIDE,
     ),
 )

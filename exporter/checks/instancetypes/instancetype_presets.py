@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
 from ...store.indexes.instancetypes import MERGED, MOST_PRESETS, PRESETS
-from ...store.kinds import virtual_machine_instance, virtual_machine_instance_preset
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_preset import VirtualMachineInstancePreset
 from ...store.record import Ref
@@ -80,11 +79,11 @@ def _message(presets: Sequence[str], gone: Sequence[str]) -> str:
 CHECK = Check(
     id="instancetype_presets",
     title="VMIs that a deprecated preset was merged into",
-    reads=(virtual_machine_instance.KIND, virtual_machine_instance_preset.KIND),
+    reads=(VirtualMachineInstance.KIND, VirtualMachineInstancePreset.KIND),
     scope=Scope("one VMI with a preset", PRESETS),
     reasons=REASONS,
     find=find,
     looks_up=(Lookup(MERGED, changes_of=(VirtualMachineInstancePreset,)),),
-    fields_read={virtual_machine_instance.KIND: ("created", "deleting", "phase", "presets", "vm_uid")},
-    requires=(virtual_machine_instance.KIND, virtual_machine_instance_preset.KIND),
+    fields_read={VirtualMachineInstance.KIND: ("created", "deleting", "phase", "presets", "vm_uid")},
+    requires=(VirtualMachineInstance.KIND, VirtualMachineInstancePreset.KIND),
 )

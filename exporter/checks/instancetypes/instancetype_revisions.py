@@ -19,18 +19,12 @@ from ...findings.finding import Finding, Severity, Since
 from ...findings.partial import known
 from ...store.indexes.instancetypes import REVISION, revision_key
 from ...store.indexes.networks import VM
-from ...store.kinds import (
-    controller_revision,
-    virtual_machine,
-    virtual_machine_instance,
-    virtual_machine_pool,
-    virtual_machine_restore,
-    virtual_machine_snapshot_content,
-)
 from ...store.kinds.controller_revision import ControllerRevision
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...store.kinds.virtual_machine_pool import VirtualMachinePool
 from ...store.kinds.virtual_machine_restore import VirtualMachineRestore
+from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ...store.record import Record
 from ...store.text.naming import NAMED, named
 
@@ -133,23 +127,23 @@ CHECK = Check(
     id="instancetype_revisions",
     title="ControllerRevisions of instancetypes that nothing needs or that VMs share",
     reads=(
-        controller_revision.KIND,
-        virtual_machine.KIND,
-        virtual_machine_instance.KIND,
-        virtual_machine_pool.KIND,
-        virtual_machine_snapshot_content.KIND,
-        virtual_machine_restore.KIND,
+        ControllerRevision.KIND,
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
+        VirtualMachinePool.KIND,
+        VirtualMachineSnapshotContent.KIND,
+        VirtualMachineRestore.KIND,
     ),
     scope=Scope("one ControllerRevision", REVISION),
     looks_up=(Lookup(VM, changes_of=(VirtualMachine,)),),
     reasons=REASONS,
     find=find,
     fields_read={
-        virtual_machine.KIND: ("deleting", "instancetype", "preference"),
-        virtual_machine_instance.KIND: ("generation", "phase", "vm_uid"),
+        VirtualMachine.KIND: ("deleting", "instancetype", "preference"),
+        VirtualMachineInstance.KIND: ("generation", "phase", "vm_uid"),
     },
     requires=(
-        virtual_machine.KIND,
+        VirtualMachine.KIND,
         *CLUSTER_WIDE,
     ),
 )

@@ -16,8 +16,8 @@ from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, View
 from ...findings.finding import Finding, Severity, Since
 from ...findings.scopes import PER_NAMESPACE
-from ...store.kinds import cluster_user_defined_network, ipam_claim, network_attachment_definition, user_defined_network
 from ...store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
+from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.user_defined_network import UserDefinedNetwork
 from ._commands import CUDNS, PODS_ON_NAD, READ_NAD, UDNS
@@ -231,9 +231,9 @@ def _failed(defined: UserDefinedNetwork | ClusterUserDefinedNetwork) -> Finding:
 CHECK = Check(
     id="ipam_namespaces",
     title="NADs and user-defined networks that are misconfigured",
-    reads=(network_attachment_definition.KIND, user_defined_network.KIND, cluster_user_defined_network.KIND),
+    reads=(NetworkAttachmentDefinition.KIND, UserDefinedNetwork.KIND, ClusterUserDefinedNetwork.KIND),
     scope=PER_NAMESPACE,
     reasons=_REASONS,
     find=find,
-    requires=(ipam_claim.KIND, network_attachment_definition.KIND),
+    requires=(IPAMClaim.KIND, NetworkAttachmentDefinition.KIND),
 )

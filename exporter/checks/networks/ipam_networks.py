@@ -23,14 +23,6 @@ from ...findings.check import Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
 from ...findings.scopes import PER_NETWORK
 from ...store.indexes.networks import NAD, NETWORK, UNKNOWN_HOLDER, VM, unknown_holders
-from ...store.kinds import (
-    cluster_user_defined_network,
-    ipam_claim,
-    network_attachment_definition,
-    pod,
-    user_defined_network,
-    virtual_machine_instance,
-)
 from ...store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition, differing, pool_of, ruling
@@ -260,12 +252,12 @@ CHECK = Check(
     id="ipam_networks",
     title="Networks whose NADs conflict, without persistent IPs, or short of addresses",
     reads=(
-        network_attachment_definition.KIND,
-        user_defined_network.KIND,
-        cluster_user_defined_network.KIND,
-        ipam_claim.KIND,
-        pod.KIND,
-        virtual_machine_instance.KIND,
+        NetworkAttachmentDefinition.KIND,
+        UserDefinedNetwork.KIND,
+        ClusterUserDefinedNetwork.KIND,
+        IPAMClaim.KIND,
+        Pod.KIND,
+        VirtualMachineInstance.KIND,
     ),
     scope=PER_NETWORK,
     looks_up=(VM, UNKNOWN_HOLDER),
@@ -273,8 +265,8 @@ CHECK = Check(
     reasons=_REASONS,
     find=find,
     fields_read={
-        pod.KIND: ("domain", "known_addresses", "known_selections", "numbers", "role", "unreadable"),
-        virtual_machine_instance.KIND: ("phase",),
+        Pod.KIND: ("domain", "known_addresses", "known_selections", "numbers", "role", "unreadable"),
+        VirtualMachineInstance.KIND: ("phase",),
     },
-    requires=(ipam_claim.KIND, network_attachment_definition.KIND),
+    requires=(IPAMClaim.KIND, NetworkAttachmentDefinition.KIND),
 )

@@ -21,9 +21,10 @@ from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
 from ...store.indexes.networks import PERSISTENT, STACK
-from ...store.kinds import deployment, ipam_claim, mutating_webhook_configuration, network_attachment_definition
 from ...store.kinds.deployment import CLAIM_CONTROLLER, NETWORK_CONTROLLER, Deployment, own_parts
+from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.mutating_webhook_configuration import CLAIM_WEBHOOK, MutatingWebhookConfiguration
+from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.record import Ref
 from ._explained import EXPLAINED, broken
 
@@ -163,10 +164,10 @@ def _not_ready(part: Deployment, reason: str) -> Finding:
 CHECK = Check(
     id="ipam_stack",
     title="The components that create and honour IPAMClaims",
-    reads=(deployment.KIND, mutating_webhook_configuration.KIND, network_attachment_definition.KIND),
+    reads=(Deployment.KIND, MutatingWebhookConfiguration.KIND, NetworkAttachmentDefinition.KIND),
     scope=Scope("the whole cluster", STACK, (PERSISTENT,), whole=True),
     cause=Cause.SUBJECT,
     reasons=_REASONS,
     find=find,
-    requires=(ipam_claim.KIND,),
+    requires=(IPAMClaim.KIND,),
 )

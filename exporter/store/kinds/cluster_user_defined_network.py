@@ -38,3 +38,4 @@ KIND = ApiKind(
     optional=True,
     dispensable=True,
 )
+ClusterUserDefinedNetwork.KIND = KIND

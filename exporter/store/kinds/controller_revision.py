@@ -199,3 +199,4 @@ KIND = ApiKind(
     wire=_Revision,
     reduce=_reduce,
 )
+ControllerRevision.KIND = KIND

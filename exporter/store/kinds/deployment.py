@@ -138,3 +138,4 @@ def _sets(text: str) -> bool:
 
 
 KIND = ApiKind(Deployment, Reach.CLUSTER, group="apps", plural="deployments", wire=_Deployment, reduce=_reduce)
+Deployment.KIND = KIND

@@ -65,3 +65,4 @@ KIND = ApiKind(
     reduce=_reduce,
     selectors=(("labelSelector", f"kubernetes.io/service-name={_SERVICE}"),),
 )
+EndpointSlice.KIND = KIND

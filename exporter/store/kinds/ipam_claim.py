@@ -117,3 +117,4 @@ KIND = ApiKind(
     reduce=_reduce,
     optional=True,
 )
+IPAMClaim.KIND = KIND

@@ -197,3 +197,4 @@ KIND = ApiKind(
     wire=_KubeVirt,
     reduce=_reduce,
 )
+KubeVirt.KIND = KIND

@@ -46,3 +46,4 @@ KIND = ApiKind(
     optional=True,
     dispensable=True,
 )
+KubevirtMachine.KIND = KIND

@@ -48,3 +48,4 @@ KIND = ApiKind(
     reduce=_reduce,
     namespaced=False,
 )
+MutatingWebhookConfiguration.KIND = KIND

@@ -30,3 +30,4 @@ def _reduce(wire: _Namespace) -> Namespace:
 
 
 KIND = ApiKind(Namespace, Reach.NAMESPACE, plural="namespaces", wire=_Namespace, reduce=_reduce, namespaced=False)
+Namespace.KIND = KIND

@@ -167,3 +167,4 @@ KIND = ApiKind(
     reduce=_reduce,
     optional=True,
 )
+NetworkAttachmentDefinition.KIND = KIND

@@ -94,3 +94,4 @@ def _reduce(wire: _Node) -> Node:
 
 
 KIND = ApiKind(Node, plural="nodes", wire=_Node, reduce=_reduce, namespaced=False)
+Node.KIND = KIND

@@ -231,3 +231,4 @@ KIND = ApiKind(
     reduce=_reduce,
     selectors=(("fieldSelector", "status.phase!=Succeeded,status.phase!=Failed"),),
 )
+Pod.KIND = KIND

@@ -94,3 +94,4 @@ def _reduce(wire: _PodDisruptionBudget) -> PodDisruptionBudget:
 KIND = ApiKind(
     PodDisruptionBudget, group="policy", plural="poddisruptionbudgets", wire=_PodDisruptionBudget, reduce=_reduce
 )
+PodDisruptionBudget.KIND = KIND

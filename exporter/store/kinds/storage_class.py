@@ -43,3 +43,4 @@ KIND = ApiKind(
     reduce=_reduce,
     namespaced=False,
 )
+StorageClass.KIND = KIND

@@ -25,3 +25,4 @@ KIND = ApiKind(
     optional=True,
     dispensable=True,
 )
+UserDefinedNetwork.KIND = KIND

@@ -41,3 +41,4 @@ KIND = ApiKind(
     optional=True,
     dispensable=True,
 )
+Backup.KIND = KIND

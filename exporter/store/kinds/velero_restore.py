@@ -41,3 +41,4 @@ KIND = ApiKind(
     optional=True,
     dispensable=True,
 )
+Restore.KIND = KIND

@@ -214,3 +214,4 @@ KIND = ApiKind(
     wire=_VirtualMachine,
     reduce=_reduce,
 )
+VirtualMachine.KIND = KIND

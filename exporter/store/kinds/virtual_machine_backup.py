@@ -58,3 +58,4 @@ KIND = ApiKind(
     optional=True,
     dispensable=True,
 )
+VirtualMachineBackup.KIND = KIND

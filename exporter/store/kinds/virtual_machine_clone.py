@@ -61,3 +61,4 @@ KIND = ApiKind(
     optional=True,
     dispensable=True,
 )
+VirtualMachineClone.KIND = KIND

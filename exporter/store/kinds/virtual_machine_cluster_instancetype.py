@@ -12,3 +12,4 @@ class VirtualMachineClusterInstancetype(Sizing, frozen=True, gc=False):
 
 
 KIND = sizing_kind(VirtualMachineClusterInstancetype, "virtualmachineclusterinstancetypes", namespaced=False)
+VirtualMachineClusterInstancetype.KIND = KIND

@@ -12,3 +12,4 @@ class VirtualMachineClusterPreference(Tuning, frozen=True, gc=False):
 
 
 KIND = tuning_kind(VirtualMachineClusterPreference, "virtualmachineclusterpreferences", namespaced=False)
+VirtualMachineClusterPreference.KIND = KIND

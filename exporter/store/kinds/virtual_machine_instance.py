@@ -349,3 +349,4 @@ KIND = ApiKind(
     wire=_VirtualMachineInstance,
     reduce=_reduce,
 )
+VirtualMachineInstance.KIND = KIND

@@ -116,3 +116,4 @@ KIND = ApiKind(
     wire=_Migration,
     reduce=_reduce,
 )
+VirtualMachineInstanceMigration.KIND = KIND

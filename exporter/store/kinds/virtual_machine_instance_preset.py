@@ -30,3 +30,4 @@ KIND = ApiKind(
     optional=True,
     dispensable=True,
 )
+VirtualMachineInstancePreset.KIND = KIND

@@ -12,3 +12,4 @@ class VirtualMachineInstancetype(Sizing, frozen=True, gc=False):
 
 
 KIND = sizing_kind(VirtualMachineInstancetype, "virtualmachineinstancetypes", namespaced=True)
+VirtualMachineInstancetype.KIND = KIND

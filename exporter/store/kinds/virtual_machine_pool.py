@@ -55,3 +55,4 @@ KIND = ApiKind(
     optional=True,
     dispensable=True,
 )
+VirtualMachinePool.KIND = KIND

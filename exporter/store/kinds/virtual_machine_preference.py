@@ -12,3 +12,4 @@ class VirtualMachinePreference(Tuning, frozen=True, gc=False):
 
 
 KIND = tuning_kind(VirtualMachinePreference, "virtualmachinepreferences", namespaced=True)
+VirtualMachinePreference.KIND = KIND

@@ -54,3 +54,4 @@ KIND = ApiKind(
     optional=True,
     dispensable=True,
 )
+VirtualMachineRestore.KIND = KIND

@@ -50,3 +50,4 @@ KIND = ApiKind(
     optional=True,
     dispensable=True,
 )
+VirtualMachineSnapshot.KIND = KIND

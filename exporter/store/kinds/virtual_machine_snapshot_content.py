@@ -84,3 +84,4 @@ KIND = ApiKind(
     optional=True,
     dispensable=True,
 )
+VirtualMachineSnapshotContent.KIND = KIND

@@ -27,19 +27,15 @@ from ...store.cluster import Cluster
 from ...store.indexes.migrations import EVACUATED
 from ...store.kind import ApiKind
 from ...store.kinds import (
-    endpoint_slice,
-    kube_virt,
     node,
-    node_maintenance,
     pod,
-    pod_disruption_budget,
-    virtual_machine_instance,
-    virtual_machine_instance_migration,
 )
 from ...store.kinds.endpoint_slice import EndpointSlice
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.node import Node
+from ...store.kinds.node_maintenance import NodeMaintenance
 from ...store.kinds.pod import Pod
+from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ...store.reader import ClusterView, Reading
@@ -57,14 +53,14 @@ CHECK = "evictions"  # the check whose findings are shown beside
 INDEXES = (*OF_DEPARTURES, EVACUATED)
 KINDS: tuple[ApiKind[Any], ...] = (
     node.KIND,
-    virtual_machine_instance.KIND,
+    VirtualMachineInstance.KIND,
     pod.KIND,
-    pod_disruption_budget.KIND,
-    virtual_machine_instance_migration.KIND,
-    kube_virt.KIND,
-    endpoint_slice.KIND,
+    PodDisruptionBudget.KIND,
+    VirtualMachineInstanceMigration.KIND,
+    KubeVirt.KIND,
+    EndpointSlice.KIND,
 )
-READER = Reading("drain", (*KINDS, node_maintenance.KIND), INDEXES)
+READER = Reading("drain", (*KINDS, NodeMaintenance.KIND), INDEXES)
 _ALL_STAND_ON = {Node.__name__, VirtualMachineInstance.__name__, Pod.__name__}
 _WEBHOOK = (
     "virt-api has no ready endpoint: every eviction of a launcher pod fails, in the whole cluster; bring virt-api back "

@@ -14,15 +14,11 @@ from ...domain.features.rules import RULES
 from ...domain.instancetypes.kinds import INSTANCETYPES
 from ...findings.finding import Finding
 from ...store.cluster import Cluster
-from ...store.kinds import (
-    controller_revision,
-    kube_virt,
-    storage_class,
-    virtual_machine,
-    virtual_machine_instance,
-)
+from ...store.kinds.controller_revision import ControllerRevision
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.storage_class import StorageClass
+from ...store.kinds.virtual_machine import VirtualMachine
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.reader import Reading
 from ...store.record import Ref
 from ...store.source import FILE, UNREADABLE, Undecodable, not_served, unseen
@@ -38,15 +34,15 @@ __all__ = ["READER", "steps", "take"]
 READER = Reading(
     "features",
     (
-        virtual_machine.KIND,
-        virtual_machine_instance.KIND,
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
         *INSTANCETYPES,
-        controller_revision.KIND,
-        storage_class.KIND,
-        kube_virt.KIND,
+        ControllerRevision.KIND,
+        StorageClass.KIND,
+        KubeVirt.KIND,
     ),
     (*FeatureUsage.INDEXES, UNREADABLE),
-    requires=(virtual_machine.KIND, kube_virt.KIND),
+    requires=(VirtualMachine.KIND, KubeVirt.KIND),
 )
 _SLICE = 500  # findings looked at between two looks at the event loop
 _ASKING = tuple(kind.__name__ for kind in FeatureUsage.KINDS)

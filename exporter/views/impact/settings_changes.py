@@ -16,7 +16,6 @@ from ...domain.features.hco import REVERTED, way_of_gate, way_of_setting
 from ...domain.features.settings import problems
 from ...domain.features.versions import Version, parse
 from ...store.cluster import Cluster
-from ...store.kinds import kube_virt
 from ...store.kinds.kube_virt import KubeVirt, changed
 from ...store.overlay import Edit
 from ...store.source import UNREADABLE, Source, Undecodable
@@ -165,11 +164,11 @@ def configured(cluster: Cluster, wish: Wish) -> ProposedChange:
 
 
 def _kubevirt(cluster: Cluster) -> KubeVirt:
-    source = cluster.get(Source, "", kube_virt.KIND.name)
+    source = cluster.get(Source, "", KubeVirt.KIND.name)
     if source is None or not source.readable:
         why = source.why if source is not None else "nobody looks for it"
         raise NoSuchObjectError(f"the KubeVirt object can't be seen, so nobody can say what changing it does: {why}")
-    undecodable = cluster.first(UNREADABLE, kube_virt.KIND.name)
+    undecodable = cluster.first(UNREADABLE, KubeVirt.KIND.name)
     if isinstance(undecodable, Undecodable):
         raise NoSuchObjectError(f"{undecodable.sentence}; so nobody can say what changing it does")
     record = chosen(cluster.all(KubeVirt))

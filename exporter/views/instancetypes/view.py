@@ -19,14 +19,10 @@ from ...domain.instancetypes.resolving import LIVE, ReferenceMode
 from ...findings.finding import Finding
 from ...store.cluster import Cluster
 from ...store.indexes.instancetypes import UNVERSIONED, object_key
-from ...store.kinds import (
-    controller_revision,
-    kube_virt,
-    virtual_machine,
-    virtual_machine_pool,
-)
 from ...store.kinds.common.instancetype import Kept
-from ...store.kinds.controller_revision import Stash
+from ...store.kinds.controller_revision import ControllerRevision, Stash
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_pool import VirtualMachinePool
 from ...store.reader import Reading
 from ...store.record import Ref
@@ -43,10 +39,10 @@ READER = Reading(
     "instancetypes",
     (
         *INSTANCETYPES,
-        virtual_machine.KIND,
-        virtual_machine_pool.KIND,
-        controller_revision.KIND,
-        kube_virt.KIND,
+        VirtualMachine.KIND,
+        VirtualMachinePool.KIND,
+        ControllerRevision.KIND,
+        KubeVirt.KIND,
     ),
     (*InstancetypeUsage.INDEXES, UNVERSIONED),
     requires=CLUSTER_WIDE,

@@ -6,18 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from exporter.store.kind import ApiKind
-from exporter.store.kinds import (
-    velero_backup,
-    velero_restore,
-    virtual_machine,
-    virtual_machine_backup,
-    virtual_machine_clone,
-    virtual_machine_restore,
-    virtual_machine_snapshot,
-)
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.velero_backup import Backup
 from exporter.store.kinds.velero_restore import Restore
+from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_backup import VirtualMachineBackup
 from exporter.store.kinds.virtual_machine_clone import VirtualMachineClone
 from exporter.store.kinds.virtual_machine_restore import VirtualMachineRestore
@@ -45,13 +37,13 @@ NO_SNAPSHOT_OR_RESTORE = {
     "the VM's status, and no Restore or Backup of Velero that includes the namespace"
 }
 SAVERS = (
-    virtual_machine.KIND,
-    virtual_machine_restore.KIND,
-    virtual_machine_snapshot.KIND,
-    virtual_machine_clone.KIND,
-    virtual_machine_backup.KIND,
-    velero_restore.KIND,
-    velero_backup.KIND,
+    VirtualMachine.KIND,
+    VirtualMachineRestore.KIND,
+    VirtualMachineSnapshot.KIND,
+    VirtualMachineClone.KIND,
+    VirtualMachineBackup.KIND,
+    Restore.KIND,
+    Backup.KIND,
 )
 """What `under_way` reads."""
 
@@ -109,7 +101,7 @@ def under_way(
     """
     names = tuple(vms)
     for name in names:
-        if refused := _saving(scene.whole(virtual_machine.KIND, namespace, name) or {}):
+        if refused := _saving(scene.whole(VirtualMachine.KIND, namespace, name) or {}):
             return refused
     for each, of in _in_progress(scene, namespace):
         found = next((name for name in of if not name or name in names or concerns(name)), None)

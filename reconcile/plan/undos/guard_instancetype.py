@@ -5,14 +5,11 @@ from __future__ import annotations
 from exporter.checks.instancetypes.instancetype_objects import without_copy
 from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.store.indexes.instancetypes import UNVERSIONED
-from exporter.store.kinds import (
-    controller_revision,
-    kube_virt,
-    namespace,
-    virtual_machine,
-)
 from exporter.store.kinds.common.instancetype import Kept
+from exporter.store.kinds.controller_revision import ControllerRevision
+from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.namespace import Namespace
+from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.text.naming import named
 
 from ..plan import Refused
@@ -49,7 +46,7 @@ def _ending(scene: Scene, name: str) -> bool:
 
 UNDO = Undo(
     id="guard_instancetype",
-    reads=(*INSTANCETYPES, virtual_machine.KIND, controller_revision.KIND, kube_virt.KIND, namespace.KIND),
+    reads=(*INSTANCETYPES, VirtualMachine.KIND, ControllerRevision.KIND, KubeVirt.KIND, Namespace.KIND),
     indexes=(UNVERSIONED,),
     weigh=_weigh,
     losses={

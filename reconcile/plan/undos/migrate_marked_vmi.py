@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from exporter.store.kinds import virtual_machine_instance, virtual_machine_instance_migration
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
@@ -41,7 +40,7 @@ def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
 
 UNDO = Undo(
     id="migrate_marked_vmi",
-    reads=(virtual_machine_instance_migration.KIND, virtual_machine_instance.KIND),
+    reads=(VirtualMachineInstanceMigration.KIND, VirtualMachineInstance.KIND),
     weigh=_weigh,
     preconditions={
         "not_being_deleted": "the migration is not being deleted",

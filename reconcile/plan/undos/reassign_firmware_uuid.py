@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from exporter.store.kinds import pod
 from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
@@ -31,7 +30,7 @@ def _started(taken: Taken, scene: Scene, vm: VirtualMachine) -> str:
 
 UNDO = Undo(
     id="reassign_firmware_uuid",
-    reads=(*READS, pod.KIND),
+    reads=(*READS, Pod.KIND),
     indexes=(IDENTITY,),
     weigh=_weigh,
     preconditions=PRECONDITIONS,

@@ -7,17 +7,15 @@ given away, whatever is accepted.
 from __future__ import annotations
 
 from exporter.store.kinds import (
-    ipam_claim,
     namespace,
-    network_attachment_definition,
-    pod,
-    virtual_machine_instance,
-    virtual_machine_instance_migration,
 )
 from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
 from exporter.store.kinds.namespace import Namespace
+from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
 from ..plan import Refused
 from ..remediation import Scene
@@ -102,13 +100,13 @@ def _used(scene: Scene, claim: IPAMClaim, going: str) -> Refused | None:
 UNDO = Undo(
     id="repair_ipam_claim_metadata",
     reads=(
-        ipam_claim.KIND,
+        IPAMClaim.KIND,
         namespace.KIND,
-        network_attachment_definition.KIND,
-        virtual_machine_instance_migration.KIND,
+        NetworkAttachmentDefinition.KIND,
+        VirtualMachineInstanceMigration.KIND,
         *SAVERS,
-        virtual_machine_instance.KIND,
-        pod.KIND,
+        VirtualMachineInstance.KIND,
+        Pod.KIND,
     ),
     weigh=_weigh,
     looks_again=came_to_run,

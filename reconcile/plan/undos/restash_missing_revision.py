@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from exporter.store.indexes.instancetypes import REVISION, revision_key
-from exporter.store.kinds import (
-    controller_revision,
-    virtual_machine,
-    virtual_machine_instance,
-    virtual_machine_pool,
-    virtual_machine_restore,
-    virtual_machine_snapshot_content,
-)
 from exporter.store.kinds.controller_revision import ControllerRevision
+from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.virtual_machine_pool import VirtualMachinePool
 from exporter.store.kinds.virtual_machine_restore import VirtualMachineRestore
+from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from exporter.store.record import Record
 from exporter.store.text.naming import named
 
@@ -46,12 +41,12 @@ def _needs(record: Record) -> bool:
 UNDO = Undo(
     id="restash_missing_revision",
     reads=(
-        controller_revision.KIND,
-        virtual_machine.KIND,
-        virtual_machine_instance.KIND,
-        virtual_machine_pool.KIND,
-        virtual_machine_snapshot_content.KIND,
-        virtual_machine_restore.KIND,
+        ControllerRevision.KIND,
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
+        VirtualMachinePool.KIND,
+        VirtualMachineSnapshotContent.KIND,
+        VirtualMachineRestore.KIND,
     ),
     indexes=(REVISION,),
     weigh=_weigh,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exporter.store.kinds import namespace, virtual_machine_instance
+from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ..plan import Refused
@@ -30,7 +30,7 @@ def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
 
 UNDO = Undo(
     id="start_stopped_vm",
-    reads=(*SAVERS, virtual_machine_instance.KIND, namespace.KIND),
+    reads=(*SAVERS, VirtualMachineInstance.KIND, Namespace.KIND),
     weigh=_weigh,
     preconditions={
         "not_being_deleted": "the VM is not being deleted",

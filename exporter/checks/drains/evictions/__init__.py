@@ -45,17 +45,14 @@ from ....domain.drains.departure import (
 from ....findings.check import Check, Scope, View
 from ....findings.finding import Finding
 from ....store.indexes.nodes import HANDLER, NODE, PDB, REQUESTED, RUNNING, TARGET
-from ....store.kinds import (
-    kube_virt,
-    kubevirt_machine,
-    node,
-    node_maintenance,
-    pod,
-    pod_disruption_budget,
-    virtual_machine_instance,
-    virtual_machine_instance_migration,
-)
+from ....store.kinds.kube_virt import KubeVirt
+from ....store.kinds.kubevirt_machine import KubevirtMachine
+from ....store.kinds.node import Node
+from ....store.kinds.node_maintenance import NodeMaintenance
 from ....store.kinds.pod import Pod
+from ....store.kinds.pod_disruption_budget import PodDisruptionBudget
+from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from .reasons import REASONS
 from .residual import residual
 
@@ -119,21 +116,21 @@ CHECK = Check(
     id="evictions",
     title="VMIs that should leave their node and can't",
     reads=(
-        virtual_machine_instance.KIND,
-        virtual_machine_instance_migration.KIND,
-        pod.KIND,
-        node.KIND,
-        pod_disruption_budget.KIND,
-        kube_virt.KIND,
-        node_maintenance.KIND,
-        kubevirt_machine.KIND,
+        VirtualMachineInstance.KIND,
+        VirtualMachineInstanceMigration.KIND,
+        Pod.KIND,
+        Node.KIND,
+        PodDisruptionBudget.KIND,
+        KubeVirt.KIND,
+        NodeMaintenance.KIND,
+        KubevirtMachine.KIND,
     ),
     scope=Scope("one node", NODE),
     looks_up=(PDB, HANDLER, REQUESTED, RUNNING, TARGET),
     reasons=REASONS,
     find=find,
     fields_read={
-        virtual_machine_instance.KIND: (
+        VirtualMachineInstance.KIND: (
             (
                 "created",
                 "deleting",
@@ -156,7 +153,7 @@ CHECK = Check(
                 "vm_uid",
             )
         ),
-        pod.KIND: (
+        Pod.KIND: (
             (
                 "created",
                 "deleting",
@@ -175,8 +172,8 @@ CHECK = Check(
                 "vmi_uid",
             )
         ),
-        node.KIND: ("ready", "taints", "unschedulable"),
-        kube_virt.KIND: ("assumed", "drain_taint", "evicts_outdated", "per_cluster", "per_node", "strategy", "version"),
+        Node.KIND: ("ready", "taints", "unschedulable"),
+        KubeVirt.KIND: ("assumed", "drain_taint", "evicts_outdated", "per_cluster", "per_node", "strategy", "version"),
     },
-    requires=(virtual_machine_instance.KIND, virtual_machine_instance_migration.KIND),
+    requires=(VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND),
 )

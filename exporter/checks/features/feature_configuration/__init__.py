@@ -23,7 +23,6 @@ from ....domain.features.settings import problems, settings
 from ....findings.causes import Cause
 from ....findings.check import PER_CLUSTER, Check, View
 from ....findings.finding import Finding, Severity
-from ....store.kinds import kube_virt
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.record import UnansweredError
 from .hyperconverged import advised_by_hco
@@ -88,10 +87,10 @@ def _invalid(kubevirt: KubeVirt) -> Iterator[Finding]:
 CHECK = Check(
     id="feature_configuration",
     title="Feature gates and settings of KubeVirt that do not do what they seem to",
-    reads=(kube_virt.KIND,),
+    reads=(KubeVirt.KIND,),
     scope=PER_CLUSTER,
     cause=Cause.FEATURE,
     reasons=REASONS,
     find=find,
-    requires=(kube_virt.KIND,),
+    requires=(KubeVirt.KIND,),
 )

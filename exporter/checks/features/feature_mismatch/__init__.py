@@ -19,13 +19,10 @@ from ....findings.check import Check, Lookup, View
 from ....findings.finding import Finding
 from ....findings.scopes import PER_VM
 from ....store.indexes.instancetypes import OBJECT, REVISION
-from ....store.kinds import (
-    controller_revision,
-    kube_virt,
-    virtual_machine,
-    virtual_machine_instance,
-)
 from ....store.kinds.controller_revision import ControllerRevision
+from ....store.kinds.kube_virt import KubeVirt
+from ....store.kinds.virtual_machine import VirtualMachine
+from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .evaluation import mismatches
 from .reasons import REASONS
 
@@ -40,11 +37,11 @@ CHECK = Check(
     id="feature_mismatch",
     title="VMs that ask for features that the cluster does not allow",
     reads=(
-        virtual_machine.KIND,
-        virtual_machine_instance.KIND,
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
         *INSTANCETYPES,
-        controller_revision.KIND,
-        kube_virt.KIND,
+        ControllerRevision.KIND,
+        KubeVirt.KIND,
     ),
     scope=PER_VM,
     looks_up=(OBJECT, Lookup(REVISION, changes_of=(ControllerRevision,))),
@@ -52,7 +49,7 @@ CHECK = Check(
     reasons=REASONS,
     find=find,
     fields_read={
-        virtual_machine.KIND: (
+        VirtualMachine.KIND: (
             "asks",
             "deleting",
             "instancetype",
@@ -63,7 +60,7 @@ CHECK = Check(
             "shape",
             "start_requested",
         ),
-        virtual_machine_instance.KIND: ("asks", "blocked", "generation", "migratable", "node", "phase", "vm_uid"),
+        VirtualMachineInstance.KIND: ("asks", "blocked", "generation", "migratable", "node", "phase", "vm_uid"),
     },
-    requires=(virtual_machine.KIND,),
+    requires=(VirtualMachine.KIND,),
 )

@@ -21,15 +21,11 @@ from ....findings.check import Check, Scope, View
 from ....findings.finding import Finding, Severity, Since
 from ....store.indexes.identities import IDENTITY, LEGACY_NAME
 from ....store.indexes.networks import VM
-from ....store.kinds import (
-    kube_virt,
-    virtual_machine,
-    virtual_machine_instance,
-    virtual_machine_instance_migration,
-    virtual_machine_snapshot_content,
-)
+from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ....store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ....store.text.naming import NAMED
 from .evidence import facts, message, next_step
 from .keeper import KeeperChoice, keeper
@@ -91,11 +87,11 @@ CHECK = Check(
     id="firmware_duplicates",
     title="VMs that share a firmware UUID",
     reads=(
-        virtual_machine.KIND,
-        virtual_machine_instance.KIND,
-        virtual_machine_instance_migration.KIND,
-        virtual_machine_snapshot_content.KIND,
-        kube_virt.KIND,
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
+        VirtualMachineInstanceMigration.KIND,
+        VirtualMachineSnapshotContent.KIND,
+        KubeVirt.KIND,
     ),
     scope=Scope("one identity", IDENTITY, extra_keys=(LEGACY_NAME,)),
     looks_up=(VM,),
@@ -103,7 +99,7 @@ CHECK = Check(
     reasons=REASONS,
     find=find,
     fields_read={
-        virtual_machine.KIND: (
+        VirtualMachine.KIND: (
             (
                 "created",
                 "critical",
@@ -119,7 +115,7 @@ CHECK = Check(
                 "uuid",
             )
         ),
-        virtual_machine_instance.KIND: (
+        VirtualMachineInstance.KIND: (
             "created",
             "deleting",
             "identity",
@@ -129,7 +125,7 @@ CHECK = Check(
             "uuid",
             "vm_uid",
         ),
-        kube_virt.KIND: ("assumed", "version"),
+        KubeVirt.KIND: ("assumed", "version"),
     },
-    requires=(virtual_machine.KIND, virtual_machine_instance.KIND),
+    requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
 )

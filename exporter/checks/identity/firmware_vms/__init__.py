@@ -16,15 +16,10 @@ from ....findings.check import Check, View
 from ....findings.finding import Finding
 from ....findings.scopes import PER_VM
 from ....store.indexes.identities import POOL
-from ....store.kinds import (
-    kube_virt,
-    virtual_machine,
-    virtual_machine_instance,
-    virtual_machine_pool,
-    virtual_machine_snapshot_content,
-)
+from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ....store.kinds.virtual_machine_pool import VirtualMachinePool
 from ....store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from .persisting import not_persisted
 from .predicates import invalid_uuid, member_pins_uuid, spec_run_mismatch
@@ -51,18 +46,18 @@ CHECK = Check(
     id="firmware_vms",
     title="VMs whose firmware identity is not kept",
     reads=(
-        virtual_machine.KIND,
-        virtual_machine_instance.KIND,
-        virtual_machine_pool.KIND,
-        virtual_machine_snapshot_content.KIND,
-        kube_virt.KIND,
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
+        VirtualMachinePool.KIND,
+        VirtualMachineSnapshotContent.KIND,
+        KubeVirt.KIND,
     ),
     scope=PER_VM,
     looks_up=(POOL,),
     reasons=REASONS,
     find=find,
     fields_read={
-        virtual_machine.KIND: (
+        VirtualMachine.KIND: (
             (
                 "created",
                 "deleting",
@@ -77,8 +72,8 @@ CHECK = Check(
                 "waits_for_disks",
             )
         ),
-        virtual_machine_instance.KIND: ("deleting", "identity", "phase", "sealed", "serial", "uuid", "vm_uid"),
-        kube_virt.KIND: ("assumed", "version"),
+        VirtualMachineInstance.KIND: ("deleting", "identity", "phase", "sealed", "serial", "uuid", "vm_uid"),
+        KubeVirt.KIND: ("assumed", "version"),
     },
-    requires=(virtual_machine.KIND, virtual_machine_instance.KIND),
+    requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
 )

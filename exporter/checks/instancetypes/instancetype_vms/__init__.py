@@ -22,14 +22,10 @@ from ....findings.check import Check, Lookup, View
 from ....findings.finding import Finding, Severity
 from ....findings.scopes import PER_VM
 from ....store.indexes.instancetypes import OBJECT, REVISION
-from ....store.kinds import (
-    controller_revision,
-    kube_virt,
-    virtual_machine,
-    virtual_machine_instance,
-)
 from ....store.kinds.controller_revision import ControllerRevision
+from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
+from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .context import Context
 from .fitting import field_conflict, requirements_unmet
 from .reasons import REASONS
@@ -70,18 +66,18 @@ CHECK = Check(
     id="instancetype_vms",
     title="VMs whose instancetype or preference is missing or will be lost",
     reads=(
-        virtual_machine.KIND,
-        virtual_machine_instance.KIND,
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
         *INSTANCETYPES,
-        controller_revision.KIND,
-        kube_virt.KIND,
+        ControllerRevision.KIND,
+        KubeVirt.KIND,
     ),
     scope=PER_VM,
     looks_up=(OBJECT, Lookup(REVISION, changes_of=(ControllerRevision,))),
     reasons=REASONS,
     find=find,
     fields_read={
-        virtual_machine.KIND: (
+        VirtualMachine.KIND: (
             "created",
             "deleting",
             "failed",
@@ -92,8 +88,8 @@ CHECK = Check(
             "run_strategy",
             "shape",
         ),
-        virtual_machine_instance.KIND: ("generation", "phase", "vm_uid"),
-        kube_virt.KIND: ("assumed", "reference_policy", "version"),
+        VirtualMachineInstance.KIND: ("generation", "phase", "vm_uid"),
+        KubeVirt.KIND: ("assumed", "reference_policy", "version"),
     },
-    requires=(virtual_machine.KIND, *CLUSTER_WIDE),
+    requires=(VirtualMachine.KIND, *CLUSTER_WIDE),
 )

@@ -21,17 +21,14 @@ from ....findings.check import Check, Lookup, View
 from ....findings.finding import Finding
 from ....findings.scopes import PER_VM
 from ....store.indexes.networks import ADDRESS, CLAIM, LEFTOVER, NAD, NETWORK, REFERENCE, vm_key
-from ....store.kinds import (
-    deployment,
-    ipam_claim,
-    mutating_webhook_configuration,
-    namespace,
-    network_attachment_definition,
-    pod,
-    virtual_machine,
-    virtual_machine_instance,
-)
+from ....store.kinds.deployment import Deployment
 from ....store.kinds.ipam_claim import IPAMClaim
+from ....store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
+from ....store.kinds.namespace import Namespace
+from ....store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ....store.kinds.pod import Pod
+from ....store.kinds.virtual_machine import VirtualMachine
+from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .._explained import shown
 from .addresses import (
     duplicate_ip,
@@ -128,22 +125,22 @@ CHECK = Check(
     id="ipam_claims",
     title="IPAMClaims that are orphaned, stuck or unusable",
     reads=(
-        ipam_claim.KIND,
-        virtual_machine.KIND,
-        virtual_machine_instance.KIND,
-        pod.KIND,
-        network_attachment_definition.KIND,
-        namespace.KIND,
-        deployment.KIND,
-        mutating_webhook_configuration.KIND,
+        IPAMClaim.KIND,
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
+        Pod.KIND,
+        NetworkAttachmentDefinition.KIND,
+        Namespace.KIND,
+        Deployment.KIND,
+        MutatingWebhookConfiguration.KIND,
     ),
     scope=PER_VM,
     looks_up=(ADDRESS, CLAIM, NAD, REFERENCE, Lookup(NETWORK, concerns=LEFTOVER)),
     reasons=REASONS,
     find=find,
     fields_read={
-        virtual_machine.KIND: ("created", "deleting", "networks", "stopped"),
-        virtual_machine_instance.KIND: (
+        VirtualMachine.KIND: ("created", "deleting", "networks", "stopped"),
+        VirtualMachineInstance.KIND: (
             "created",
             "deleting",
             "known_requested",
@@ -152,7 +149,7 @@ CHECK = Check(
             "unreadable",
             "vm_uid",
         ),
-        pod.KIND: (
+        Pod.KIND: (
             "created",
             "domain",
             "known_addresses",
@@ -166,5 +163,5 @@ CHECK = Check(
             "unreadable",
         ),
     },
-    requires=(ipam_claim.KIND,),
+    requires=(IPAMClaim.KIND,),
 )

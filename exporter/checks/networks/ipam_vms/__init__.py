@@ -17,17 +17,12 @@ from ....findings.check import Check, View
 from ....findings.finding import Finding
 from ....findings.scopes import PER_VM
 from ....store.indexes.networks import CLAIM, CLAIM_NAME, REFERENCE
-from ....store.kinds import (
-    deployment,
-    ipam_claim,
-    mutating_webhook_configuration,
-    namespace,
-    network_attachment_definition,
-    pod,
-    virtual_machine,
-    virtual_machine_instance,
-)
+from ....store.kinds.deployment import Deployment
+from ....store.kinds.ipam_claim import IPAMClaim
+from ....store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from ....store.kinds.namespace import Namespace
+from ....store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .._explained import shown
@@ -74,23 +69,23 @@ CHECK = Check(
     id="ipam_vms",
     title="VMs whose interfaces cannot get or keep a persistent IP",
     reads=(
-        virtual_machine.KIND,
-        virtual_machine_instance.KIND,
-        pod.KIND,
-        ipam_claim.KIND,
-        network_attachment_definition.KIND,
-        namespace.KIND,
-        deployment.KIND,
-        mutating_webhook_configuration.KIND,
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
+        Pod.KIND,
+        IPAMClaim.KIND,
+        NetworkAttachmentDefinition.KIND,
+        Namespace.KIND,
+        Deployment.KIND,
+        MutatingWebhookConfiguration.KIND,
     ),
     scope=PER_VM,
     looks_up=(REFERENCE, CLAIM, CLAIM_NAME),
     reasons=REASONS,
     find=find,
     fields_read={
-        virtual_machine.KIND: ("networks",),
-        virtual_machine_instance.KIND: ("created", "deleting", "known_requested", "networks", "phase", "unreadable"),
-        pod.KIND: ("domain", "known_claims", "known_selections", "unreadable"),
+        VirtualMachine.KIND: ("networks",),
+        VirtualMachineInstance.KIND: ("created", "deleting", "known_requested", "networks", "phase", "unreadable"),
+        Pod.KIND: ("domain", "known_claims", "known_selections", "unreadable"),
     },
-    requires=(ipam_claim.KIND, network_attachment_definition.KIND),
+    requires=(IPAMClaim.KIND, NetworkAttachmentDefinition.KIND),
 )

@@ -6,20 +6,15 @@ from exporter.domain.drains.departure import drain_context, node_context
 from exporter.domain.drains.departure.vmi import VMIContext
 from exporter.findings.finding import Finding
 from exporter.store.indexes.nodes import HANDLER, NODE, PDB, RUNNING
-from exporter.store.kinds import (
-    kube_virt,
-    kubevirt_machine,
-    namespace,
-    node,
-    node_maintenance,
-    pod,
-    pod_disruption_budget,
-    virtual_machine_instance,
-    virtual_machine_instance_migration,
-)
 from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.kubevirt_machine import KubevirtMachine
 from exporter.store.kinds.namespace import Namespace
+from exporter.store.kinds.node import Node
+from exporter.store.kinds.node_maintenance import NodeMaintenance
+from exporter.store.kinds.pod import Pod
+from exporter.store.kinds.pod_disruption_budget import PodDisruptionBudget
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
 from ...plan import Refused
 from ...remediation import Scene
@@ -27,15 +22,15 @@ from ...remediation import Scene
 __all__ = ["INDEXES", "ONE_KUBEVIRT", "READS", "leaving", "standing_vmi", "unfinished"]
 
 READS = (
-    virtual_machine_instance.KIND,
-    virtual_machine_instance_migration.KIND,
-    pod.KIND,
-    node.KIND,
-    pod_disruption_budget.KIND,
-    kube_virt.KIND,
-    node_maintenance.KIND,
-    kubevirt_machine.KIND,
-    namespace.KIND,
+    VirtualMachineInstance.KIND,
+    VirtualMachineInstanceMigration.KIND,
+    Pod.KIND,
+    Node.KIND,
+    PodDisruptionBudget.KIND,
+    KubeVirt.KIND,
+    NodeMaintenance.KIND,
+    KubevirtMachine.KIND,
+    Namespace.KIND,
 )
 INDEXES = (NODE, PDB, RUNNING, HANDLER)
 ONE_KUBEVIRT = {"one_kubevirt": "there is one KubeVirt object, so that its version and limits are known"}

@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from exporter.findings.finding import Finding
-from exporter.store.kinds import kube_virt, namespace, pod, pod_disruption_budget, virtual_machine_instance
+from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.pod_disruption_budget import PodDisruptionBudget
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
@@ -97,11 +98,11 @@ REMEDIATION = Remediation(
     title="Delete a PDB of KubeVirt that protects nothing",
     answers={"eviction_pdbs": ("OrphanPDB", "LegacyPDBPresent")},
     reads=(
-        pod_disruption_budget.KIND,
-        virtual_machine_instance.KIND,
-        pod.KIND,
-        kube_virt.KIND,
-        namespace.KIND,
+        PodDisruptionBudget.KIND,
+        VirtualMachineInstance.KIND,
+        Pod.KIND,
+        KubeVirt.KIND,
+        Namespace.KIND,
     ),
     writes=(Write("policy", "poddisruptionbudgets", ("delete",), (Deleted(_MADE_BY_KUBEVIRT),)),),
     plan=_plan,

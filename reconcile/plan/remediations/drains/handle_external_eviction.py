@@ -13,8 +13,8 @@ from __future__ import annotations
 from exporter.domain.drains.departure.building import text
 from exporter.findings.finding import Finding
 from exporter.store.indexes.nodes import HANDLER
-from exporter.store.kinds import kubevirt_machine, namespace, virtual_machine_instance
 from exporter.store.kinds.kubevirt_machine import KubevirtMachine
+from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...plan import Patch, Plan, Proposal, Refused, Risk
@@ -71,7 +71,7 @@ REMEDIATION = Remediation(
     id="handle_external_eviction",
     title="Name the controller that has to move a VMI of strategy External",
     answers={"evictions": ("ExternalAwaiting", "ExternalNoHandler")},
-    reads=(virtual_machine_instance.KIND, kubevirt_machine.KIND, namespace.KIND),
+    reads=(VirtualMachineInstance.KIND, KubevirtMachine.KIND, Namespace.KIND),
     indexes=(HANDLER,),
     writes=(),
     plan=_plan,

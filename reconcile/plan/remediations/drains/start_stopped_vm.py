@@ -26,18 +26,14 @@ from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.findings.finding import Finding
 from exporter.store.indexes.networks import VM, vm_key
 from exporter.store.indexes.stops import DRAINED_NODE, STOPPED
-from exporter.store.kinds import (
-    controller_revision,
-    kube_virt,
-    namespace,
-    node,
-    node_maintenance,
-    pod,
-    virtual_machine_instance,
-)
+from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.namespace import Namespace
+from exporter.store.kinds.node import Node
+from exporter.store.kinds.node_maintenance import NodeMaintenance
 from exporter.store.kinds.pod import DrainRole, Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...effects import REQUESTS
 from ...patterns import EMPTY, PRESENT, Each, Exactly, Is, Like
@@ -189,13 +185,13 @@ REMEDIATION = Remediation(
     answers={"eviction_stops": ("StoppedAfterDrain",)},
     reads=(
         *SAVERS,
-        virtual_machine_instance.KIND,
-        pod.KIND,
-        node.KIND,
-        node_maintenance.KIND,
-        kube_virt.KIND,
-        namespace.KIND,
-        controller_revision.KIND,
+        VirtualMachineInstance.KIND,
+        Pod.KIND,
+        Node.KIND,
+        NodeMaintenance.KIND,
+        KubeVirt.KIND,
+        Namespace.KIND,
+        ControllerRevision.KIND,
         *INSTANCETYPES,
     ),
     indexes=(VM, STOPPED, DRAINED_NODE),

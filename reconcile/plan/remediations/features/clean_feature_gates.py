@@ -24,7 +24,6 @@ from exporter.domain.features.configuration import Effective
 from exporter.domain.features.gates import NEWEST
 from exporter.domain.features.hco import REVERTED, way_of_gate
 from exporter.findings.finding import Finding
-from exporter.store.kinds import kube_virt
 from exporter.store.kinds.kube_virt import KubeVirt, changed
 
 from ...known_owners import JSON_PATCH
@@ -191,7 +190,7 @@ REMEDIATION = Remediation(
     answers={
         "feature_configuration": ("UnknownGate", "InertGate", "GateInBothLists", "RedundantGate", "GateNotDisabled")
     },
-    reads=(kube_virt.KIND,),
+    reads=(KubeVirt.KIND,),
     writes=(),
     plan=_plan,
     preconditions={

@@ -8,13 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from exporter.store.kinds import (
-    kube_virt,
-    namespace,
-    virtual_machine,
-    virtual_machine_instance,
-    virtual_machine_instance_migration,
-)
+from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
@@ -28,11 +23,11 @@ from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, controller, ending, table
 __all__ = ["PATH", "PRECONDITIONS", "READS", "firmware_of", "forbidden", "put", "restores_of"]
 
 READS = (
-    virtual_machine.KIND,
-    virtual_machine_instance.KIND,
-    virtual_machine_instance_migration.KIND,
-    kube_virt.KIND,
-    namespace.KIND,
+    VirtualMachine.KIND,
+    VirtualMachineInstance.KIND,
+    VirtualMachineInstanceMigration.KIND,
+    KubeVirt.KIND,
+    Namespace.KIND,
     *SAVERS,
 )
 PRECONDITIONS = {

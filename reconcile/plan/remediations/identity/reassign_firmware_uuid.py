@@ -26,16 +26,12 @@ from exporter.domain.identity.firmware import legacy
 from exporter.findings.finding import Finding
 from exporter.store.indexes.identities import IDENTITY
 from exporter.store.indexes.networks import vm_key
-from exporter.store.kinds import (
-    controller_revision,
-    pod,
-    virtual_machine_cluster_preference,
-    virtual_machine_preference,
-    virtual_machine_snapshot_content,
-)
+from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_cluster_preference import VirtualMachineClusterPreference
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.virtual_machine_preference import VirtualMachinePreference
 from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 from ...annotations import PREFIX
@@ -137,11 +133,11 @@ REMEDIATION = Remediation(
     answers={"firmware_duplicates": ("Duplicate", "LatentDuplicate")},
     reads=(
         *READS,
-        pod.KIND,
-        controller_revision.KIND,
-        virtual_machine_preference.KIND,
-        virtual_machine_cluster_preference.KIND,
-        virtual_machine_snapshot_content.KIND,
+        Pod.KIND,
+        ControllerRevision.KIND,
+        VirtualMachinePreference.KIND,
+        VirtualMachineClusterPreference.KIND,
+        VirtualMachineSnapshotContent.KIND,
     ),
     writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (Patched(_UUID),)),),
     plan=_plan,

@@ -14,7 +14,6 @@ from typing import Any
 from exporter.domain.identity.identity import owned
 from exporter.domain.instancetypes.matching import MatcherRole
 from exporter.domain.instancetypes.resolving import Resolution, reference
-from exporter.store.kinds import virtual_machine, virtual_machine_instance
 from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
@@ -87,12 +86,12 @@ def _other(scene: Scene, vm: VirtualMachine, lost: Resolution, whole: Mapping[st
     runs = running_spec(scene, vm)
     if runs is None:
         return f"nothing proves what it says while {vm.ref} does not run"
-    template = table(table(scene.whole(virtual_machine.KIND, vm.namespace, vm.name)).get("spec")).get("template")
+    template = table(table(scene.whole(VirtualMachine.KIND, vm.namespace, vm.name)).get("spec")).get("template")
     return differs(table(whole.get("data")).get("spec"), runs, table(table(template).get("spec")))
 
 
 def running_spec(scene: Scene, vm: VirtualMachine) -> Mapping[str, Any] | None:
     """The spec of its VMI; None where it does not run."""
     vmi = owned(scene.named(VirtualMachineInstance, vm.namespace, vm.name), vm)
-    whole = scene.whole(virtual_machine_instance.KIND, vm.namespace, vm.name) if vmi is not None else None
+    whole = scene.whole(VirtualMachineInstance.KIND, vm.namespace, vm.name) if vmi is not None else None
     return table(whole.get("spec")) if whole is not None else None

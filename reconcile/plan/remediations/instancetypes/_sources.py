@@ -9,9 +9,6 @@ import msgspec
 
 from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.domain.instancetypes.resolving import LIVE, Resolution, undecodable
-from exporter.store.kinds import (
-    controller_revision,
-)
 from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.virtual_machine import VirtualMachine
 
@@ -81,7 +78,7 @@ def _of_copies(scene: Scene, vm: VirtualMachine, lost: Resolution) -> CopySource
     fitting = sorted(_fitting(scene, vm, lost), key=lambda each: each.ref)
     why, by_hand = "", f"if it is right, create {lost.revision_name} from it by hand, else delete it"
     for revision in [each for each in fitting if each.namespace == vm.namespace][:_MOST]:
-        whole = scene.whole(controller_revision.KIND, revision.namespace, revision.name) or {}
+        whole = scene.whole(ControllerRevision.KIND, revision.namespace, revision.name) or {}
         source = _copied(revision, whole)
         if source is None:
             continue

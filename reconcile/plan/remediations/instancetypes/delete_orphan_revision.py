@@ -18,16 +18,12 @@ from __future__ import annotations
 from exporter.domain.instancetypes.matching import ROLES
 from exporter.domain.instancetypes.resolving import reference
 from exporter.findings.finding import Finding
-from exporter.store.kinds import (
-    controller_revision,
-    namespace,
-    virtual_machine,
-    virtual_machine_instance,
-    virtual_machine_pool,
-    virtual_machine_snapshot_content,
-)
 from exporter.store.kinds.controller_revision import ControllerRevision
+from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.virtual_machine_pool import VirtualMachinePool
+from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 from ...patterns import EMPTY, Begins, Each, Like
 from ...plan import Delete, Plan, Refused, Risk
@@ -99,12 +95,12 @@ REMEDIATION = Remediation(
     title="Delete an orphaned ControllerRevision",
     answers={"instancetype_revisions": ("OrphanedRevision",)},
     reads=(
-        controller_revision.KIND,
-        virtual_machine.KIND,
-        virtual_machine_instance.KIND,
-        virtual_machine_pool.KIND,
-        virtual_machine_snapshot_content.KIND,
-        namespace.KIND,
+        ControllerRevision.KIND,
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
+        VirtualMachinePool.KIND,
+        VirtualMachineSnapshotContent.KIND,
+        Namespace.KIND,
         *SAVERS,
     ),
     writes=(Write("apps", "controllerrevisions", ("delete",), (Deleted(_COPY),)),),

@@ -29,19 +29,13 @@ from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.domain.instancetypes.matching import MatcherRole
 from exporter.domain.instancetypes.resolving import ReferenceMode, Resolution, Unresolved, resolve
 from exporter.findings.finding import Finding
-from exporter.store.kinds import (
-    controller_revision,
-    kube_virt,
-    namespace,
-    virtual_machine,
-    virtual_machine_instance,
-    virtual_machine_instance_migration,
-    virtual_machine_snapshot_content,
-)
+from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from exporter.store.record import Ref
 
 from ...patterns import EMPTY, PRESENT, Begins, Is, Like
@@ -207,13 +201,13 @@ REMEDIATION = Remediation(
     answers={"instancetype_vms": ("RevisionMissing",)},
     reads=(
         *INSTANCETYPES,
-        controller_revision.KIND,
-        kube_virt.KIND,
-        virtual_machine.KIND,
-        virtual_machine_instance.KIND,
-        virtual_machine_instance_migration.KIND,
-        virtual_machine_snapshot_content.KIND,
-        namespace.KIND,
+        ControllerRevision.KIND,
+        KubeVirt.KIND,
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
+        VirtualMachineInstanceMigration.KIND,
+        VirtualMachineSnapshotContent.KIND,
+        Namespace.KIND,
         *SAVERS,
     ),
     writes=(

@@ -12,7 +12,6 @@ import msgspec
 from exporter.checks.networks._explained import broken
 from exporter.domain.networks.vm_networks import claim_name
 from exporter.store.decode import ObjectDecoder
-from exporter.store.kinds import ipam_claim
 from exporter.store.kinds.deployment import Deployment, own_parts
 from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
@@ -64,7 +63,7 @@ _BROKEN = {
     "ControllerMissing": "neither KubeVirt's IPAM controller nor its webhook is installed",
 }
 
-_CLAIMS = ObjectDecoder(ipam_claim.KIND)
+_CLAIMS = ObjectDecoder(IPAMClaim.KIND)
 V = TypeVar("V", VirtualMachine, VirtualMachineInstance)
 
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from exporter.store.kinds import ipam_claim, network_attachment_definition
 from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from exporter.store.kinds.pod import GIVEN, REFERRED, Pod
@@ -60,14 +59,14 @@ def _of_network(scene: Scene, claim: IPAMClaim, key: str) -> bool:
         return namespace == claim.namespace  # it is gone, and still serves the pods that it has attached
     if nad.readable:
         return nad.network == claim.network
-    whole = scene.whole(network_attachment_definition.KIND, namespace, name) or {}
+    whole = scene.whole(NetworkAttachmentDefinition.KIND, namespace, name) or {}
     return claim.network in str(table(whole.get("spec")).get("config"))
 
 
 def of_network(scene: Scene, claim: IPAMClaim, other: Undecodable) -> bool:
     """Whether an IPAMClaim that can't be decoded may be of the same network, by what can be read of it."""
     try:
-        whole = scene.whole(ipam_claim.KIND, other.namespace, other.object_name)
+        whole = scene.whole(IPAMClaim.KIND, other.namespace, other.object_name)
     except UnansweredError:
         return True
     network = table((whole or {}).get("spec")).get("network")

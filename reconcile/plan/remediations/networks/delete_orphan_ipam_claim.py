@@ -14,20 +14,15 @@ Undo: none. A deletion can't be taken back; the ledger keeps the IPAMClaim whole
 from __future__ import annotations
 
 from exporter.findings.finding import Finding
-from exporter.store.kinds import (
-    deployment,
-    ipam_claim,
-    mutating_webhook_configuration,
-    namespace,
-    network_attachment_definition,
-    pod,
-    virtual_machine,
-    virtual_machine_instance,
-    virtual_machine_instance_migration,
-)
+from exporter.store.kinds.deployment import Deployment
 from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
+from exporter.store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
+from exporter.store.kinds.namespace import Namespace
+from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
 from ...patterns import Has, Like
 from ...plan import Delete, Plan, Refused, Risk
@@ -85,15 +80,15 @@ REMEDIATION = Remediation(
     title="Delete an orphaned IPAMClaim",
     answers={"ipam_claims": ("OrphanClaim",)},
     reads=(
-        ipam_claim.KIND,
-        network_attachment_definition.KIND,
-        deployment.KIND,
-        mutating_webhook_configuration.KIND,
-        namespace.KIND,
-        virtual_machine_instance_migration.KIND,
-        virtual_machine.KIND,
-        virtual_machine_instance.KIND,
-        pod.KIND,
+        IPAMClaim.KIND,
+        NetworkAttachmentDefinition.KIND,
+        Deployment.KIND,
+        MutatingWebhookConfiguration.KIND,
+        Namespace.KIND,
+        VirtualMachineInstanceMigration.KIND,
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
+        Pod.KIND,
         *SAVERS,
     ),
     writes=(Write("k8s.cni.cncf.io", "ipamclaims", ("delete",), (Deleted(_PROTECTED),)),),

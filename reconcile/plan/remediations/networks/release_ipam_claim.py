@@ -21,17 +21,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from exporter.findings.finding import Finding
-from exporter.store.kinds import (
-    ipam_claim,
-    network_attachment_definition,
-    pod,
-    virtual_machine,
-    virtual_machine_instance,
-    virtual_machine_instance_migration,
-)
 from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
+from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from exporter.store.record import epoch
 
 from ...annotations import PREFIX
@@ -210,12 +205,12 @@ REMEDIATION = Remediation(
         )
     },
     reads=(
-        ipam_claim.KIND,
-        network_attachment_definition.KIND,
-        virtual_machine_instance_migration.KIND,
-        virtual_machine.KIND,
-        virtual_machine_instance.KIND,
-        pod.KIND,
+        IPAMClaim.KIND,
+        NetworkAttachmentDefinition.KIND,
+        VirtualMachineInstanceMigration.KIND,
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
+        Pod.KIND,
         *SAVERS,
     ),
     writes=(

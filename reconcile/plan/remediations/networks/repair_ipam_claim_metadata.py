@@ -18,18 +18,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from exporter.findings.finding import Finding
-from exporter.store.kinds import (
-    deployment,
-    ipam_claim,
-    mutating_webhook_configuration,
-    network_attachment_definition,
-    virtual_machine,
-    virtual_machine_instance,
-    virtual_machine_instance_migration,
-)
+from exporter.store.kinds.deployment import Deployment
 from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
+from exporter.store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
+from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
 from ...patterns import EMPTY, PRESENT
 from ...plan import Add, Op, Patch, Plan, Refused, Replace, Risk, Test
@@ -159,13 +154,13 @@ REMEDIATION = Remediation(
     title="Repair finalizer, label and owner of an IPAMClaim",
     answers={"ipam_claims": ("OwnerlessClaim", "UnprotectedClaim", "UnlabelledClaim")},
     reads=(
-        ipam_claim.KIND,
-        network_attachment_definition.KIND,
-        deployment.KIND,
-        mutating_webhook_configuration.KIND,
-        virtual_machine_instance_migration.KIND,
-        virtual_machine.KIND,
-        virtual_machine_instance.KIND,
+        IPAMClaim.KIND,
+        NetworkAttachmentDefinition.KIND,
+        Deployment.KIND,
+        MutatingWebhookConfiguration.KIND,
+        VirtualMachineInstanceMigration.KIND,
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
         *SAVERS,
     ),
     writes=(

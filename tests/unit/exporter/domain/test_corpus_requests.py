@@ -12,7 +12,6 @@ from exporter.domain.features.configuration import Effective, understood
 from exporter.domain.features.rule import Ground, Request
 from exporter.domain.features.rules import BY_ID
 from exporter.kube.watch.decode import Decoder
-from exporter.store.kinds import storage_class
 from exporter.store.kinds.storage_class import StorageClass
 from tests.case_files import read_yaml
 from tests.corpus import objects
@@ -93,7 +92,7 @@ def requests() -> set[Request]:
 def test_the_configuration_of_every_kubevirt_object_is_understood_and_no_rule_raises_on_what_anything_asks_for() -> (
     None
 ):
-    named_one = Decoder(storage_class.KIND).object(b'{"kind": "StorageClass", "metadata": {"name": "fast"}}').record
+    named_one = Decoder(StorageClass.KIND).object(b'{"kind": "StorageClass", "metadata": {"name": "fast"}}').record
     assert isinstance(named_one, StorageClass)
     asked = requests()
     refused: set[str] = set()

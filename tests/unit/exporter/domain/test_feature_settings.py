@@ -9,11 +9,10 @@ import pytest
 
 from exporter.domain.features.configuration import OBSOLETE_CPU_MODELS, Effective, effective, forecast
 from exporter.store.decode import ObjectDecoder
-from exporter.store.kinds import kube_virt
 from exporter.store.kinds.kube_virt import EVEN_PARITY, KubeVirt, assuming, changed
 from tests.rows import full
 
-_DECODER = ObjectDecoder(kube_virt.KIND)
+_DECODER = ObjectDecoder(KubeVirt.KIND)
 
 
 def kubevirt(version: str = "v1.9.0", *gates: str, **row: Any) -> KubeVirt:

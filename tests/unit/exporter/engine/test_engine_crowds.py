@@ -25,7 +25,7 @@ from exporter.metrics.exposition import Exposition
 from exporter.states import all_states
 from exporter.states.base import Aggregates
 from exporter.store.index import ByName, Index
-from exporter.store.kinds import pod, virtual_machine, virtual_machine_instance
+from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.record import Record
@@ -51,7 +51,7 @@ def of_each(kind: type[Record], reason: str = "Odd") -> Callable[[View], Iterato
 
 
 def per_vm(name: str) -> Check:
-    return Check(name, "X", (virtual_machine.KIND, pod.KIND), PER_VM, REASONS, of_each(VirtualMachine))
+    return Check(name, "X", (VirtualMachine.KIND, Pod.KIND), PER_VM, REASONS, of_each(VirtualMachine))
 
 
 class Crowd:
@@ -173,7 +173,7 @@ def test_a_partition_that_two_namespaces_hide_waits_for_both() -> None:
         return ("all",) if isinstance(record, VirtualMachine) else ()
 
     scope = Scope("all", Index("all", everywhere))
-    crowd = Crowd(Check("x", "X", (virtual_machine.KIND,), scope, REASONS, of_each(VirtualMachine)))
+    crowd = Crowd(Check("x", "X", (VirtualMachine.KIND,), scope, REASONS, of_each(VirtualMachine)))
     for namespace in "ab":
         crowd.seen("VirtualMachine", namespace, "db")
         crowd.undecodable("VirtualMachine", namespace, "odd")
@@ -269,7 +269,7 @@ def test_partitions_in_which_the_check_raises_are_listed_in_part_too() -> None:
     def raises(view: View) -> Iterator[Finding]:
         raise ZeroDivisionError(view.partition)
 
-    crowd = Crowd(Check("x", "X", (virtual_machine.KIND,), PER_NAMESPACE, REASONS, raises))
+    crowd = Crowd(Check("x", "X", (VirtualMachine.KIND,), PER_NAMESPACE, REASONS, raises))
     for number in range(130):
         crowd.seen("VirtualMachine", f"ns-{number}", "db")
     crowd.steps()
@@ -284,7 +284,7 @@ def test_partitions_in_which_the_check_raises_are_listed_in_part_too() -> None:
 
 
 def test_a_check_of_the_whole_cluster_is_unknown_as_a_whole_wherever_the_undecodable_object_is() -> None:
-    crowd = Crowd(Check("x", "X", (virtual_machine.KIND,), PER_CLUSTER, REASONS, of_each(VirtualMachine)))
+    crowd = Crowd(Check("x", "X", (VirtualMachine.KIND,), PER_CLUSTER, REASONS, of_each(VirtualMachine)))
     crowd.steps()
     assert check_states(crowd.engine, ())["x"] is CheckState.ANSWERING
     crowd.undecodable("VirtualMachine", "a", "odd")
@@ -335,7 +335,7 @@ PER_NODE = Scope("one node", Index("node of a VMI", _node))
 
 def per_node(reason: str) -> Check:
     find = of_each(VirtualMachineInstance, reason)
-    return Check("x", "X", (virtual_machine_instance.KIND,), PER_NODE, REASONS, find)
+    return Check("x", "X", (VirtualMachineInstance.KIND,), PER_NODE, REASONS, find)
 
 
 def test_a_finding_in_its_grace_keeps_it_when_its_object_moves_out_of_a_partition_that_was_dirty() -> None:

@@ -12,13 +12,12 @@ from exporter.engine.intake import Intake
 from exporter.findings.check import PER_NAMESPACE, Check, Family, Reason, View
 from exporter.findings.finding import Finding, Severity
 from exporter.kube.watch.decode import Decoder
-from exporter.store.kinds import virtual_machine
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.source import SyncState
 from tests.evaluation import NOW
 from tests.rows import full
 
-KIND = virtual_machine.KIND
+KIND = VirtualMachine.KIND
 REASONS = {"Odd": Reason((Severity.INFO,), "Odd.", Family("x", "X."))}
 VMS = 20
 

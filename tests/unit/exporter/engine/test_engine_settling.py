@@ -15,7 +15,6 @@ from exporter.findings.scopes import PER_VM
 from exporter.kube.watch.decode import Decoder
 from exporter.store.index import ByName, Index
 from exporter.store.kind import ApiKind
-from exporter.store.kinds import virtual_machine_instance
 from exporter.store.kinds.kube_virt import KIND as KUBEVIRT
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
@@ -24,7 +23,7 @@ from exporter.store.source import SyncState
 from tests.evaluation import NOW
 from tests.rows import full
 
-KIND = virtual_machine_instance.KIND
+KIND = VirtualMachineInstance.KIND
 REASONS = {"Odd": Reason((Severity.INFO,), "Odd.", Family("x", "X."))}
 SETTLE, MANY = 0.25, 501
 

@@ -15,7 +15,8 @@ from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.findings.check import PER_CLUSTER, PER_NAMESPACE, Check, Family, Reason, View
 from exporter.findings.finding import Finding, Severity, Since, Unknown
-from exporter.store.kinds import deployment, node_maintenance, virtual_machine
+from exporter.store.kinds.deployment import Deployment
+from exporter.store.kinds.node_maintenance import NodeMaintenance
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.record import Ref
 from exporter.store.source import SyncState
@@ -44,12 +45,12 @@ class World:
         self.check = Check(
             "x",
             "X",
-            (virtual_machine.KIND,),
+            (VirtualMachine.KIND,),
             PER_NAMESPACE,
             REASONS,
             self._find,
             settings=Settings,
-            requires=(virtual_machine.KIND,),
+            requires=(VirtualMachine.KIND,),
         )
         self.engine = Engine(
             [self.check], clock=lambda: self.clock, timer=lambda: self.timer, settle=settle, initial=initial
@@ -65,7 +66,7 @@ class World:
             yield Finding(reason=view.settings.reason, severity=Severity.INFO, subject=vm.ref, message="m")
 
     def sees(self, sync_state: SyncState, why: str = "") -> None:
-        self.intake.sync_state(virtual_machine.KIND, sync_state, why)
+        self.intake.sync_state(VirtualMachine.KIND, sync_state, why)
 
     def put(self, namespace: str, name: str = "db") -> None:
         self.engine.put(_vm(namespace, name))
@@ -114,9 +115,9 @@ def test_a_check_of_the_whole_cluster_has_its_answer_before_any_object_is_there(
         if not view.all(VirtualMachine):
             yield Finding(reason="Odd", severity=Severity.INFO, subject=Ref("Cluster", "", "c"), message="m")
 
-    check = Check("nobody", "Nobody", (virtual_machine.KIND,), PER_CLUSTER, REASONS, nobody)
+    check = Check("nobody", "Nobody", (VirtualMachine.KIND,), PER_CLUSTER, REASONS, nobody)
     engine = Engine([check], clock=float, timer=float, initial=True)
-    Intake(engine, float).sync_state(virtual_machine.KIND, SyncState.LIVE)
+    Intake(engine, float).sync_state(VirtualMachine.KIND, SyncState.LIVE)
     engine.step()
     assert [finding.subject.name for finding in engine.findings()] == ["c"]
     engine.put(_vm("a", "db"))
@@ -251,7 +252,7 @@ def test_a_check_that_is_blind_does_not_hold_up_the_others_nor_what_is_caught_up
 def test_it_is_ready_once_every_required_kind_is_listed_and_evaluated_and_stays_so() -> None:
     world = World()
     world.sees(SyncState.STARTING, "not yet")
-    optional, required = node_maintenance.KIND, deployment.KIND
+    optional, required = NodeMaintenance.KIND, Deployment.KIND
     assert optional.optional
     assert not required.optional
     world.intake.sync_state(optional, SyncState.FAILING, "500")
@@ -371,7 +372,7 @@ async def test_the_end_of_a_swap_is_enough_to_wake_it() -> None:
 async def test_what_settles_is_evaluated_without_another_event() -> None:
     world = World()
     engine = Engine([world.check], clock=time.time, timer=time.monotonic, settle=0.05, initial=True)
-    Intake(engine, time.time).sync_state(virtual_machine.KIND, SyncState.LIVE)
+    Intake(engine, time.time).sync_state(VirtualMachine.KIND, SyncState.LIVE)
     async with running(engine):
         engine.put(_vm("a", "db"))
         await until(engine, lambda: [f.subject.name for f in engine.findings()] == ["db"])

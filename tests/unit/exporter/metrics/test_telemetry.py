@@ -19,7 +19,6 @@ from exporter.metrics.check_states import CheckState, check_states
 from exporter.metrics.event_delay import BUCKETS, EventDelay
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.telemetry import METRICS, PREFIX, Served, Telemetry, registry_of
-from exporter.store.kinds import virtual_machine
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.source import SyncState
 from exporter.store.text.skew import Skew
@@ -191,7 +190,7 @@ def raising(check_id: str, scope: Scope) -> Check:
         yield from ()
 
     reasons = {"None": Reason((Severity.INFO,), "There are none.", Family("kubevirt_test_none", "None."))}
-    return Check(check_id, "None", (virtual_machine.KIND,), scope, reasons, find)
+    return Check(check_id, "None", (VirtualMachine.KIND,), scope, reasons, find)
 
 
 def test_a_namespace_is_unknown_where_a_check_raises() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from exporter.kube.watch.decode import Decoder
-from exporter.store.kinds import cluster_user_defined_network, network_attachment_definition, user_defined_network
+from exporter.store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition, differing, pool_of
+from exporter.store.kinds.user_defined_network import UserDefinedNetwork
 
 BASE = {
     "cniVersion": "1.0.0",
@@ -25,7 +26,7 @@ BASE = {
 def nad(config: Any, **meta: Any) -> NetworkAttachmentDefinition:
     text = config if isinstance(config, str) else json.dumps(config)
     thing = {"metadata": {"name": "blue", "namespace": "ns", **meta}, "spec": {"config": text}}
-    seen = Decoder(network_attachment_definition.KIND).object(json.dumps(thing).encode())
+    seen = Decoder(NetworkAttachmentDefinition.KIND).object(json.dumps(thing).encode())
     assert isinstance(seen.record, NetworkAttachmentDefinition), seen.why
     return seen.record
 
@@ -164,16 +165,16 @@ def test_user_defined_networks() -> None:
     }
     meta = {"name": "blue", "namespace": "ns"}
     udn = _record(
-        user_defined_network.KIND,
+        UserDefinedNetwork.KIND,
         {"metadata": meta, "spec": {"topology": "Layer2", "layer2": layer2}, "status": {"conditions": [None, failed]}},
     )
     localnet = {"role": "Secondary", "ipam": ipam}
     cudn = _record(
-        cluster_user_defined_network.KIND,
+        ClusterUserDefinedNetwork.KIND,
         {"metadata": {"name": "red"}, "spec": {"network": {"topology": "Localnet", "localnet": localnet}}},
     )
     layer3 = {"role": "Primary", "subnets": [{"cidr": "10.0.0.0/16", "hostSubnet": 24}]}
-    routed = _record(user_defined_network.KIND, {"metadata": meta, "spec": {"topology": "Layer3", "layer3": layer3}})
+    routed = _record(UserDefinedNetwork.KIND, {"metadata": meta, "spec": {"topology": "Layer3", "layer3": layer3}})
 
     assert (udn.network, udn.topology, udn.role, udn.subnets) == ("ns_blue", "layer2", "primary", ("10.0.0.0/16",))
     assert (udn.persistent, udn.failed, len(udn.message)) == (True, "NetworkCreated", 200)

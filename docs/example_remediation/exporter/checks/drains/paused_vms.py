@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from ...findings.check import Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
 from ...findings.scopes import PER_VM
-from ...store.kinds import virtual_machine_instance
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 __all__ = ["CHECK"]
@@ -50,8 +49,8 @@ def find(view: View) -> Iterator[Finding]:
 CHECK = Check(
     id="paused_vms",
     title="Paused guests",
-    reads=(virtual_machine_instance.KIND,),
-    requires=(virtual_machine_instance.KIND,),
+    reads=(VirtualMachineInstance.KIND,),
+    requires=(VirtualMachineInstance.KIND,),
     scope=PER_VM,
     reasons=_REASONS,
     find=find,

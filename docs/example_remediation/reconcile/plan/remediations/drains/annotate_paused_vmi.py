@@ -14,7 +14,7 @@ virtualmachineinstances.kubevirt.io NAME example.com/paused-on-`.
 from __future__ import annotations
 
 from exporter.findings.finding import Finding
-from exporter.store.kinds import namespace, virtual_machine_instance
+from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...effects import annotation
@@ -60,7 +60,7 @@ REMEDIATION = Remediation(
     id="annotate_paused_vmi",
     title="Note on a paused VMI which node it was paused on",
     answers={"paused_vms": ("Paused",)},
-    reads=(virtual_machine_instance.KIND, namespace.KIND, *SAVERS),
+    reads=(VirtualMachineInstance.KIND, Namespace.KIND, *SAVERS),
     writes=(
         Write(
             "kubevirt.io",

@@ -1,0 +1,17 @@
+"""The modules of kinds: what each of them has to have."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+
+from exporter.store import kinds
+from exporter.store.kind import ApiKind
+
+
+def test_each_record_knows_its_kind() -> None:
+    modules = [import_module(f"{kinds.__name__}.{found.name}") for found in pkgutil.iter_modules(kinds.__path__)]
+    found = [module for module in modules if isinstance(getattr(module, "KIND", None), ApiKind)]
+    assert len(found) > 30
+    wrong = [module.__name__ for module in found if getattr(module.KIND.record, "KIND", None) is not module.KIND]
+    assert not wrong, f"after KIND = …, each of them has to say RECORD.KIND = KIND: {wrong}"
