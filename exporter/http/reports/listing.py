@@ -26,9 +26,9 @@ from ...views.causes import CauseReport, cause_order, reports
 from ...views.findings import Filter, FindingReport, Report, field_of, order
 from ..access.proofs import Proofs
 from ..access.viewer import Visible
-from .everyone import Fleet, Picture, Tenant
+from .everyone import Fleet, Picture
 from .result_cache import MOST_SIZE, Shared, Versions
-from .tenant import ByNamespace
+from .tenant import ByNamespace, Tenant
 
 __all__ = ["CHOICES", "Encoded", "Listing", "Listings", "Overview"]
 
