@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ..findings.check import Check
@@ -19,13 +20,15 @@ class CauseStore:
         self._checks: Mapping[str, Check] = {check.id: check for check in checks}
         self._clock = clock
         self._causes: dict[str, OpenCause] = {}
-        self._ended: dict[str, float] = {}  # those without findings, and since when; the first ones ended first
+        # Those without findings, and since when, the first ones ended first. Of a dict the first one would be searched
+        # past all that were taken out.
+        self._ended: OrderedDict[str, float] = OrderedDict()
         self._latest = 0.0  # what the clock said last
         self.version = 0  # another one after each change
 
     def __iter__(self) -> Iterator[OpenCause]:
         """Those with findings, in the order in which they came."""
-        return (cause for cause in self._causes.values() if cause.members)
+        return (cause for cause in self._causes.values() if cause)
 
     def __len__(self) -> int:
         return len(self._causes) - len(self._ended)
@@ -44,9 +47,8 @@ class CauseStore:
         """
         now = self._clock()
         self.version += 1
-        after = {
-            finding.fingerprint: finding for finding in come
-        }  # two partitions may have found it, one after another
+        # Two partitions may have found one, one after another.
+        after = {finding.fingerprint: finding for finding in come}
         for finding in gone:
             later = after.get(finding.fingerprint)
             if later is None or later.cause != finding.cause:
@@ -61,7 +63,7 @@ class CauseStore:
             return
         if counts:
             cause.count(now, 0, 1)
-        if not cause.members:
+        if not cause:
             self._ended.pop(cause.id, None)
             self._ended[cause.id] = now
 
@@ -76,10 +78,11 @@ class CauseStore:
 
     def _forget(self, now: float) -> None:
         if now < self._latest:  # the clock was set back: what ended ahead of it ended now
-            self._ended = {cause: min(since, now) for cause, since in self._ended.items()}
+            self._ended = OrderedDict((cause, min(since, now)) for cause, since in self._ended.items())
         self._latest = now
         while self._ended:
             cause, since = next(iter(self._ended.items()))
             if since > now - HOUR and len(self._ended) <= _MOST_ENDED:
                 return
-            del self._ended[cause], self._causes[cause]
+            self._ended.popitem(last=False)
+            del self._causes[cause]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,138 +17,198 @@ _MINUTE = 60.0
 _WORST_FIRST = tuple(sorted(Severity, key=lambda each: -each.rank))
 
 
-@dataclass(slots=True)
-class _Activity:
-    """What opened and closed, by the minute: those of the last hour, in their order."""
+class _Activity(list[int]):
+    """What opened and closed in the last hour: for each minute its number, and how many of both; 61 at most, in their
+    order. One flat list, since there may be as many causes as objects.
+    """
 
-    minutes: list[list[int]] = field(default_factory=list)  # minute, opened, closed; 61 of them at most
+    __slots__ = ()
 
-    def count(self, now: float, opened: int, closed: int) -> None:
+    def note(self, now: float, opened: int, closed: int) -> None:
         minute = self._forget(now)
-        if not self.minutes or self.minutes[-1][0] != minute:
-            self.minutes.append([minute, 0, 0])
-        self.minutes[-1][1] += opened
-        self.minutes[-1][2] += closed
+        if not self or self[-3] != minute:
+            self += (minute, 0, 0)
+        self[-2] += opened
+        self[-1] += closed
 
     def last_hour(self, now: float) -> tuple[int, int]:
         self._forget(now)
-        return sum(each[1] for each in self.minutes), sum(each[2] for each in self.minutes)
+        return sum(self[1::3]), sum(self[2::3])
 
     def _forget(self, now: float) -> int:
         """What was before the last hour; gives the present minute. What is ahead of a clock that was set back counts as
         of now: else it would be of the last hour for longer than one.
         """
-        minute, ahead = int(now // _MINUTE), [0, 0]
-        while self.minutes and self.minutes[-1][0] > minute:
-            _, opened, closed = self.minutes.pop()
-            ahead = [ahead[0] + opened, ahead[1] + closed]
-        if any(ahead):
-            if not self.minutes or self.minutes[-1][0] != minute:
-                self.minutes.append([minute, 0, 0])
-            self.minutes[-1][1] += ahead[0]
-            self.minutes[-1][2] += ahead[1]
-        while self.minutes and self.minutes[0][0] <= (now - HOUR) // _MINUTE:
-            del self.minutes[0]
+        minute, opened, closed = int(now // _MINUTE), 0, 0
+        while self and self[-3] > minute:
+            opened, closed = opened + self[-2], closed + self[-1]
+            del self[-3:]
+        if opened or closed:
+            if not self or self[-3] != minute:
+                self += (minute, 0, 0)
+            self[-2] += opened
+            self[-1] += closed
+        while self and self[0] <= (now - HOUR) // _MINUTE:
+            del self[:3]
         return minute
 
 
 @dataclass(slots=True, eq=False)
-class OpenCause:
-    """`members` are its findings by fingerprint. The namespace of cluster-wide objects is the empty text."""
+class _Members:
+    """The findings of a cause that has several, and what they are counted by."""
 
-    id: str
-    check: str
-    reason: str
-    reference: Reference
-    members: dict[str, Finding] = field(default_factory=dict)
-    kinds: Counter[str] = field(default_factory=Counter)  # objects, and not findings
-    namespaces: Counter[str] = field(default_factory=Counter)  # findings
-    _subjects: Counter[Ref] = field(default_factory=Counter)
-    _vms: Counter[tuple[str, str]] = field(default_factory=Counter)
-    _ages: dict[Severity, SortedKeys[tuple[float, str]]] = field(default_factory=dict)  # of those that there are
-    _names: SortedKeys[tuple[str, str, str, str]] = field(default_factory=SortedKeys)
-    _places: SortedKeys[str] = field(default_factory=SortedKeys)
-    _activity: _Activity = field(default_factory=_Activity)
+    findings: dict[str, Finding] = field(default_factory=dict)  # by fingerprint
+    kinds: dict[str, int] = field(default_factory=dict)  # objects, and not findings
+    namespaces: dict[str, int] = field(default_factory=dict)  # findings
+    subjects: dict[Ref, int] = field(default_factory=dict)
+    vms: dict[tuple[str, str], int] = field(default_factory=dict)
+    ages: dict[Severity, SortedKeys[tuple[float, str]]] = field(default_factory=dict)  # of those that there are
+    names: SortedKeys[tuple[str, str, str, str]] = field(default_factory=SortedKeys)
+    places: SortedKeys[str] = field(default_factory=SortedKeys)
+
+    def put(self, finding: Finding) -> None:
+        """One whose fingerprint there is not."""
+        subject = finding.subject
+        self.findings[finding.fingerprint] = finding
+        if finding.severity not in self.ages:
+            self.ages[finding.severity] = SortedKeys()
+        self.ages[finding.severity].add(_age(finding))
+        if _more(self.subjects, subject):
+            _more(self.kinds, subject.kind)
+            self.names.add(_name(subject))
+        if _more(self.namespaces, subject.namespace) and subject.namespace:
+            self.places.add(subject.namespace)
+        if finding.vm:
+            _more(self.vms, (subject.namespace, finding.vm))
+
+    def remove(self, finding: Finding) -> None:
+        """One that is there."""
+        subject = finding.subject
+        del self.findings[finding.fingerprint]
+        ages = self.ages[finding.severity]
+        ages.remove(_age(finding))
+        if not ages:
+            del self.ages[finding.severity]
+        if _less(self.subjects, subject):
+            _less(self.kinds, subject.kind)
+            self.names.remove(_name(subject))
+        if _less(self.namespaces, subject.namespace) and subject.namespace:
+            self.places.remove(subject.namespace)
+        if finding.vm:
+            _less(self.vms, (subject.namespace, finding.vm))
+
+
+class OpenCause:
+    """A cause with its findings. Most have one, of which there may be as many as objects: that one is kept alone."""
+
+    __slots__ = ("_activity", "_many", "_one", "check", "id", "reason", "reference")
+
+    def __init__(self, id: str, check: str, reason: str, reference: Reference) -> None:  # noqa: A002
+        self.id, self.check, self.reason, self.reference = id, check, reason, reference
+        self._one: Finding | None = None
+        self._many: _Members | None = None
+        self._activity: _Activity | None = None
+
+    def __len__(self) -> int:
+        """How many findings it has."""
+        return len(self._many.findings) if self._many else int(self._one is not None)
 
     @property
     def severity(self) -> Severity:
         """The worst of its findings; info where there is none."""
-        return next((each for each in _WORST_FIRST if each in self._ages), Severity.INFO)
+        if self._many:
+            return next(each for each in _WORST_FIRST if each in self._many.ages)
+        return self._one.severity if self._one else Severity.INFO
 
     @property
     def objects(self) -> int:
-        return len(self._subjects)
+        return len(self._many.subjects) if self._many else len(self)
+
+    @property
+    def kinds(self) -> dict[str, int]:
+        """How many objects of each kind."""
+        if self._many:
+            return dict(self._many.kinds)
+        return {self._one.subject.kind: 1} if self._one else {}
 
     @property
     def vms(self) -> int:
         """How many VMs its findings are about."""
-        return len(self._vms)
+        return len(self._many.vms) if self._many else int(self._one is not None and bool(self._one.vm))
+
+    @property
+    def namespaces(self) -> int:
+        """In how many namespaces its findings are."""
+        if self._many:
+            return len(self._many.namespaces) - ("" in self._many.namespaces)
+        return int(self._one is not None and bool(self._one.subject.namespace))
 
     @property
     def worst(self) -> Finding | None:
         """Of the worst severity the oldest."""
-        if not self.members:
-            return None
-        return self.members[self._ages[self.severity].first(1)[0][1]]
+        if self._many:
+            return self._many.findings[self._many.ages[self.severity].first(1)[0][1]]
+        return self._one
 
     @property
     def oldest(self) -> Finding | None:
-        first = [key for ages in self._ages.values() for key in ages.first(1)]
-        return self.members[min(first)[1]] if first else None
+        if self._many:
+            first = min(key for ages in self._many.ages.values() for key in ages.first(1))
+            return self._many.findings[first[1]]
+        return self._one
 
     def first(self, count: int) -> tuple[Ref, ...]:
         """Its first objects by namespace and name."""
-        return tuple(Ref(kind, place, name, uid) for place, name, kind, uid in self._names.first(count))
+        if self._many:
+            return tuple(Ref(kind, place, name, uid) for place, name, kind, uid in self._many.names.first(count))
+        return (self._one.subject,) if self._one else ()
 
     def first_namespaces(self, count: int) -> tuple[str, ...]:
         """The first namespaces of its objects, by name."""
-        return tuple(self._places.first(count))
+        if self._many:
+            return tuple(self._many.places.first(count))
+        return (self._one.subject.namespace,) if self._one and self._one.subject.namespace else ()
 
     def last_hour(self, now: float) -> tuple[int, int]:
         """How many findings opened and closed; `now` is in seconds since 1970."""
-        return self._activity.last_hour(now)
+        return (0, 0) if self._activity is None else self._activity.last_hour(now)
 
     def count(self, now: float, opened: int, closed: int) -> None:
-        self._activity.count(now, opened, closed)
+        if self._activity is None:
+            self._activity = _Activity()
+        self._activity.note(now, opened, closed)
 
     def put(self, finding: Finding) -> bool:
         """Takes in a finding, in the place of an earlier one with its fingerprint; whether there was none."""
-        earlier = self.members.get(finding.fingerprint)
+        if self._many is None:
+            if self._one is None or self._one.fingerprint == finding.fingerprint:
+                new, self._one = self._one is None, finding
+                return new
+            self._many = _Members()
+            self._many.put(self._one)
+            self._one = None
+        earlier = self._many.findings.get(finding.fingerprint)
         if earlier is not None and _counted(earlier) == _counted(finding):
-            self.members[finding.fingerprint] = finding
+            self._many.findings[finding.fingerprint] = finding
             return False
-        self.remove(finding.fingerprint)
-        subject = finding.subject
-        self.members[finding.fingerprint] = finding
-        if finding.severity not in self._ages:
-            self._ages[finding.severity] = SortedKeys()
-        self._ages[finding.severity].add(_age(finding))
-        if _more(self._subjects, subject):
-            self.kinds[subject.kind] += 1
-            self._names.add(_name(subject))
-        if _more(self.namespaces, subject.namespace) and subject.namespace:
-            self._places.add(subject.namespace)
-        if finding.vm:
-            self._vms[subject.namespace, finding.vm] += 1
+        if earlier is not None:
+            self._many.remove(earlier)
+        self._many.put(finding)
         return earlier is None
 
     def remove(self, fingerprint: str) -> bool:
         """Whether it was there."""
-        finding = self.members.pop(fingerprint, None)
+        if self._many is None:
+            there = self._one is not None and self._one.fingerprint == fingerprint
+            if there:
+                self._one = None
+            return there
+        finding = self._many.findings.get(fingerprint)
         if finding is None:
             return False
-        subject = finding.subject
-        ages = self._ages[finding.severity]
-        ages.remove(_age(finding))
-        if not ages:
-            del self._ages[finding.severity]
-        if _less(self._subjects, subject):
-            _less(self.kinds, subject.kind)
-            self._names.remove(_name(subject))
-        if _less(self.namespaces, subject.namespace) and subject.namespace:
-            self._places.remove(subject.namespace)
-        if finding.vm:
-            _less(self._vms, (subject.namespace, finding.vm))
+        self._many.remove(finding)
+        if not self._many.findings:
+            self._many = None
         return True
 
 
@@ -166,16 +225,17 @@ def _name(subject: Ref) -> tuple[str, str, str, str]:
     return subject.namespace, subject.name, subject.kind, subject.uid
 
 
-def _more(counter: Counter[Any], key: object) -> bool:
+def _more(counts: dict[Any, int], key: Any) -> bool:
     """Whether it is the first."""
-    counter[key] += 1
-    return counter[key] == 1
+    counts[key] = count = counts.get(key, 0) + 1
+    return count == 1
 
 
-def _less(counter: Counter[Any], key: object) -> bool:
+def _less(counts: dict[Any, int], key: Any) -> bool:
     """Whether it was the last."""
-    counter[key] -= 1
-    if counter[key] > 0:
+    count = counts[key] - 1
+    if count:
+        counts[key] = count
         return False
-    del counter[key]
+    del counts[key]
     return True

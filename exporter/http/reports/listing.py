@@ -201,11 +201,11 @@ class WholeListing(Listing):
     # One may end, or come again, while the others are looked at.
 
     async def _open(self) -> list[CauseReport]:
-        causes = (each for each in tuple(self._engine.causes) if each.members)
+        causes = (each for each in tuple(self._engine.causes) if each)
         return await self._reported(causes, self._engine.clock())
 
     async def _ended(self) -> list[CauseReport]:
-        causes = (each for each in tuple(self._engine.causes.ended()) if not each.members)
+        causes = (each for each in tuple(self._engine.causes.ended()) if not each)
         return await self._reported(causes, self._engine.clock())
 
 
