@@ -145,7 +145,8 @@ def _of(found: Features) -> str:
     if found.kubevirt is None:
         return ""
     upgrade = f", being upgraded to {found.target}" if found.target else ""
-    return one_line(f"KubeVirt {found.kubevirt.path} {found.version or 'of an unknown version'}{upgrade}.") + "\n"
+    version = f"{found.version or 'of an unknown version'}{f', taken as {found.taken_as}' if found.taken_as else ''}"
+    return one_line(f"KubeVirt {found.kubevirt.path} {version}{upgrade}.") + "\n"
 
 
 def _row(each: FeatureReport) -> tuple[str, ...]:

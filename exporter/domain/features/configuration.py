@@ -31,7 +31,7 @@ from .settings import (
     problems,
     settings,
 )
-from .versions import Version, parse
+from .versions import Version, begins_like, release_of
 
 __all__ = ["ASSUME", "OBSOLETE_CPU_MODELS", "OLDEST", "Effective", "chosen", "effective", "forecast", "understood"]
 
@@ -304,11 +304,9 @@ def understood(kubevirt: KubeVirt, version: str | None = None) -> Effective | st
     text = kubevirt.upstream if version is None else version
     if not text:
         return f"{kubevirt.ref} has no version in its status yet"
-    known = parse(text)
+    known = release_of(text)
     if known is None:
-        return (
-            f'{kubevirt.ref} is of version "{text[:60]}", which is none of upstream; set {ASSUME} to the one below it'
-        )
+        return f'{kubevirt.ref} is of version "{text[:60]}", which is none of upstream; {_advice(text)}'
     if known.between:
         return f"{kubevirt.ref} is of {known}, whose feature gates are in no release; set {ASSUME} to the nearest one"
     if known.release > NEWEST:
@@ -321,6 +319,14 @@ def understood(kubevirt: KubeVirt, version: str | None = None) -> Effective | st
         return f"{kubevirt.ref} is of {known}, which is older than {OLDEST}, the first whose feature gates are known"
     made = _made(kubevirt.configuration, known, kubevirt.annotations, kubevirt.default_architecture)
     return f"{kubevirt.ref} is undecodable: spec.configuration: {made}" if isinstance(made, str) else made
+
+
+def _advice(text: str) -> str:
+    """What to set for a version that is none of upstream."""
+    like = begins_like(text)
+    if like is None or not OLDEST.release <= like.release <= NEWEST:
+        return f"set {ASSUME} to the one below it"
+    return f"if it is built of {like.tag}, set {ASSUME}: {like.tag}"
 
 
 def _listed(names: Iterable[str | None] | None, version: Version) -> tuple[str, ...]:

@@ -93,7 +93,8 @@ class GateReport(msgspec.Struct, frozen=True, rename="camel"):
 class Features(msgspec.Struct, frozen=True, rename="camel"):
     """`unknown` says why nobody knows the configuration; `gates` is empty then. `unseen` names the kinds that can't be
     seen, without which nothing is counted. `kubevirt` is the object that counts, with its version and, while another
-    is being installed, the `target`. Counts are not `complete` while an object is undecodable that may ask.
+    is being installed, the `target`. `taken_as` is the release as which a version counts that is not written as one.
+    Counts are not `complete` while an object is undecodable that may ask.
     """
 
     generation: int
@@ -102,6 +103,7 @@ class Features(msgspec.Struct, frozen=True, rename="camel"):
     unknown: str
     kubevirt: Ref | None
     version: str
+    taken_as: str
     target: str
     complete: bool
     features: tuple[FeatureReport, ...]

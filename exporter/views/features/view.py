@@ -11,6 +11,7 @@ from heapq import nsmallest
 
 from ...domain.features.configuration import Effective, chosen, forecast
 from ...domain.features.rules import RULES
+from ...domain.features.versions import parse
 from ...domain.instancetypes.kinds import INSTANCETYPES
 from ...findings.finding import Finding
 from ...store.cluster import Cluster
@@ -58,7 +59,7 @@ def steps(
 ) -> Generator[None, None, Features]:
     """The same, and stops after each few milliseconds, so that others get their turn."""
     if absent := not_served(cluster, READER.requires):
-        return Features(generation, (), absent, "", None, "", "", True, (), ())
+        return Features(generation, (), absent, "", None, "", "", "", True, (), ())
     blind = unseen(cluster, FeatureUsage.KINDS)
     kubevirt, now, after = _configurations(cluster)
     grounds = Grounds.of(now, _storage(cluster))
@@ -76,6 +77,7 @@ def steps(
         unknown=now if isinstance(now, str) else "",
         kubevirt=kubevirt.ref if kubevirt is not None else None,
         version=kubevirt.version if kubevirt is not None else "",
+        taken_as=_taken_as(kubevirt, now),
         target=kubevirt.target if kubevirt is not None and kubevirt.upgrading else "",
         complete=not blind and not any(cluster.first(UNREADABLE, kind) for kind in (*_ASKING, FILE)),
         features=tuple(sorted(rows, key=lambda each: (not each.unallowed, not each.asked, each.feature))),
@@ -94,6 +96,13 @@ def _configurations(cluster: Cluster) -> tuple[KubeVirt | None, Effective | str,
     if isinstance(kubevirt, str):
         return None, kubevirt, None
     return kubevirt, Effective.of(kubevirt), forecast(kubevirt)
+
+
+def _taken_as(kubevirt: KubeVirt | None, now: Effective | str) -> str:
+    """Empty where the version says itself of which release it is."""
+    if kubevirt is None or isinstance(now, str):
+        return ""
+    return "" if parse(kubevirt.version) == now.version else now.version.tag
 
 
 def _storage(cluster: Cluster) -> tuple[StorageClass, ...] | None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 
 from exporter.domain.features.gate_table import PRE_RELEASES
 from exporter.domain.features.gates import STAGES, Gates, states_of
-from exporter.domain.features.versions import Version, parse
+from exporter.domain.features.versions import Version, begins_like, parse, release_of
 
 _SECOND = Path(__file__).with_name("gate_states.csv")
 
@@ -45,6 +45,38 @@ LISTS = some.lists(some.sampled_from([*NAMES, "downwardmetrics", "NoSuchGate", "
 )
 def test_versions_of_upstream_builds_are_read(text: str, tag: str) -> None:
     assert version(text).tag == tag
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [
+        ("1.7.0-150700.3.16.2", "v1.7.0"),  # SLE 15 SP7
+        ("1.6.3-150700.15.3.1", "v1.6.3"),  # Harvester
+        ("1.1.0-150500.8.6.1", "v1.1.0"),
+        ("1.8.4", "v1.8.4"),
+        ("v1.9.0-rc.2", "v1.9.0-rc.2"),
+    ],
+)
+def test_a_release_that_a_distributor_built_anew_is_that_release(text: str, tag: str) -> None:
+    found = release_of(text)
+    assert found is not None
+    assert found.tag == tag
+    assert (parse(text) is None) == ("-15" in text)  # no version to write in a configuration
+
+
+@pytest.mark.parametrize(
+    "text", ["1.7.0-1507.3", "1.7.0-150700", "1.7.0-250700.1.1", "v4.19.0-rhel9", "1.7-150700.3.1", "", "9" * 200]
+)
+def test_a_number_behind_a_version_may_be_anything(text: str) -> None:
+    assert release_of(text) is None
+
+
+def test_what_a_text_begins_with_is_only_alike() -> None:
+    found = begins_like("v1.8.4-1766.el9")
+    assert found is not None
+    assert found.tag == "v1.8.4"
+    assert begins_like("enterprise-1.8.4") is None
+    assert begins_like("1.8") is None
 
 
 @pytest.mark.parametrize(

@@ -210,6 +210,21 @@ def test_what_the_next_version_changes() -> None:
 # -- what is not known
 
 
+def test_a_build_of_a_distributor_counts_as_its_release_and_that_is_said() -> None:
+    found = Viewed(KUBEVIRT | {"version": "1.7.0-150700.3.16.2"}, vm(domain=METRICS)).take()
+    assert (found.unknown, found.version, found.taken_as) == ("", "1.7.0-150700.3.16.2", "v1.7.0")
+    assert found.gates == Viewed(KUBEVIRT | {"version": "v1.7.0"}, vm(domain=METRICS)).take().gates
+    assert Viewed(KUBEVIRT | {"version": "v1.7.0"}, vm(domain=METRICS)).take().taken_as == ""
+
+
+def test_what_may_be_the_build_of_a_release_says_the_line_to_set() -> None:
+    found = Viewed(KUBEVIRT | {"version": "v1.6.2-rhel9.3"}, vm(domain=METRICS)).take()
+    assert "if it is built of v1.6.2, set assumeUpstreamVersion: v1.6.2" in found.unknown
+    old = Viewed(KUBEVIRT | {"version": "0.54.0-150400.3.26.1"}, vm(domain=METRICS)).take()
+    assert "is older than v0.59.0" in old.unknown
+    assert "set" not in old.unknown.split("older than")[1]
+
+
 @pytest.mark.parametrize(
     ("rows", "why"),
     [
