@@ -197,7 +197,7 @@ CHECK = Check(
             *("created", "deleting", "domain", "evicted", "guest_ended", "lagging", "migration", "node", "phase"),
             *("ready", "role", "sandboxed", "scheduled", "started", "unschedulable", "vmi_uid", "waiting"),
         ),
-        Node.KIND: ("ready", "taints", "unschedulable"),
+        Node.KIND: ("drained_by", "ready", "taints", "unschedulable"),
         KubeVirt.KIND: ("drain_taint", "per_cluster", "per_node", "strategy"),
     },
     requires=(VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND),

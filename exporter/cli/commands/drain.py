@@ -42,7 +42,8 @@ __all__ = ["add", "run"]
 
 _EXIT = (
     "Exit code: 0 everything leaves by itself; 1 something is blocked, or is shut down by an eviction; "
-    "2 could not see everything, a node is not there, or a probe contradicts or is refused."
+    "2 could not see everything, something may migrate and may not, a node is not there, or a probe contradicts or is "
+    "refused."
 )
 
 

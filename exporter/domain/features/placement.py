@@ -1,6 +1,6 @@
 """Where a pod may run: its node selector, required node affinity and tolerations, against a node's labels and taints.
 
-Not considered: pod affinity, topology spread constraints, and node affinity of volumes.
+Not considered: pod affinity (neighbours.py), topology spread constraints, and node affinity of volumes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import msgspec
 from ...store.record import Wire
 from ...store.selector import Requirement, WireRequirement, requirements_of
 
-__all__ = ["ANYWHERE", "Placement", "Taint", "Toleration", "WirePlacement", "placement_of"]
+__all__ = ["ANYWHERE", "Placement", "Taint", "Toleration", "WireAffinity", "WirePlacement", "placement_of"]
 
 
 class _Term(Wire, frozen=True, gc=False):
@@ -28,7 +28,7 @@ class _NodeAffinity(Wire, frozen=True, gc=False):
     required: _Required | None = msgspec.field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
 
 
-class _Affinity(Wire, frozen=True, gc=False):
+class WireAffinity(Wire, frozen=True, gc=False):
     node_affinity: _NodeAffinity | None = None
 
 
@@ -43,7 +43,7 @@ class WirePlacement(Wire, frozen=True, gc=False):
     """The part of a pod's spec that says where it may run."""
 
     node_selector: dict[str, str | None] | None = None
-    affinity: _Affinity | None = None
+    affinity: WireAffinity | None = None
     tolerations: list[_Toleration | None] | None = None
 
 

@@ -116,6 +116,23 @@ AREA = Area(
             cluster_wide=True,
         ),
         FindingAlert(
+            name="KubeVirtNodeLost",
+            by=("kind", "name", "node", "reason"),
+            summary="Node {{ $labels.node }} is not Ready, and VMs on it start nowhere else",
+            description="Node {{ $labels.node }} has not been Ready for minutes, and VMIs are on it. They start nowhere"
+            " else while their launcher pods are there. Bring it back; if its host is lost, switch the host off and"
+            " then taint the node as out of service.",
+            wait="5m",  # the finding opens after 5 minutes, and a reboot takes longer than that
+            cluster_wide=True,
+        ),
+        FindingAlert(
+            name="KubeVirtNoNodeTakesVMs",
+            summary="No node takes VMs: none starts, and none is migrated",
+            description="Every node of KubeVirt is cordoned, drained, not Ready or not schedulable. Uncordon a node, or"
+            " bring one back: until then every start and every migration waits.",
+            wait="5m",  # the finding opens after 5 minutes
+        ),
+        FindingAlert(
             name="VMStoppedAfterDrain",
             by=("kind", "namespace", "name", "node", "reason"),
             summary="VM {object} was stopped for the drain of node {{ $labels.node }}, and is still off",

@@ -7,6 +7,7 @@ from sys import intern
 import msgspec
 
 from ...domain.features.placement import Taint
+from ..annotations import Note
 from ..kind import ApiKind
 from ..record import Record, Wire, WireCondition, WireMeta, epoch, identity
 from ..text.quantity import Amounts, amounts_of
@@ -24,8 +25,15 @@ class _Taint(Wire, frozen=True, gc=False):
     time_added: str | None = None
 
 
+class _Annotations(Wire, frozen=True, gc=False):
+    desired_drain: Note = msgspec.field(name="machineconfiguration.openshift.io/desiredDrain", default=None)
+    applied_drain: Note = msgspec.field(name="machineconfiguration.openshift.io/lastAppliedDrain", default=None)
+    rebooting: Note = msgspec.field(name="weave.works/kured-reboot-in-progress", default=None)
+
+
 class _Meta(WireMeta, frozen=True, gc=False):
     labels: dict[str, str | None] | None = None
+    annotations: _Annotations | None = None
 
 
 class _Spec(Wire, frozen=True, gc=False):
@@ -59,6 +67,8 @@ class Node(Record, frozen=True, gc=False):
     label_pairs: tuple[tuple[str, str], ...]
     allocatable: Amounts
     ready: bool
+    unready_since: float | None  # where it is not, and its condition tells
+    drained_by: str  # who has noted on it that it is being drained for an upgrade or a reboot; empty for nobody
     system_uuid: str  # as it is written
     kubelet: str  # its version, such as v1.34.1; empty where it is not known
 
@@ -70,6 +80,18 @@ class Node(Record, frozen=True, gc=False):
     def cordoned(self) -> float | None:
         """Since when, where its taint tells; see `unschedulable` for whether it is."""
         return next((taint.added for taint in self.taints if taint.key == CORDON), None)
+
+
+def _drained_by(notes: _Annotations | None) -> str:
+    """By what OpenShift's MachineConfig operator and kured note of a drain that has not ended
+    (pkg/daemon/constants of openshift/machine-config-operator, cmd/kured of kubereboot/kured).
+    """
+    if notes is None:
+        return ""
+    desired = notes.desired_drain
+    if isinstance(desired, str) and desired.startswith("drain-") and desired != notes.applied_drain:
+        return "the MachineConfig operator"
+    return "kured" if notes.rebooting else ""
 
 
 def _reduce(wire: _Node) -> Node:
@@ -88,6 +110,8 @@ def _reduce(wire: _Node) -> Node:
         label_pairs=tuple((intern(key), intern(value or "")) for key, value in sorted((meta.labels or {}).items())),
         allocatable=amounts_of(status.allocatable),
         ready=ready.status == "True",
+        unready_since=epoch(ready.last_transition_time) if ready.status != "True" else None,
+        drained_by=_drained_by(meta.annotations),
         system_uuid=info.system_uuid or "",
         kubelet=intern(info.kubelet_version or ""),
     )

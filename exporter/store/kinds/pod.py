@@ -10,6 +10,7 @@ from sys import intern
 
 from msgspec import Raw, field
 
+from ...domain.features.neighbours import ALONE, Neighbours, WirePodAffinity, WireSpread, neighbours_of
 from ...domain.features.placement import ANYWHERE, Placement, WirePlacement, placement_of
 from ...domain.networks.cidr import number
 from ..annotations import Faults, Note
@@ -43,6 +44,8 @@ class _Container(Wire, frozen=True, gc=False):
 
 
 class _Spec(WirePlacement, frozen=True, gc=False):
+    affinity: WirePodAffinity | None = None
+    topology_spread_constraints: list[WireSpread | None] | None = None
     node_name: str | None = None
     containers: list[_Container | None] | None = None
     init_containers: list[_Container | None] | None = None
@@ -105,6 +108,7 @@ class Pod(Record, frozen=True, gc=False):
     label_pairs: tuple[tuple[str, str], ...]  # of a launcher pod; `labels` has them whole
     requests: Amounts
     placement: Placement  # of a launcher pod
+    neighbours: Neighbours  # of the same
     unreadable: tuple[Unreadable, ...] = ()
 
     @property
@@ -228,6 +232,7 @@ def _reduce(wire: _Pod) -> Pod | None:
         label_pairs=_label_pairs(labels, own) if launcher else (),
         requests=_requests(spec),
         placement=placement_of(spec) if launcher else ANYWHERE,
+        neighbours=neighbours_of(spec.affinity, spec.topology_spread_constraints) if launcher else ALONE,
         unreadable=tuple(faults),
     )
 

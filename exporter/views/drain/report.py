@@ -27,6 +27,7 @@ TITLES = {
     DrainState.SHUTS_DOWN: "shuts down",
     DrainState.EXTERNAL: "left to its controller",
     DrainState.MIGRATING: "migrating",
+    DrainState.MAY_MIGRATE: "may migrate",
     DrainState.WAITING: "will migrate",
     DrainState.ARRIVING: "arrives",
     DrainState.TERMINATING: "ends",
@@ -35,7 +36,7 @@ STAYS = (DrainState.BLOCKED, DrainState.UNKNOWN, DrainState.SHUTS_DOWN)
 
 
 NOT_CONSIDERED = (
-    "affinity to other pods and topology spread",
+    "affinity of and to pods that are no VM's, and topology spread",
     "the nodes that volumes are accessible from",
     "quotas",
     "VMs that start meanwhile, or start again elsewhere",
@@ -135,8 +136,10 @@ class Drain(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def exit_code(drain: Drain) -> int:
-    """0 if everything leaves by itself, 1 if something does not; 2 goes before 1: the answer may be incomplete."""
+    """0 if everything leaves by itself, 1 if something does not; 2 goes before 1: the answer may be incomplete, or
+    something may stay.
+    """
     states = {vm.state for node in drain.nodes for vm in node.vms}
-    if drain.unseen or drain.unread or DrainState.UNKNOWN in states:
+    if drain.unseen or drain.unread or not states.isdisjoint((DrainState.UNKNOWN, DrainState.MAY_MIGRATE)):
         return 2
     return 1 if drain.webhook or not states.isdisjoint(STAYS) else 0

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from ...domain.features.neighbours import ALONE
 from ...domain.features.node_sets import closed
 from ...domain.features.placement import Placement
 from ...store.cluster import Cluster
@@ -21,6 +22,7 @@ from ...store.kinds.pod import Pod
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.selector import Requirement
 from ...store.text.quantity import Amounts
+from .neighbours import Neighbourhood
 
 __all__ = ["NodeChoice", "NodeRoom", "placement_on_moving"]
 
@@ -33,11 +35,17 @@ _MIGRATION_MODEL, _FEATURE = "cpu-model-migration.node.kubevirt.io/", "cpu-featu
 
 @dataclass(frozen=True)
 class NodeChoice:
-    """`node` that could take it; where there is none, `why`, and whether one could if nothing else were to move."""
+    """`node` that could take it; where there is none, `why`, and whether one could if nothing else were to move.
+
+    `first` is what rules out most nodes: Resource, Device, Selector, Taint, Cordoned, AntiAffinity, PodAffinity or
+    Other, and `lacking` the resource that is short.
+    """
 
     node: str = ""
     why: str = ""
     alone: bool = False
+    first: str = ""
+    lacking: str = ""
 
 
 def placement_on_moving(vmi: VirtualMachineInstance, pod: Pod, source: Node) -> Placement:
@@ -72,6 +80,14 @@ class _Tally:
         verb = "lacks" if self.lacking[name] == 1 else "lack"
         return f"{verb} {name} (needs {_written(name, needed)}, most free {_written(name, self.most[name])})"
 
+    @property
+    def first(self) -> tuple[str, str]:
+        """What rules out most nodes, and the resource, if it is one."""
+        counted = [(count, _kind_of_lack(name), name) for name, count in self.lacking.items()]
+        counted += [(count, _kind(reason), "") for reason, count in self.kept_off.items()]
+        _, kind, resource = max(counted, key=lambda each: each[0], default=(0, "Other", ""))
+        return kind, resource
+
     def text(self, needed: dict[str, float]) -> str:
         total = sum(self.lacking.values()) + sum(self.kept_off.values())
         counted = [(count, self._short(name, needed[name])) for name, count in self.lacking.items()]
@@ -87,6 +103,7 @@ class NodeRoom:
     def __init__(self, cluster: Cluster, leaving: frozenset[str]) -> None:
         """`leaving` are the nodes that are drained together: none of them takes anything. The cluster keeps NODE."""
         self._cluster = cluster
+        self._neighbourhood = Neighbourhood(cluster, leaving)
         self._nodes = sorted((n for n in cluster.all(Node) if n.name not in leaving), key=lambda node: node.name)
         self._closed = [closed(node) for node in self._nodes]
         self._kept_off: dict[Placement, list[str]] = {}
@@ -96,12 +113,19 @@ class NodeRoom:
             tuple[Placement, Amounts], NodeChoice
         ] = {}  # room only shrinks: what found none finds none again
 
-    def place(self, placement: Placement, requests: Amounts) -> Generator[None, None, NodeChoice]:
-        """Finds it a node, and takes the room there; stops now and then so that others get their turn."""
-        if (known := self._none.get((placement, requests))) is not None:
+    def place(self, placement: Placement, pod: Pod) -> Generator[None, None, NodeChoice]:
+        """Finds a node for the pod that stands for this one, and takes the room there; stops now and then so that
+        others get their turn.
+        """
+        requests = pod.requests
+        like = (placement, requests) if pod.neighbours == ALONE else None
+        if like is not None and (known := self._none.get(like)) is not None:
             return known
         needed = {**dict(requests), "pods": 1.0}
         obstacles = yield from self._obstacles(placement)
+        if pod.neighbours.terms:
+            kept = self._neighbourhood.obstacles(pod, self._nodes)
+            obstacles = [first or second for first, second in zip(obstacles, kept, strict=True)]
         tally, alone = _Tally(), False
         for done, (node, obstacle) in enumerate(zip(self._nodes, obstacles, strict=True)):
             if done % _SLICE == _SLICE - 1:
@@ -114,10 +138,13 @@ class NodeRoom:
             if not lack:
                 for name, amount in needed.items():
                     left[name] = left.get(name, 0.0) - amount
+                self._neighbourhood.place(pod, node.name)
                 return NodeChoice(node.name)
             tally.lacks(lack, left.get(lack, 0.0))
             alone = alone or not _lack(needed, self._whole[node.name])
-        none = self._none[placement, requests] = NodeChoice("", tally.text(needed), alone)
+        none = NodeChoice("", tally.text(needed), alone, *tally.first)
+        if like is not None:
+            self._none[like] = none
         return none
 
     def _obstacles(self, placement: Placement) -> Generator[None, None, list[str]]:
@@ -143,6 +170,25 @@ class NodeRoom:
                     left[name] = left.get(name, 0.0) - amount
             self._left[node.name], self._whole[node.name] = left, dict(left)
         return left
+
+
+_KINDS = (
+    ("taint ", "Taint"),
+    ("node affinity", "Selector"),
+    ("without label ", "Selector"),
+    ("with pods ", "AntiAffinity"),
+    ("without pods ", "PodAffinity"),
+    ("cordoned", "Cordoned"),
+)
+
+
+def _kind(reason: str) -> str:
+    return next((kind for begins, kind in _KINDS if reason.startswith(begins)), "Other")
+
+
+def _kind_of_lack(resource: str) -> str:
+    plain = resource in ("cpu", "memory", "ephemeral-storage", "pods") or resource.startswith("hugepages-")
+    return "Resource" if plain else "Device"
 
 
 def _worded(obstacle: str) -> str:

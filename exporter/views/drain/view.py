@@ -44,6 +44,7 @@ from ...store.source import FILE, Source, Undecodable
 from ...store.text.naming import sentence, subject_first
 from ..in_slices import at_once
 from ..times import rfc3339
+from .neighbours import unevaluated
 from .report import Drain, MigrationLimits, NodeReport, Shown, UnseenKind, VMReport
 from .room import NodeChoice, NodeRoom, placement_on_moving
 
@@ -162,14 +163,14 @@ def _plan(
         return places
     rooms = NodeRoom(cluster, frozenset(each.name for each in nodes))
     for _, source, launcher, vmi in sorted(moving, key=lambda each: each[0]):
-        places[_key(vmi)] = yield from rooms.place(placement_on_moving(vmi, launcher, source), launcher.requests)
+        places[_key(vmi)] = yield from rooms.place(placement_on_moving(vmi, launcher, source), launcher)
         yield
     return places
 
 
 def _moves(departure: Departure) -> bool:
     """Whether it is to migrate, and has no target yet; what is blocked may be once it is not any more."""
-    waits = departure.state in (DrainState.WAITING, DrainState.BLOCKED)
+    waits = departure.state in (DrainState.WAITING, DrainState.MAY_MIGRATE, DrainState.BLOCKED)
     able = departure.answer is EvictionAnswer.MIGRATES
     return waits and able and departure.reason != "NameTooLong" and departure.evidence.get("cause") != "NameTooLong"
 
@@ -227,12 +228,13 @@ def _vm(departure: Departure, places: dict[Key, NodeChoice], shown: dict[Key, li
     subject, vmi, pod = departure.subject, departure.vmi, departure.pod
     place = places.get(_key(subject), NodeChoice())
     findings = tuple(shown.get(_key(subject), ()))
-    if departure.state is DrainState.WAITING and not departure.reason and place.why:
-        departure = _without_room(departure, place)
-    ends, goes_on = departure.state is DrainState.TERMINATING, departure.state is DrainState.MIGRATING
-    # What is being deleted or migrates has a reason once it takes too long, and that only the check knows.
+    departure = _placed(departure, place)
+    ends = departure.state is DrainState.TERMINATING
+    goes_on = departure.state in (DrainState.MIGRATING, DrainState.EXTERNAL)
+    # What is being deleted, migrates or is another controller's has a reason once it takes too long, and that only the
+    # check knows.
     lasts = any(each.reason == departure.reason for each in findings)
-    advised = lasts or not (ends or goes_on)
+    advised = lasts or not (ends or departure.state is DrainState.MIGRATING)
     return VMReport(
         vm=subject.ref,
         state=DrainState.BLOCKED if goes_on and lasts else departure.state,
@@ -251,11 +253,26 @@ def _vm(departure: Departure, places: dict[Key, NodeChoice], shown: dict[Key, li
     )
 
 
+def _placed(departure: Departure, place: NodeChoice) -> Departure:
+    """With what the plan says of one that is to migrate: nowhere, or perhaps."""
+    if departure.state not in (DrainState.WAITING, DrainState.MAY_MIGRATE):
+        return departure
+    if place.why and not (departure.state is DrainState.WAITING and departure.reason):
+        return _without_room(departure, place)
+    unknown = unevaluated(departure.pod.neighbours) if departure.pod is not None else ""
+    if not unknown or departure.reason:
+        return departure
+    why = f"{departure.why.removesuffix('.')}, if {unknown} let it, which are not evaluated here."
+    return replace(departure, state=DrainState.MAY_MIGRATE, why=why)
+
+
 def _without_room(departure: Departure, place: NodeChoice) -> Departure:
     reason = "NoRoomLeft" if place.alone else "NoTarget"
     after = "after the larger VMs of this drain " if place.alone else ""
     why = sentence(subject_first("", f"{after}no node can take the VMI: {place.why}"))
-    return replace(departure, state=DrainState.BLOCKED, reason=reason, why=why, remedy=REMEDIES[reason])
+    remedy = REMEDIES.get(f"{reason}/{place.first}") or REMEDIES[reason]
+    values = {**departure.values, "RESOURCE": place.lacking}
+    return replace(departure, state=DrainState.BLOCKED, reason=reason, why=why, remedy=remedy, values=values)
 
 
 def _shown(findings: Iterable[Finding]) -> dict[Key, list[Shown]]:

@@ -304,6 +304,26 @@ def _stopped_after_drain(stage: Stage) -> Values:
     return {**_values(stage), "RUNSTRATEGY": "Once"}
 
 
+def _lost(stage: Stage) -> Values:
+    silent = {"type": "Ready", "status": "Unknown", "lastTransitionTime": REQUESTED}
+    stage.client.make(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": stage.namespace},
+            "status": {"nodeInfo": dict.fromkeys(NODE_INFO, ""), "conditions": [silent]},
+        }
+    )
+    return {**_values(stage, _vmi(stage, "LiveMigrate")), "NAME": stage.namespace}
+
+
+def _closed(stage: Stage) -> Values:
+    _kubevirt(stage)
+    made = _node(stage)
+    stage.client.patch(NODES, None, stage.namespace, {"metadata": {"labels": {"kubevirt.io/schedulable": "true"}}})
+    return {**_values(stage), "NAME": made["metadata"]["name"]}
+
+
 def _webhook_down(stage: Stage) -> Values:
     _kubevirt(stage)
     stage.client.make(
@@ -367,6 +387,8 @@ STORIES = [
     Story("VMEvictionNotMigratable", "LegacyTaintIgnored", _tainted, (acts.UNTAINT,)),
     Story("VMEvictionTerminatingStuck", "StuckTerminating", _terminating, leaves=nothing),
     Story("VMEvictionTerminatingStuck", "OrphanLauncherPod", _orphan_pod, (acts.DELETE,)),
+    Story("KubeVirtNodeLost", "NodeLost", _lost, leaves=nothing),
+    Story("KubeVirtNoNodeTakesVMs", "NoNodeTakesVMs", _closed, (acts.UNCORDON,), leaves=_schedulable),
     Story("KubeVirtNodeDrainStalled", "NodeDrainStalled", _not_migratable, (acts.UNCORDON,), leaves=_schedulable),
     Story("VMStoppedAfterDrain", "StoppedAfterDrain", _stopped_after_drain, (acts.FORGET_STOP,)),
     Story("VMStoppedAfterDrain", "StoppedAfterDrain", _stopped_after_drain, (acts.PUT_BACK_STRATEGY,)),

@@ -1,4 +1,4 @@
-"""VMs whose migrations go wrong while nobody has asked them to leave. The node has the name of the story's namespace."""
+"""VMs whose migrations go wrong, though nobody has asked them to leave. The node has the name of the namespace."""
 
 from __future__ import annotations
 

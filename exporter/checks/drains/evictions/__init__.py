@@ -13,8 +13,14 @@ ExternalNoHandler, MigrationOverdue after an hour in the queue, NotMigratableWhi
 hour of cordon, MigrationHanging where those before it failed, and, where its migrations fail, hang, are held up or are
 not made, RequestOnSchedulableNode or RequestByWorkloadUpdate. A VMI that migrates and makes progress has none.
 
+NodeLost, CordonedWithVMs and MaintenanceWithoutCordon are of a node as a whole: VMIs on one that is not Ready, which
+KubeVirt starts nowhere else before their launcher pods are gone (checkVirtLauncherPodsAndUpdateVMIStatus in
+pkg/virt-controller/watch/node of kubevirt/kubevirt); a node that was cordoned an hour ago and that nobody drains; a
+NodeMaintenance whose cordon somebody took off.
+
 A node counts as being drained if it has a drain taint; or if it is cordoned and something else shows it: a
-NodeMaintenance that is not being deleted, or, since the cordon, a VMI that was asked to leave it or a pod that was
+NodeMaintenance that is not being deleted, a note of OpenShift's MachineConfig operator or of kured, or, since the
+cordon, a VMI that was asked to leave it or a pod that was
 evicted and ends. A request or an eviction whose time is not known counts here; for a write (`stop_blocked_vmi`) it does
 not. Requests of the descheduler, and those by which KubeVirt replaces launchers of an earlier release, are none of a
 drain. A cordon alone is no drain, whatever is left on the node: what would be in the way is an info, and a warning
@@ -55,6 +61,7 @@ from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from .reasons import REASONS
 from .residual import residual
+from .standing import of_node
 
 __all__ = ["CHECK"]
 
@@ -74,6 +81,7 @@ def find(view: View) -> Iterator[Finding | None]:
             yield from _findings(each, context)
     if context.draining:
         yield from residual(context, found)
+    yield from of_node(context, found)
 
 
 def _asked(context: NodeContext) -> Iterator[Departure]:
@@ -176,7 +184,7 @@ CHECK = Check(
                 "waiting",
             )
         ),
-        Node.KIND: ("ready", "taints", "unschedulable"),
+        Node.KIND: ("drained_by", "ready", "taints", "unready_since", "unschedulable"),
         KubeVirt.KIND: ("assumed", "drain_taint", "evicts_outdated", "per_cluster", "per_node", "strategy", "version"),
     },
     requires=(VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND),

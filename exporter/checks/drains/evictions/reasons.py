@@ -27,6 +27,10 @@ _NODE = Family(
     "kubevirt_node_drain_residual",
     "VMIs are left on a node that is being drained.",
 )
+_LOST_NODE = Family(
+    "kubevirt_node_lost",
+    "A node with VMIs is not Ready.",
+)
 
 # The alerts, which are the names of the runbooks too.
 _STUCK, _NOT_MIGRATABLE, _LEFT = "VMEvictionMigrationStuck", "VMEvictionNotMigratable", "VMEvacuationRequestLeft"
@@ -34,6 +38,17 @@ _PDB, _TERMINATING, _STALLED = "VMEvictionPDBBlocks", "VMEvictionTerminatingStuc
 
 _ON_NODE = "kubectl get virtualmachineinstances.kubevirt.io -A -l kubevirt.io/nodeName=NODE"
 _RESIDUAL = Remedy("Follow the findings of the VMIs that are left on node NODE.", (_ON_NODE,))
+
+_LOST = Remedy(
+    "Bring node NODE back. If its host is lost, switch the host off, then taint the node as out of service or delete"
+    " it: VMs with run strategy Always or RerunOnFailure then start on others, all other VMs have to be started.",
+    ("kubectl get nodes -o wide", _ON_NODE),
+)
+_IDLE = Remedy("Drain node NODE, or uncordon it.", (_ON_NODE, "kubectl uncordon NODE"))
+_UNDONE = Remedy(
+    "Cordon node NODE again, or delete NodeMaintenance MAINTENANCE.",
+    ("kubectl get nodemaintenances.nodemaintenance.medik8s.io MAINTENANCE -o yaml", "kubectl cordon NODE"),
+)
 
 _INFO = Severity.INFO
 
@@ -244,6 +259,33 @@ REASONS = {
         "OrphanLauncherPod",
         300.0,
         family=_POD,
+    ),
+    "NodeLost": _reason(
+        "A node is not Ready and VMIs are on it: they start nowhere else while their launcher pods are there.",
+        "KubeVirtNodeLost",
+        _LOST,
+        300.0,
+        family=_LOST_NODE,
+        cause=Cause.NODE,
+    ),
+    "CordonedWithVMs": _reason(
+        "A node has been cordoned for an hour, and nobody is seen to ask the VMIs on it to leave.",
+        "",
+        _IDLE,
+        3600.0,
+        family=_NODE,
+        severity=_INFO,
+        lasting=True,
+        cause=Cause.NODE,
+    ),
+    "MaintenanceWithoutCordon": _reason(
+        "A NodeMaintenance is there, and its node is neither cordoned nor tainted: nothing drains it.",
+        "",
+        _UNDONE,
+        600.0,
+        family=_NODE,
+        severity=_INFO,
+        cause=Cause.NODE,
     ),
     "NodeDrainResidual": _reason(
         "A node is drained and VMIs are left on it; the evidence counts them.",

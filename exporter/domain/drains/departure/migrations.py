@@ -68,7 +68,8 @@ def failing(own: VMIContext, failed: list[VirtualMachineInstanceMigration], *, g
     newest, last = failed[0], own.vmi.migration
     failure = newest.failure or (last.failure if last is not None and last.uid == newest.uid else "")
     waiting, found = unschedulable(own), classified(failure)
-    why = f"{len(failed)} migrations in a row failed" + (f": {failure}" if failure else "")
+    count = f"{len(failed)} migrations in a row" if len(failed) > 1 else "the last migration"
+    why = f"{count} failed" + (f": {failure}" if failure else "")
     if found is not None:
         why += f" ({found.meaning})"
     case = found.id if found is not None else ""
@@ -234,7 +235,19 @@ def _unasked(own: VMIContext) -> Departure:
         return of(own, DrainState.UNKNOWN, "", "its node is not Ready, so whether it can be migrated is not known")
     if own.pod is None:
         return of(own, DrainState.UNKNOWN, "", "its launcher pod is not seen on the node")
-    return of(own, DrainState.WAITING, "", "it migrates when it is evicted")
+    return _after_failures(own) or of(own, DrainState.WAITING, "", "it migrates when it is evicted")
+
+
+def _after_failures(own: VMIContext) -> Departure | None:
+    """What its last migrations say of the next one: it fails as well where that lasts, and may where it does not."""
+    failed, last = own.failures, own.vmi.migration
+    if not failed:
+        return None
+    newest = failed[0]
+    found = classified(newest.failure or (last.failure if last is not None and last.uid == newest.uid else ""))
+    if found is not None and found.lasting:
+        return failing(own, failed)
+    return replace(failing(own, failed), state=DrainState.MAY_MIGRATE) if len(failed) >= FAILING else None
 
 
 def _began(migration: VirtualMachineInstanceMigration) -> Time:

@@ -268,3 +268,10 @@ REMEDIES = {
     "NoTarget": Remedy(_ROOM, ("kubectl describe nodes",)),
     "NoRoomLeft": Remedy(_ROOM, ("kubectl describe nodes",)),
 }
+# Where no node is left, what rules out most of them says what to do, beforehand as of a target pod.
+REMEDIES |= {
+    f"NoTarget/{case}": Remedy(found.next, ("kubectl describe nodes",))
+    for reason, _, case in (each.partition("/") for each in REMEDIES)
+    for found in (REMEDIES[f"{reason}/{case}"] if case else NOTHING,)
+    if reason == "TargetUnschedulable" and case
+}

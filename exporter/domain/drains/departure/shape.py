@@ -24,6 +24,7 @@ class DrainState(StrEnum):
     UNKNOWN = "unknown"  # what decides can't be seen
     SHUTS_DOWN = "shuts_down"  # an eviction ends the guest
     EXTERNAL = "external"  # strategy External: a controller other than KubeVirt's has to act
+    MAY_MIGRATE = "may_migrate"  # KubeVirt would migrate it, and what it last came to or is not known may be in the way
     MIGRATING = "migrating"
     WAITING = "waiting"  # KubeVirt migrates it when it is evicted, or in its turn
     ARRIVING = "arriving"  # it migrates to the node, and will have to leave again

@@ -1,9 +1,10 @@
 """What shows that a node is being drained. A cordon does not: `kubectl cordon` evicts nothing, and a worker of KubeVirt
 carries nothing but launcher pods, pods of DaemonSets and those of the kubelet, whether or not somebody drains it.
 
-Signs are a taint of a drain, a NodeMaintenance, and, on a node that is cordoned, a VMI that was asked to leave it or a
-pod that was evicted, both since the cordon: what was asked before, and never cancelled, was another drain. Where a time
-is not known, a sign counts for what is reported, and not for what is written (`certain`).
+Signs are a taint of a drain, a NodeMaintenance, and, on a node that is cordoned, what the MachineConfig operator of
+OpenShift or kured note of a drain, a VMI that was asked to leave it or a pod that was evicted, both since the cordon:
+what was asked before, and never cancelled, was another drain. Where a time is not known, a sign counts for what is
+reported, and not for what is written (`certain`).
 
 Not seen here: a drain that meets nothing but VMIs whose evictions are refused for good: that leaves no trace.
 """
@@ -68,6 +69,8 @@ def _signs(node: OnNode, certain: bool) -> Iterator[str]:
             yield f"taint {key}"
     if not node.cordoned:
         return
+    if node.node is not None and node.node.drained_by and not certain:
+        yield f"{node.node.drained_by} drains it"
     yield from (f"{each.ref}" for each in kept)
     if any(_asked(node, each.asked, certain) for each in node.vmis if _of_a_drain(node, each)):
         yield "VMIs are asked to leave it"

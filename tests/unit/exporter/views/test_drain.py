@@ -42,7 +42,7 @@ FAILED = [migration(f"m{n}", "a", "Failed", n, failed="no bandwidth") for n in r
         (guest("a", strategy="External"), ("blocked", "ExternalNoHandler")),
         (guest("a", strategy="External", set="blue"), ("external", "")),
         (guest("a", strategy="External", **LEAVING), ("blocked", "ExternalAwaiting")),
-        (guest("a", strategy="External", set="blue", **LEAVING), ("external", "ExternalAwaiting")),
+        (guest("a", strategy="External", set="blue", **LEAVING), ("blocked", "ExternalAwaiting")),
         (guest("a", strategy="External", set="blue", evacuation="gone"), ("blocked", "StaleEvacuationRequest")),
         ([*guest("a", **NONE), pdb("b", "a", desired=1, expected=1, healthy=1)], ("blocked", "UserPDB")),
         ([*guest("a", **NONE), pdb("b", "a", allowed=1)], ("shuts_down", "WillShutDown")),
@@ -214,10 +214,12 @@ def test_external_names_who_answers() -> None:
         "capk.cluster.x-k8s.io/kubevirt-machine-name": "w1",
         "capk.cluster.x-k8s.io/kubevirt-machine-namespace": "capi",
     }
-    vm = Drained(*guest("a", strategy="External", labels=labels, **LEAVING)).one()
-    assert (vm.state, vm.to) == (DrainState.EXTERNAL, "KubevirtMachine capi/w1")
-    assert vm.why.startswith("The VMI is asked to leave node01, KubeVirt leaves that to KubevirtMachine capi/w1")
-    assert vm.evacuation_since == REQUESTED
+    lately = {"evacuation": "node01", "evacuation_since": "2026-09-21T14:11:20Z"}
+    for asked, state in ((lately, DrainState.EXTERNAL), (LEAVING, DrainState.BLOCKED)):
+        vm = Drained(*guest("a", strategy="External", labels=labels, **asked)).one()
+        assert (vm.state, vm.to) == (state, "KubevirtMachine capi/w1")
+        assert vm.why.startswith("The VMI is asked to leave node01, KubeVirt leaves that to KubevirtMachine capi/w1")
+        assert vm.evacuation_since == asked["evacuation_since"]
 
 
 @pytest.mark.parametrize(

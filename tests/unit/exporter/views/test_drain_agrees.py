@@ -45,8 +45,9 @@ IN_TIME = {
     "RequestWithUnmanagedStrategy": {DrainState.SHUTS_DOWN},
     "RequestOnSchedulableNode": {DrainState.WAITING},
 }
-# Blocked in the preview once the check has found that it lasts; the metric knows no time, and it migrates.
-LASTS = {"MigrationHanging": DrainState.MIGRATING}
+# Blocked in the preview once the check has found that it lasts; the metric knows no time, and it migrates, or waits for
+# the controller that the report names.
+LASTS = {"MigrationHanging": DrainState.MIGRATING, "TargetNotStarting": DrainState.MIGRATING}
 
 
 def one_of_each(found: list[Finding]) -> dict[tuple[str, Ref], Finding]:
@@ -95,6 +96,8 @@ class Surfaces(Evaluation):
         for (node, ref), vm in reports.items():
             if ref.kind == "VirtualMachineInstance" and vm.state is not DrainState.ARRIVING and node in left:
                 state = LASTS.get(vm.reason, vm.state)
+                if vm.reason == "ExternalAwaiting" and vm.to:
+                    state = DrainState.EXTERNAL
                 counted[node][DrainState.WAITING if vm.reason in PLANNED else state] += 1
         assert counted == left
         self._each_once(reports)
@@ -171,9 +174,10 @@ def test_the_three_agree_on_the_sample_fleet() -> None:
         "trainer-big": (DrainState.BLOCKED, "TargetUnschedulable"),
         "hss-legacy": (DrainState.BLOCKED, "MigrationFailing"),
         "queue-1": (DrainState.BLOCKED, "UserPDB"),
-        "tenant-worker-2": (DrainState.EXTERNAL, "ExternalAwaiting"),
+        "tenant-worker-2": (DrainState.BLOCKED, "ExternalAwaiting"),
         "web-canary": (DrainState.MIGRATING, ""),
     }
+    on_node05["tenant-worker-2"] = (DrainState.EXTERNAL, "")  # the metric knows no time
     assert surfaces.left()["node05"] == Counter(state for state, _ in on_node05.values())
 
 

@@ -37,7 +37,7 @@ def test_what_pods_there_ask_for_is_not_free() -> None:
     assert (vm.state, vm.reason, vm.target) == (DrainState.BLOCKED, "NoTarget", "")
     assert vm.room == "1 node: 1 lacks memory (needs 5 GiB, most free 4 GiB)"
     assert vm.why == f"No node can take the VMI: {vm.room}."
-    assert "Free capacity" in vm.next
+    assert "Free memory on another node" in vm.next
 
 
 def test_room_that_larger_vms_of_the_drain_take() -> None:

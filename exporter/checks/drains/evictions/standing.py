@@ -1,0 +1,92 @@
+"""What is to be said of a node as a whole, beside the VMIs that are asked to leave it: it is lost, cordoned and
+forgotten, or in a maintenance that nothing shows any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ....domain.drains.departure import Departure, DrainState, NodeContext
+from ....domain.drains.departure.signs import standing
+from ....findings.finding import Finding
+from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ....store.text.naming import NAMED
+from ....store.text.since import Since
+from .reasons import REASONS
+
+__all__ = ["of_node"]
+
+
+# Of a VMI that nobody asks to leave: what would become of it.
+_WOULD_LEAVE = (DrainState.WAITING, DrainState.MAY_MIGRATE, DrainState.EXTERNAL, DrainState.SHUTS_DOWN)
+
+
+def of_node(node: NodeContext, found: Iterable[Departure]) -> Iterator[Finding]:
+    """`found` are the departures of all VMIs of a node that is cordoned."""
+    if node.node is None:
+        return
+    here = sorted((vmi for vmi in node.vmis if vmi.deleting is None), key=lambda vmi: vmi.ref)
+    if not node.node.ready and here:
+        yield _lost(node, here)
+    elif node.cordoned and not node.draining and not node.taints:
+        left = [each for each in found if each.state in _WOULD_LEAVE and not each.due]
+        if left:
+            yield _idle(node, len(left))
+    maintained = standing(node.maintenances)
+    if maintained and not node.closed:
+        first = min(each.ref for each in maintained)
+        yield _finding(
+            node,
+            "MaintenanceWithoutCordon",
+            f"{first} is there, and the node is neither cordoned nor tainted: it takes VMs, and nothing drains it",
+            since=(max((each.created or 0.0 for each in maintained)) or None, Since.CREATION),
+            maintenance=first.name,
+        )
+
+
+def _lost(node: NodeContext, here: list[VirtualMachineInstance]) -> Finding:
+    since = node.node.unready_since if node.node is not None else None
+    ending = sum(1 for pod in node.launchers if pod.node == node.name and pod.deleting is not None)
+    pods = f"; {ending} of their launcher pods are being deleted, which only the node can end" if ending else ""
+    return _finding(
+        node,
+        "NodeLost",
+        f"the node is not Ready and {_vmis(len(here))} on it: none of them starts elsewhere while its launcher pod is"
+        f" there{pods}",
+        since=(since, Since.CONDITION),
+        vmis=len(here),
+        named=[f"{vmi.namespace}/{vmi.name}" for vmi in here[:NAMED]],
+        podsEnding=ending or None,
+    )
+
+
+def _idle(node: NodeContext, left: int) -> Finding:
+    return _finding(
+        node,
+        "CordonedWithVMs",
+        f"the node has been cordoned for an hour and {_vmis(left)} on it that could leave: nobody is seen to ask them"
+        " to",
+        since=node.since,
+        vmis=left,
+    )
+
+
+def _vmis(count: int) -> str:
+    return f"{count} VMIs are" if count > 1 else "1 VMI is"
+
+
+def _finding(
+    node: NodeContext, reason: str, message: str, *, since: tuple[float | None, Since], **evidence: object
+) -> Finding:
+    subject = node.node
+    assert subject is not None  # of_node looks
+    return Finding(
+        reason=reason,
+        severity=REASONS[reason].severities[0],
+        subject=subject.ref,
+        message=message[0].upper() + message[1:],
+        node=node.name,
+        since=since[0],
+        since_source=since[1] if since[0] is not None else Since.FIRST_SEEN,
+        evidence={name: fact for name, fact in evidence.items() if fact is not None},
+    )
