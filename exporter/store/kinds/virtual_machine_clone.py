@@ -39,6 +39,10 @@ class VirtualMachineClone(Record, frozen=True, gc=False):
     target: str  # the VM that it creates there; empty until it has a name
     active: bool  # neither succeeded nor failed
 
+    @property
+    def vms(self) -> tuple[str, ...]:
+        return (self.target,) if self.target else ()
+
 
 def _reduce(wire: _Clone) -> VirtualMachineClone:
     spec, status = wire.spec or _Spec(), wire.status or _Status()
