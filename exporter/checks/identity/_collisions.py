@@ -9,13 +9,15 @@ from typing import Any
 
 from ...domain.networks.link import certain, said
 from ...findings.check import View
-from ...store.indexes.networks import VM
+from ...store.indexes.networks import VM, vm_key
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_clone import VirtualMachineClone
+from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
+from ...store.record import Record
 from ...store.text.naming import NAMED, named
 from .firmware_duplicates.members import Member, MemberRole, SharedValue
 
-__all__ = ["Collisions", "copies_in"]
+__all__ = ["Collisions", "copies_in", "of_one_vm"]
 
 _RUNNING = "Running"
 
@@ -77,7 +79,7 @@ class Collisions:
         copy = self.copy(member, others)
         if copy is None:
             return ""
-        return f": {'it' if copy is member else copy.key} is a copy, since {self.copies[copy.key]}"
+        return f": {'it' if copy is member else copy.key} {self.copies[copy.key]}"
 
     def facts(self, member: Member, others: list[Member]) -> dict[str, Any]:
         """What both checks have in the evidence."""
@@ -102,40 +104,51 @@ class Collisions:
         return {name: fact for name, fact in found.items() if fact != ""}
 
 
-def copies_in(view: View, members: Iterable[Member]) -> Generator[None, None, dict[str, str]]:
-    """Returns which of the members are copies, by their keys, and why, as a clause; pauses after each.
+def of_one_vm(records: Iterable[Record]) -> bool:
+    """Whether nobody else has the address: a VM and its VMI have one name."""
+    return len({(each.namespace, each.name) for each in records}) < 2
 
-    A VirtualMachineClone names what it makes. The annotation of a restore is on a VM that was put back in its place
-    too, so it tells a copy only of a VM that is younger than one without. The same goes for the label of Velero: where
-    all were restored, none is the copy.
+
+def copies_in(view: View, members: Iterable[Member]) -> Generator[None, None, dict[str, str]]:
+    """Returns which of the members are copies, by their keys, as a clause that goes on after the name; pauses after
+    each.
+
+    A VirtualMachineClone names what it makes. A restore is noted on a VM that was put back in its own place too: most
+    likely a copy is what is younger than a member that was not restored, and of a snapshot's restore what was not saved
+    itself and is in that member's namespace, which such a restore does not leave. What Velero restores may be anywhere.
     """
     vms: dict[str, VirtualMachine] = {}
     found: dict[str, str] = {}
+    oldest: dict[str, float] = {}  # of those that were not restored, by namespace; "" for all
     for member in members:
         vm = member.vm or _vm_of(view, member)
-        if vm is not None:
+        if vm is not None and vm.created is not None:
             vms[member.key] = vm
-            clones = view.members(VM, member.key, VirtualMachineClone)
-            if clones:
-                found[member.key] = _cloned(min(clones, key=lambda each: each.name))
+            for place in ("", vm.namespace) if vm.origin not in _BY_ORIGIN else ():
+                oldest[place] = min(vm.created, oldest.get(place, vm.created))
         yield
-    kept = [vm.created for vm in vms.values() if vm.origin not in _BY_ORIGIN and vm.created is not None]
-    oldest = min(kept, default=None)
-    if oldest is None:
-        return found
     for key, vm in vms.items():
-        younger = vm.created is not None and vm.created > oldest
-        if younger and vm.origin in _BY_ORIGIN:
-            found.setdefault(key, _BY_ORIGIN[vm.origin])
+        clones = [each for each in view.members(VM, key, VirtualMachineClone) if each.made]
+        if clones:
+            found[key] = _cloned(min(clones, key=lambda each: each.name))
+        elif vm.origin in _BY_ORIGIN and _younger(view, vm, oldest):
+            found[key] = f"is most likely a copy, since it is younger and {_BY_ORIGIN[vm.origin]}"
         yield
     return found
 
 
-_BY_ORIGIN = {"restore": "it was restored from a snapshot", "backup": "it was restored from a backup"}
+_BY_ORIGIN = {"restore": "was restored from a snapshot", "backup": "was restored from a backup"}
+
+
+def _younger(view: View, vm: VirtualMachine, oldest: dict[str, float]) -> bool:
+    place = vm.namespace if vm.origin == "restore" else ""
+    if vm.created is None or vm.created <= oldest.get(place, vm.created):
+        return False
+    return vm.origin != "restore" or not view.members(VM, vm_key(vm.namespace, vm.name), VirtualMachineSnapshotContent)
 
 
 def _cloned(clone: VirtualMachineClone) -> str:
-    return f"VirtualMachineClone {clone.name} made it" + (f" from {clone.source}" if clone.source else "")
+    return f"is a copy that VirtualMachineClone {clone.name} made" + (f" of {clone.source}" if clone.source else "")
 
 
 def _vm_of(view: View, member: Member) -> VirtualMachine | None:

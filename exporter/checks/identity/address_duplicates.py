@@ -31,9 +31,10 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_clone import VirtualMachineClone
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ...store.record import Record
 from ...store.text.naming import the
-from ._collisions import Collisions, copies_in
+from ._collisions import Collisions, copies_in, of_one_vm
 from .firmware_duplicates.members import Member, MemberRole, group_of
 
 __all__ = ["CHECK"]
@@ -50,8 +51,8 @@ _VMIS = (
 _REASONS = {
     "DuplicateGuestIP": Reason(
         (Severity.WARNING, Severity.INFO),
-        "Another guest on the same network reports the same IP address; information where it takes bridges of two nodes "
-        "to be one network.",
+        "Another guest on the same network reports the same IP address; information where it takes bridges of two "
+        "nodes to be one network.",
         _ADDRESS,
         grace=300,  # an address that is handed over is with both until each guest agent has reported
         next="Find out which guest should have the address, and give the other one an address, a machine-id and a DHCP "
@@ -64,11 +65,9 @@ _REASONS = {
 
 def find(view: View) -> Iterator[Finding | None]:
     vmis = list(view.sharing(IP_ON_LINK, view.partition))
-    if len(vmis) < 2:
+    if of_one_vm(vmis):
         return
     group = yield from group_of(view, [*vmis, *_vms(view, vmis)], lambda _: None)
-    if len(group.members) < 2:
-        return
     copies = yield from copies_in(view, group.members)
     found = Collisions(group, link_in(view.partition), copies)
     for member in group.members:
@@ -124,6 +123,7 @@ CHECK = Check(
         VirtualMachineInstanceMigration.KIND,
         NetworkAttachmentDefinition.KIND,
         VirtualMachineClone.KIND,
+        VirtualMachineSnapshotContent.KIND,
     ),
     scope=Scope("one IP address on one network", IP_ON_LINK),
     looks_up=(VM,),

@@ -13,7 +13,8 @@ so do restores to another name, backups and copied manifests; a VirtualMachineCl
 it does not manage.
 
 Not seen here: what pods and hosts have on the network, VMs of other clusters on it, MAC addresses that guests have set
-themselves, trunks, and networks of other plugins. Two interfaces of one VM may share a MAC address, as bonds do.
+themselves, trunks, a NAD in the place of the pod network, and networks of other plugins. Two interfaces of one VM may
+share a MAC address, as bonds do.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_clone import VirtualMachineClone
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ...store.record import Record
 from ...store.text.naming import the
-from ._collisions import Collisions, copies_in
+from ._collisions import Collisions, copies_in, of_one_vm
 from .firmware_duplicates.members import Member, MemberRole, group_of
 
 __all__ = ["CHECK"]
@@ -76,6 +78,8 @@ _REASONS = {
 
 def find(view: View) -> Iterator[Finding | None]:
     for link, records in _by_link(view).items():
+        if of_one_vm(records):
+            continue
         group = yield from group_of(view, records, lambda _: None)
         if len(group.members) > 1:
             copies = yield from copies_in(view, group.members)
@@ -162,6 +166,7 @@ CHECK = Check(
         VirtualMachineInstanceMigration.KIND,
         NetworkAttachmentDefinition.KIND,
         VirtualMachineClone.KIND,
+        VirtualMachineSnapshotContent.KIND,
     ),
     scope=Scope("one MAC address on one network", MAC_ON_LINK),
     looks_up=(VM, PRIMARY),
