@@ -84,7 +84,7 @@ class Collisions:
     def facts(self, member: Member, others: list[Member]) -> dict[str, Any]:
         """What both checks have in the evidence."""
         found = {
-            "on": said(self.link),
+            "sharedNetwork": said(self.link),
             "running": member.key in self._sends,
             "runsOn": self._sends.get(member.key, ""),
             "others": [self._other(each) for each in others],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from sys import intern
 
 __all__ = ["comparable"]
 
@@ -22,7 +21,7 @@ def comparable(text: str | None) -> str:
     digits = spelt.translate(_BARE)
     if int(digits[:2], 16) & _GROUP_BIT or not int(digits, 16):
         return ""
-    return intern(":".join(digits[at : at + 2] for at in range(0, 12, 2)))
+    return ":".join(digits[at : at + 2] for at in range(0, 12, 2))
 
 
 _BARE = str.maketrans("", "", ":-.")
