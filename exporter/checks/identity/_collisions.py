@@ -17,7 +17,7 @@ from ...store.record import Record
 from ...store.text.naming import NAMED, named
 from .firmware_duplicates.members import Member, MemberRole, SharedValue
 
-__all__ = ["Collisions", "copies_in", "of_one_vm"]
+__all__ = ["Collisions", "copies_in", "copy_among", "of_copy", "of_one_vm"]
 
 _RUNNING = "Running"
 
@@ -70,17 +70,6 @@ class Collisions:
     def who(self, others: list[Member], member: Member) -> str:
         return named([each.key for each in others], self.group.count(member), most=1)
 
-    def copy(self, member: Member, others: list[Member]) -> Member | None:
-        """Which one of them is a copy: itself, or the first of the others."""
-        return next((each for each in (member, *others) if each.key in self.copies), None)
-
-    def of_copy(self, member: Member, others: list[Member]) -> str:
-        """What a message says of it at its end."""
-        copy = self.copy(member, others)
-        if copy is None:
-            return ""
-        return f": {'it' if copy is member else copy.key} {self.copies[copy.key]}"
-
     def facts(self, member: Member, others: list[Member]) -> dict[str, Any]:
         """What both checks have in the evidence."""
         found = {
@@ -102,6 +91,17 @@ class Collisions:
             "copy": self.copies.get(member.key, ""),
         }
         return {name: fact for name, fact in found.items() if fact != ""}
+
+
+def copy_among(copies: dict[str, str], member: Member, others: list[Member]) -> Member | None:
+    """Which one of them is a copy: the member itself, or the first of the others."""
+    return next((each for each in (member, *others) if each.key in copies), None)
+
+
+def of_copy(copies: dict[str, str], member: Member, others: list[Member]) -> str:
+    """What a message says of the copy at its end."""
+    copy = copy_among(copies, member, others)
+    return f": {'it' if copy is member else copy.key} {copies[copy.key]}" if copy is not None else ""
 
 
 def of_one_vm(records: Iterable[Record]) -> bool:

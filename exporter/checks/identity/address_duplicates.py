@@ -34,7 +34,7 @@ from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInst
 from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ...store.record import Record
 from ...store.text.naming import the
-from ._collisions import Collisions, copies_in, of_one_vm
+from ._collisions import Collisions, copies_in, copy_among, of_copy, of_one_vm
 from .firmware_duplicates.members import Member, MemberRole, group_of
 
 __all__ = ["CHECK"]
@@ -92,7 +92,7 @@ def _finding(view: View, found: Collisions, member: Member) -> Finding:
         related=tuple(each.ref for each in others),
         group=group_id(view.partition),
         message=f"{the(member.ref.kind)}'s guest reports the same IP address as that of {found.who(others, member)} on "
-        f"{found.where(member)}{found.of_copy(member, others)}",
+        f"{found.where(member)}{of_copy(found.copies, member, others)}",
         evidence={
             "ipAddress": view.partition.rpartition(" ")[2],
             **found.facts(member, others),
@@ -105,7 +105,7 @@ def _hints(found: Collisions, member: Member, others: list[Member]) -> list[str]
     """Where it may come from."""
     same = any(_macs(member) & _macs(each) for each in others)
     hints = ["they have the same MAC address too, and a DHCP server may know them by that"] if same else []
-    if found.copy(member, others) is not None:
+    if copy_among(found.copies, member, others) is not None:
         return [*hints, "the copy has the address, the machine-id and the DHCP client id of the disk that was copied"]
     return hints or ["disks that were copied have one machine-id, and so one DHCP client id, or one static address"]
 

@@ -37,7 +37,7 @@ from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInst
 from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ...store.record import Record
 from ...store.text.naming import the
-from ._collisions import Collisions, copies_in, of_one_vm
+from ._collisions import Collisions, copies_in, copy_among, of_copy, of_one_vm
 from .firmware_duplicates.members import Member, MemberRole, group_of
 
 __all__ = ["CHECK"]
@@ -141,7 +141,7 @@ def _nads(member: Member, mac: str) -> set[str]:
 
 def _message(found: Collisions, member: Member, others: list[Member], *, together: bool) -> str:
     what, who, where = the(member.ref.kind), found.who(others, member), found.where(member)
-    copy = found.of_copy(member, others)
+    copy = of_copy(found.copies, member, others)
     if together:
         return f"{what} runs with the same MAC address as {who} on {where}{copy}"
     return f"{what} has the same MAC address as {who} on {where}, and must not run at the same time{copy}"
@@ -149,7 +149,7 @@ def _message(found: Collisions, member: Member, others: list[Member], *, togethe
 
 def _next(found: Collisions, member: Member, others: list[Member], *, together: bool) -> str:
     """Empty where nothing tells which one to change."""
-    copy = found.copy(member, others)
+    copy = copy_among(found.copies, member, others)
     if copy is None:
         return ""
     if copy is not member:

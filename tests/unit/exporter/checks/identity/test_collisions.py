@@ -27,9 +27,9 @@ def vm(name: str, created: str = "2026-01-01T00:00:00Z", **row: Any) -> Row:
     return {"kind": "VirtualMachine", "name": name, "created": created, **own, **row}
 
 
-def found(*rows: Row) -> dict[str, Finding]:
+def found(*rows: Row, of: str = "mac_duplicates") -> dict[str, Finding]:
     """The findings by the names of their subjects."""
-    evaluation = Evaluation([check("mac_duplicates")])
+    evaluation = Evaluation([check(of)])
     for row in (BLUE, *rows):
         evaluation.seen(full(row))
     evaluation.evaluate()
@@ -48,6 +48,16 @@ def test_a_clone_says_what_it_is_a_copy_of() -> None:
     assert findings["ns/db"].next.startswith("Leave it as it is")
     (other,) = findings["ns/db"].evidence["others"]
     assert other["copy"] == "is a copy that VirtualMachineClone c made of db"
+
+
+def test_so_does_one_that_was_given_the_serial_of_another_vm() -> None:
+    clone = {"kind": "VirtualMachineClone", "name": "c", "source": "db", "target": "db-2", "phase": "Succeeded"}
+    findings = found(vm("db", serial="S1"), vm("db-2", serial="S1"), clone, of="firmware_serials")
+    assert findings["ns/db"].message == (
+        "The VM has the same serial as ns/db-2: ns/db-2 is a copy that VirtualMachineClone c made of db."
+    )
+    assert findings["ns/db-2"].evidence["copy"] == "is a copy that VirtualMachineClone c made of db"
+    assert "copy" not in findings["ns/db"].evidence
 
 
 @pytest.mark.parametrize(
