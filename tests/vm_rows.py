@@ -168,6 +168,8 @@ def _pod(namespace: str, row: Row, meta: Row) -> Row:
     `claims` are those it refers to, or `attached` its NADs with the claim of each, `primary` that of the primary
     network; `addresses` are what it holds.
     `since` is when it was scheduled; `hotplug` the launcher that a volume's pod belongs to, `by` a controller's kind.
+    `waits` is [container, reason, message] of one that waits to start, `sandboxed` whether its sandbox is there, and
+    `ended` has the containers that have ended.
     `evicted` makes it one that ends since an eviction was granted, at that time; `disrupted` for another reason.
     """
     attachments = [("ns/blue", claim) for claim in row.get("claims", ())]
@@ -204,10 +206,25 @@ def _pod(namespace: str, row: Row, meta: Row) -> Row:
         if "domain" in row
         else pod(namespace, row["name"], labels=labels, **more)
     )
+    if "waits" in row or "ended" in row:
+        _contained(made, row)
     if "evicted" in row or "disrupted" in row:
         why = row.get("disrupted", "EvictionByEvictionAPI")
         made["status"]["conditions"].append(condition("DisruptionTarget", True, row.get("evicted"), reason=why))
     return made
+
+
+def _contained(made: Row, row: Row) -> None:
+    statuses = [
+        {"name": name, "ready": False, "state": {"terminated": {"exitCode": 0}}} for name in row.get("ended", ())
+    ]
+    if "waits" in row:
+        name, reason, message = row["waits"]
+        waiting = filled(reason=reason, message=message)
+        statuses.append({"name": name, "ready": False, "state": {"waiting": waiting}})
+    made["status"]["containerStatuses"] = statuses
+    if "sandboxed" in row:
+        made["status"]["conditions"].append(condition("PodReadyToStartContainers", row["sandboxed"]))
 
 
 def _node(_: str, row: Row, meta: Row) -> Row:

@@ -20,6 +20,7 @@ _VMIS = (
         says={
             "MigrationFailing": "Its migrations fail: read the message of the last one.",
             "TargetUnschedulable": "No node takes its target pod: free capacity, or relax what it asks of a node.",
+            "TargetNotStarting": "Its target pod has a node and does not start: read what its containers wait for.",
             "MigrationPending": "Its migration is held up: `steward check` says by what.",
             "MigrationHanging": "Its migration has a target pod and does not go on, and KubeVirt does not end it:"
             " `steward check` says whom it waits for.",

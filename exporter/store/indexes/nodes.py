@@ -16,7 +16,7 @@ from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMig
 from ..record import Record
 from .networks import vm_key
 
-__all__ = ["HANDLER", "NODE", "PDB", "REQUESTED", "RUNNING", "SYSTEM_UUID", "TARGET"]
+__all__ = ["HANDLER", "MIGRATED", "NODE", "PART", "PDB", "REQUESTED", "RUNNING", "SYSTEM_UUID", "TARGET"]
 
 
 def _parts(record: Record, _: ByName) -> Iterable[str]:
@@ -66,11 +66,20 @@ def _running(record: Record, _: ByName) -> Iterable[str]:
     return ("",) if isinstance(record, VirtualMachineInstance) and record.evacuation and not record.final else ()
 
 
-def _targets(record: Record, _: ByName) -> Iterable[str]:
+def _migrated(record: Record, _: ByName) -> Iterable[str]:
+    moved = record.migration if isinstance(record, Pod) else isinstance(record, VirtualMachineInstanceMigration)
+    return [vm_key(record.namespace, name) for name in record.vms] if moved else ()
+
+
+def _targets(record: Record, lookup: ByName) -> Iterable[str]:
     if isinstance(record, Node):
         return (record.name,)
     if isinstance(record, Pod):
         return (record.node,) if record.role is DrainRole.HANDLER and record.node else ()
+    if isinstance(record, VirtualMachineInstanceMigration) and record.phase != "Succeeded":
+        vmi = lookup(VirtualMachineInstance, record.namespace, record.vmi)
+        if isinstance(vmi, VirtualMachineInstance) and not vmi.final:
+            return {vmi.node, *_targets(vmi, lookup)} - {""}
     if isinstance(record, VirtualMachineInstance) and record.migration is not None and not record.final:
         last = record.migration
         return (last.target,) if last.target and last.ended is None else ()
@@ -88,13 +97,21 @@ def _system_uuids(record: Record, _: ByName) -> Iterable[str]:
     return (key,) if key else ()
 
 
-_PART = Index("part of a VMI", _parts, of=(Pod, VirtualMachineInstanceMigration), namespaced=True)
+PART = Index("part of a VMI", _parts, of=(Pod, VirtualMachineInstanceMigration), namespaced=True)
 # A node with the VMIs on it, their pods and migrations wherever those are, all pods on it, and its maintenance.
 NODE = Index(
     "node",
     _nodes,
     of=(Node, NodeMaintenance, Pod, VirtualMachineInstance, VirtualMachineInstanceMigration),
-    through=((VirtualMachineInstance, _PART),),
+    through=((VirtualMachineInstance, PART),),
+)
+# A VMI that was ever migrated: its migrations, and the pods that were made for one. It is read through the VMI.
+MIGRATED = Index(
+    "migrated VMI",
+    _migrated,
+    of=(Pod, VirtualMachineInstanceMigration),
+    through=((VirtualMachineInstance, PART),),
+    namespaced=True,
 )
 # The PDBs of a namespace; its VMIs that they may matter to only listen.
 PDB = Index(
@@ -120,11 +137,12 @@ RUNNING = Index(
     of=(Node, VirtualMachineInstance, VirtualMachineInstanceMigration),
     dependents=(VirtualMachineInstance, Node),
 )
-# A node with its virt-handler; VMIs that migrate to it only listen.
+# A node with its virt-handler; VMIs that migrate to it, and migrations from and to it, only listen.
 TARGET = Index(
     "target of a migration",
     _targets,
-    of=(Node, Pod, VirtualMachineInstance),
-    dependents=(VirtualMachineInstance,),
+    of=(Node, Pod, VirtualMachineInstance, VirtualMachineInstanceMigration),
+    through=((VirtualMachineInstance, PART),),
+    dependents=(VirtualMachineInstance, VirtualMachineInstanceMigration),
 )
 SYSTEM_UUID = Index("system UUID", _system_uuids, of=(Node,))

@@ -16,7 +16,7 @@ from ..annotations import Faults, Note
 from ..kind import ApiKind
 from ..record import Record, Unreadable, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
 from ..text.quantity import Amounts, amounts_of, plus
-from .common.containers import UNSAID, containers_of
+from .common.containers import UNSAID, containers_of, guest_ended
 from .common.pod_networks import GIVEN, REFERRED, SELECTED, WireNetworks, networks_of
 
 __all__ = ["GIVEN", "KIND", "REFERRED", "DrainRole", "Pod"]
@@ -53,6 +53,7 @@ class _Status(Wire, frozen=True, gc=False):
     phase: str | None = None
     conditions: list[WireCondition | None] | None = None
     container_statuses: Raw = Raw()
+    init_container_statuses: Raw = Raw()
 
 
 class _Pod(Wire, frozen=True, gc=False):
@@ -96,6 +97,9 @@ class Pod(Record, frozen=True, gc=False):
     scheduled: float | None  # when it got its node
     started: float | None  # of the target of a migration: when the last of its containers that run started
     lagging: str | None  # and the first one that KubeVirt waits for (_containers.py)
+    waiting: tuple[str, ...]  # name, reason and message of the first of them that waits to start; empty for none
+    sandboxed: str  # of the same, the status of its condition PodReadyToStartContainers; empty where it has none
+    guest_ended: bool  # of a launcher pod: its container compute has ended
     unschedulable: str  # what the scheduler says, of a pod that finds no node; empty otherwise
     migration: str  # the uid of the migration that it is, or was, the target of
     label_pairs: tuple[tuple[str, str], ...]  # of a launcher pod; `labels` has them whole
@@ -195,7 +199,8 @@ def _reduce(wire: _Pod) -> Pod | None:
     scheduled = conditions.get("PodScheduled", WireCondition())
     fields, faults = identity(meta), Faults()
     networks = networks_of(fields[0], notes, faults)
-    containers = containers_of(status.container_statuses) if migration else UNSAID
+    containers = containers_of(status.container_statuses, status.init_container_statuses) if migration else UNSAID
+    sandbox = conditions.get("PodReadyToStartContainers", WireCondition()) if migration else WireCondition()
     return Pod(
         *fields,
         role=role,
@@ -215,6 +220,9 @@ def _reduce(wire: _Pod) -> Pod | None:
         scheduled=epoch(scheduled.last_transition_time) if scheduled.status == "True" else None,
         started=containers.started,
         lagging=containers.lagging,
+        waiting=containers.waiting,
+        sandboxed=intern(sandbox.status or ""),
+        guest_ended=launcher and guest_ended(status.container_statuses),
         unschedulable=(scheduled.message or "Unschedulable")[:512] if scheduled.reason == "Unschedulable" else "",
         migration=migration,
         label_pairs=_label_pairs(labels, own) if launcher else (),

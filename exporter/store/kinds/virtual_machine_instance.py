@@ -160,6 +160,7 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     hindered: str  # and its message
     paused: bool
     migration: Migration | None
+    plugged: bool  # volumes were plugged into it while it ran
     outdated: bool  # it runs in a launcher of an older KubeVirt
     handler: str  # the KubevirtMachine, by `namespace/name`, whose controller handles its evictions
     cpu_model: str
@@ -243,7 +244,7 @@ def _migration(state: _MigrationState | None) -> Migration | None:
         epoch(state.start_timestamp),
         epoch(state.end_timestamp),
         bool(state.failed),
-        (state.failure_reason or "")[:256],
+        (state.failure_reason or "")[:512],
         intern(state.source_node or ""),
         intern(state.target_node or ""),
         epoch(state.target_node_domain_ready_timestamp),
@@ -271,6 +272,10 @@ def _handler(labels: _Labels) -> str:
     return f"{labels.capk_namespace or ''}/{labels.capk_name}" if labels.capk_name else ""
 
 
+def _plugged(status: _Status) -> bool:
+    return any(each is not None and each.hotplug_volume is not None for each in status.volume_status or ())
+
+
 def _asking(spec: WireVMSpec, notes: _Annotations, status: _Status) -> Asking:
     return Asking(
         spec,
@@ -278,7 +283,7 @@ def _asking(spec: WireVMSpec, notes: _Annotations, status: _Status) -> Asking:
         sidecars=notes.sidecars,
         tracking=(status.changed_block_tracking and status.changed_block_tracking.state) or "",
         user=status.runtime_user,
-        hotplugged=any(each is not None and each.hotplug_volume is not None for each in status.volume_status or ()),
+        hotplugged=_plugged(status),
     )
 
 
@@ -334,6 +339,7 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         hindered=intern((live.message or "")[:256]),
         paused=paused is not None and paused.status == "True",
         migration=_migration(status.migration_state),
+        plugged=_plugged(status),
         outdated=labels.outdated is not None,
         handler=_handler(labels),
         cpu_model=intern((domain.cpu and domain.cpu.model) or ""),

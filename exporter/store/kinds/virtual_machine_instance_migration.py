@@ -13,6 +13,7 @@ __all__ = ["KIND", "VirtualMachineInstanceMigration"]
 
 _FINAL = ("Succeeded", "Failed")
 _NOT_RUNNING = ("", "Pending", "WaitingForSync", "Synchronizing", *_FINAL)
+_UPDATE = "kubevirt-workload-update-"
 _REJECTIONS = ("migrationRejectedByResourceQuota", "migrationBlockedByBackup", "migrationBlockedByUtilityVolumes")
 
 
@@ -73,6 +74,15 @@ class VirtualMachineInstanceMigration(Record, frozen=True, gc=False):
         return (self.vmi,) if self.vmi else ()
 
     @property
+    def made_for(self) -> str:
+        """Why it was made, in words, where that is seen: by the names that virt-controller gives
+        (pkg/virt-controller/watch/drain/evacuation and watch/workload-updater).
+        """
+        if self.evacuates:
+            return f"the evacuation of node {self.evacuates}"
+        return "a workload update" if self.name.startswith(_UPDATE) else ""
+
+    @property
     def finished(self) -> bool:
         return self.phase in _FINAL
 
@@ -102,7 +112,7 @@ def _reduce(wire: _Migration) -> VirtualMachineInstanceMigration:
         rejections=tuple(
             intern(c.type) for c in status.conditions or () if c and c.type in _REJECTIONS and c.status == "True"
         ),
-        failure=((status.migration_state and status.migration_state.failure_reason) or "")[:256],
+        failure=((status.migration_state and status.migration_state.failure_reason) or "")[:512],
         pairing=_pairing(spec),
         sends=spec.send_to is not None,
     )

@@ -80,7 +80,7 @@ def _pod(stage: Stage, uid: str, name: str = "virt-launcher-db", **status: Any) 
     pod["spec"]["nodeName"] = stage.namespace
     if "migration" in status:
         labels["kubevirt.io/migrationJobUID"] = status.pop("migration")
-        del pod["spec"]["nodeName"]
+        pod["spec"]["nodeName"] = status.pop("target", None)
     if "grace" in status:
         pod["spec"]["terminationGracePeriodSeconds"] = status.pop("grace")
     pod["status"] |= {"conditions": [{"type": "Ready", "status": "True"}]} | status
@@ -156,6 +156,21 @@ def _unschedulable(stage: Stage) -> Values:
     uid = migration["metadata"]["uid"]
     _pod(stage, vmi["metadata"]["uid"], "virt-launcher-db-b", migration=uid, phase="Pending", conditions=[refused])
     return _values(stage)
+
+
+def _not_starting(stage: Stage) -> Values:
+    """The image of its target pod is not there."""
+    _node(stage)
+    vmi = _vmi(stage, "LiveMigrate", evacuation=stage.namespace)
+    migration = _migration(stage, "kubevirt-evacuation-0", "Scheduling")
+    placed = {"type": "PodScheduled", "status": "True", "lastTransitionTime": REQUESTED}
+    waits = {"name": "compute", "ready": False, "state": {"waiting": {"reason": "ImagePullBackOff"}}}
+    waits |= {"image": "none", "imageID": "", "restartCount": 0}
+    uid, status = migration["metadata"]["uid"], {"phase": "Pending", "conditions": [placed]}
+    target = f"{stage.namespace}-target"
+    of, status["target"] = vmi["metadata"]["uid"], target
+    _pod(stage, of, "virt-launcher-db-b", migration=uid, containerStatuses=[waits], **status)
+    return _values(stage, TARGETPOD="virt-launcher-db-b", TARGETNODE=target)
 
 
 def _hanging(stage: Stage) -> Values:
@@ -327,6 +342,7 @@ STUCK = "VMEvictionMigrationStuck"
 STORIES = [
     Story(STUCK, "MigrationFailing", _stuck("Failed", "Failed", "Pending"), leaves=nothing),
     Story(STUCK, "TargetUnschedulable", _unschedulable, leaves=nothing),
+    Story(STUCK, "TargetNotStarting", _not_starting, leaves=nothing),
     Story(STUCK, "MigrationPending", _stuck(""), leaves=nothing),
     Story(STUCK, "MigrationHanging", _hanging, leaves=nothing),
     Story(STUCK, "MigrationOverdue", _stuck("Pending"), leaves=nothing),

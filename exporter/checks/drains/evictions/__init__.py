@@ -7,11 +7,11 @@ External). Each step can get stuck in silence: a drain only repeats its request.
 A VMI has one reason at a time, the most specific one: StuckTerminating; where the webhook lets an eviction pass,
 UserPDB, MultiplePDB, RequestWithUnmanagedStrategy, LegacyTaintIgnored, WillShutDown; where it does not,
 StaleEvacuationRequest, ExternalAwaiting, NotMigratable or NotMigratableAfterRequest, MigrationFailing,
-MigrationHanging, TargetUnschedulable, MigrationPending, RequestOnSchedulableNode or RequestByWorkloadUpdate,
-MigrationQueued, NotStarted. Seven stand beside another one: ExternalNoHandler, MigrationOverdue after an hour in the
-queue, NotMigratableWhileCordoned and PDBWhileCordoned after an hour of cordon, MigrationHanging where those before it
-failed, and, where its migrations fail, hang, are held up or are not made, RequestOnSchedulableNode or
-RequestByWorkloadUpdate. A VMI that migrates and makes progress has none.
+MigrationHanging, TargetUnschedulable, TargetNotStarting, MigrationPending, RequestOnSchedulableNode or
+RequestByWorkloadUpdate, MigrationQueued or DeschedulingQueued, NotStarted. Seven stand beside another one:
+ExternalNoHandler, MigrationOverdue after an hour in the queue, NotMigratableWhileCordoned and PDBWhileCordoned after an
+hour of cordon, MigrationHanging where those before it failed, and, where its migrations fail, hang, are held up or are
+not made, RequestOnSchedulableNode or RequestByWorkloadUpdate. A VMI that migrates and makes progress has none.
 
 A node counts as being drained if it has a drain taint; or if it is cordoned and something else shows it: a
 NodeMaintenance that is not being deleted, or, since the cordon, a VMI that was asked to leave it or a pod that was
@@ -148,6 +148,7 @@ CHECK = Check(
                 "owner",
                 "paused",
                 "phase",
+                "plugged",
                 "strategy",
                 "termination",
                 "vm_uid",
@@ -167,9 +168,12 @@ CHECK = Check(
                 "phase",
                 "ready",
                 "role",
+                "sandboxed",
+                "scheduled",
                 "started",
                 "unschedulable",
                 "vmi_uid",
+                "waiting",
             )
         ),
         Node.KIND: ("ready", "taints", "unschedulable"),

@@ -106,6 +106,12 @@ REASONS = {
     "TargetUnschedulable": _reason(
         "No node takes the target pod of the VMI's migration.", _STUCK, "TargetUnschedulable", 60.0
     ),
+    "TargetNotStarting": _reason(
+        "The target pod of the VMI's migration has a node and does not start; `waiting` says what it waits for.",
+        _STUCK,
+        "TargetNotStarting",
+        300.0,
+    ),
     "MigrationPending": _reason(
         "The migration of the VMI is held up; `cause` says by what.", _STUCK, "MigrationPending", 300.0
     ),
@@ -140,6 +146,14 @@ REASONS = {
         family=_NOTICE,
         severity=_INFO,
         cause=Cause.NODE,
+    ),
+    "DeschedulingQueued": _reason(
+        "The descheduler asked the VMI to leave, and its migration waits for its turn.",
+        "",
+        "DeschedulingQueued",
+        family=_NOTICE,
+        severity=_INFO,
+        cause=Cause.CLUSTER,
     ),
     "MigrationOverdue": _reason(
         "The migration of the VMI has waited for its turn for an hour.",

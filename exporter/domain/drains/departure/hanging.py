@@ -23,14 +23,13 @@ Not seen here: a copy without progress where both time-outs are 0, or in post-co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ....store.indexes.nodes import TARGET
 from ....store.kinds.node import Node
 from ....store.kinds.pod import DrainRole, Pod
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ....store.record import Record
 from ....store.text.since import Since, Time
 from .building import of
 from .shape import Departure, DrainState
@@ -106,7 +105,7 @@ def _waits(own: VMIContext, migration: VirtualMachineInstanceMigration) -> _Wait
     if phase == "TargetReady":
         return _virt_handler(own, own.node.name, "SourceHandler", "to start it")
     if phase == "PreparingTarget":
-        return _virt_handler(own, _target_node(own), "TargetHandler", "to prepare the target")
+        return _virt_handler(own, _handed_to(own), "TargetHandler", "to prepare the target")
     if phase in (*_BEFORE, "Scheduled") and pod is not None and pod.deleting is not None:
         return _Wait("TargetEnding", f"the target pod {pod.name} to end, which is being deleted")
     if phase == "Scheduled":
@@ -119,7 +118,7 @@ def _waits(own: VMIContext, migration: VirtualMachineInstanceMigration) -> _Wait
 
 
 def _for_its_target_pod(own: VMIContext, pod: Pod, phase: str) -> _Wait:
-    if own.plugged():
+    if own.vmi.plugged or own.plugged():
         return _Wait("Volumes", f"the pods of the plugged volumes on {pod.node}")
     if phase == "Pending" or pod.lagging == "":
         return _Wait("Unhandled", f"virt-controller, though the target pod {pod.name} runs on {pod.node}")
@@ -135,12 +134,12 @@ def _while_it_runs(own: VMIContext, migration: VirtualMachineInstanceMigration) 
         failed = "virt-controller to end it: by the status of the VMI it has failed"
         return _Wait("Unhandled", failed, (last.ended, Since.PHASE)) if last.failed else None
     if last.arrived is not None and last.mode != _POST_COPY:
-        waits = _virt_handler(own, _target_node(own), "TargetHandler", "to acknowledge that the guest has come")
+        waits = _virt_handler(own, _handed_to(own), "TargetHandler", "to acknowledge that the guest has come")
         return replace(waits, since=(last.arrived, Since.PHASE))
     waits = _virt_handler(own, own.node.name, "SourceHandler", "to report how it goes")
     # Since when it can't report is not known; while it can, the time-outs of KubeVirt hold. Where virt-handler of the
     # target is seen, that of the source would be too.
-    missing = not _handlers(own, own.node.name) and _handlers(own, _target_node(own))
+    missing = not _handlers(own, own.node.name) and _handlers(own, _handed_to(own))
     silent = waits.evidence.get("virtHandlerReady") is False or missing
     return replace(waits, since=(migration.phase_since, Since.FIRST_SEEN)) if silent else None
 
@@ -149,9 +148,13 @@ def _while_it_runs(own: VMIContext, migration: VirtualMachineInstanceMigration) 
 
 
 def _target_node(own: VMIContext) -> str:
-    pod, migration, last = own.target, own.open, own.vmi.migration
-    named = last.target if last is not None and migration is not None and last.uid == migration.uid else ""
-    return named or (pod.node if pod is not None else "")
+    return _handed_to(own) or (own.target.node if own.target is not None else "")
+
+
+def _handed_to(own: VMIContext) -> str:
+    """The node whose virt-handler has it in hand, by the status of the VMI."""
+    migration, last = own.open, own.vmi.migration
+    return last.target if last is not None and migration is not None and last.uid == migration.uid else ""
 
 
 def _virt_handler(own: VMIContext, name: str, cause: str, what: str) -> _Wait:
@@ -179,7 +182,7 @@ def _virt_handler(own: VMIContext, name: str, cause: str, what: str) -> _Wait:
 
 def _handlers(own: VMIContext, name: str) -> list[Pod]:
     """The pods of virt-handler that are seen on a node, those that are ready first."""
-    there: Iterable[Record] = own.node.pods if name == own.node.name else own.node.drain.view.sharing(TARGET, name)
+    there = own.node.drain.view.sharing(TARGET, name)
     pods = (each for each in there if isinstance(each, Pod) and _is_handler(own, each, name))
     return sorted(pods, key=lambda pod: (not pod.ready, pod.name))
 

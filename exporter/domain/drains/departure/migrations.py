@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ....store.text.naming import named
 from ....store.text.since import Since, Time
+from ..failures import classified
 from .building import of, text
 from .hanging import hanging
 from .shape import Departure, DrainState
+from .starting import starting, unschedulable
 from .vmi import VMIContext
 
-__all__ = ["migrated"]
+__all__ = ["FAILING", "failing", "held", "in_turn", "migrated"]
 
-_FAILING = 2  # evacuations in a row that failed: one alone is tried again and says little
+FAILING = 2  # evacuations in a row that failed: one alone is tried again and says little
 _LONGEST_NAME = 63  # KubeVirt's migration webhook puts the name into a label
-_SAME_HOST = "same host"  # what libvirt says where source and target have one system UUID
 _HELD = {
     "migrationRejectedByResourceQuota": ("Quota", "the namespace's ResourceQuota has no room for the target pod"),
     "migrationBlockedByBackup": ("Backup", "a backup of the VMI runs"),
@@ -32,24 +32,24 @@ _HELD = {
 def migrated(own: VMIContext) -> Departure:
     vmi = own.vmi
     useless, hangs = _on_schedulable_node(own), hanging(own)
-    if own.asked and len(own.failed) >= _FAILING:
+    if own.asked and len(own.failed) >= FAILING:
         given_up = useless is not None and not vmi.outdated and own.cancels
-        return _beside(_beside(_failing(own, given_up=given_up), useless), hangs)
+        return _beside(_beside(failing(own, own.failed, given_up=given_up), useless), hangs)
     if hangs is not None:
         return _beside(hangs, useless)
     if vmi.migrating and own.migrating:
         to = vmi.migration.target if vmi.migration is not None else ""
         return of(own, DrainState.MIGRATING, "", f"it is migrating{f' to {to}' if to else ''}", to=to)
     if own.open is not None:
-        held = _held(own, own.open)
-        if held is not None:
-            return _beside(held, useless)
+        stays = held(own, own.open)
+        if stays is not None:
+            return _beside(stays, useless)
         if own.migrating or own.target is not None:
             return of(own, DrainState.MIGRATING, "", f"its migration {own.open.name} is {own.open.phase}")
     if useless is not None and own.open is not None:
         return useless
     if own.open is not None:
-        return _queued(own)
+        return queued(own)
     if not own.asked:
         return _unasked(own)
     made = _without_migration(own)
@@ -61,15 +61,19 @@ def _beside(made: Departure, other: Departure | None) -> Departure:
     return replace(made, also=(*made.also, other)) if other is not None else made
 
 
-def _failing(own: VMIContext, *, given_up: bool) -> Departure:
-    """Reported as long as none has succeeded, whatever the newest attempt is doing."""
-    newest, last = own.failed[0], own.vmi.migration
+def failing(own: VMIContext, failed: list[VirtualMachineInstanceMigration], *, given_up: bool = False) -> Departure:
+    """Of a VMI whose last migrations failed, newest first. Reported as long as none has succeeded, whatever the newest
+    attempt is doing.
+    """
+    newest, last = failed[0], own.vmi.migration
     failure = newest.failure or (last.failure if last is not None and last.uid == newest.uid else "")
-    waiting = _unschedulable(own)
-    why = f"{len(own.failed)} migrations in a row failed" + (f": {failure}" if failure else "")
-    case = ""
-    if _SAME_HOST in failure.lower():
-        case = "SameHost"
+    waiting, found = unschedulable(own), classified(failure)
+    why = f"{len(failed)} migrations in a row failed" + (f": {failure}" if failure else "")
+    if found is not None:
+        why += f" ({found.meaning})"
+    case = found.id if found is not None else ""
+    if found is not None and found.lasting:
+        why += "; the next ones fail as well, until the VM is restarted" if found.id != "SameHost" else ""
     elif waiting is not None:
         case = "Unschedulable"
         why += f"; now no node takes the target pod: {waiting.unschedulable}"
@@ -81,39 +85,21 @@ def _failing(own: VMIContext, *, given_up: bool) -> Departure:
         "MigrationFailing",
         why,
         case,
-        failed=len(own.failed),
+        failed=len(failed),
         failure=failure,
-        cause="SameHost" if case == "SameHost" else "",
-        migrations=[each.name for each in own.failed],
+        cause=found.id if found is not None else "",
+        migrations=[each.name for each in failed],
         unschedulable=waiting.unschedulable if waiting is not None else "",
         schedulable=not own.node.closed or None,
     )
 
 
-def _unschedulable(own: VMIContext) -> Pod | None:
-    """The target pod of its open migration, where no node takes it."""
-    pod = own.target
-    return pod if pod is not None and pod.phase == "Pending" and pod.unschedulable else None
-
-
-def _held(own: VMIContext, migration: VirtualMachineInstanceMigration) -> Departure | None:
+def held(own: VMIContext, migration: VirtualMachineInstanceMigration) -> Departure | None:
     """Its open migration, where something else than its turn holds it up."""
-    pod = _unschedulable(own)
     began = _began(migration)
-    if pod is not None:
-        # KubeVirt gives the attempt up after 300 seconds, and makes the next.
-        why = f"no node takes the target pod of the VMI's migration: {pod.unschedulable}"
-        made = of(
-            own,
-            DrainState.BLOCKED,
-            "TargetUnschedulable",
-            why,
-            since=began,
-            migration=migration.name,
-            pod=pod.name,
-            scheduler=pod.unschedulable,
-        )
-        return replace(made, related=(migration.ref, pod.ref))
+    made = starting(own, migration, began)
+    if made is not None:
+        return made
     cause, why = _cause(own, migration) if migration.phase in ("", "Pending") else ("", "")
     if not cause:
         return None
@@ -155,14 +141,20 @@ def _on_schedulable_node(own: VMIContext) -> Departure | None:
     )
 
 
-def _queued(own: VMIContext) -> Departure:
+def queued(own: VMIContext) -> Departure:
     """It waits for its turn, which is normal; who knows the time may call it overdue."""
-    migration, limits, running = own.open, own.node.drain.kubevirt, own.node.drain.running > 0
+    made = in_turn(own, running=own.node.drain.running > 0)
+    return replace(made, also=(replace(made, reason="MigrationOverdue"),))
+
+
+def in_turn(own: VMIContext, *, running: bool) -> Departure:
+    """The same without what it becomes; `running` says whether any migration runs just now."""
+    migration, limits = own.open, own.node.drain.kubevirt
     # How many run just now is left out: it changes by the second, and so would the findings of all that wait.
     made = of(
         own,
         DrainState.WAITING,
-        "MigrationQueued",
+        "DeschedulingQueued" if own.vmi.descheduled and not own.node.closed else "MigrationQueued",
         "its migration waits for its turn" if running else "its migration waits, and no other one runs",
         "" if running else "Waiting",
         since=_began(migration) if migration is not None else None,
@@ -170,8 +162,7 @@ def _queued(own: VMIContext) -> Departure:
         cause="Capacity" if running else "Waiting",
         limits={"node": limits.per_node, "cluster": limits.per_cluster} if limits is not None else None,
     )
-    made = replace(made, related=(migration.ref,) if migration is not None else ())
-    return replace(made, also=(replace(made, reason="MigrationOverdue"),))
+    return replace(made, related=(migration.ref,) if migration is not None else ())
 
 
 def _without_migration(own: VMIContext) -> Departure:
@@ -181,7 +172,7 @@ def _without_migration(own: VMIContext) -> Departure:
     if own.unended is not None and not own.node.kubevirt_taint:
         return _not_started(own, "NotEnded", f", and KubeVirt makes no migration of it: {_not_ended(own)}")
     if own.waits_for_room:
-        return _queued(own)
+        return queued(own)
     if own.others:
         return _not_started(
             own, "MultiplePods", f", and KubeVirt waits until it has one pod; not ended: {named(own.others)}"

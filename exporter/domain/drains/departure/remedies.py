@@ -60,6 +60,7 @@ _DRAIN = "kubectl drain NODE --ignore-daemonsets --delete-emptydir-data"
 _CONTROLLER_RUNS = "Check that virt-controller runs, and read the events of the VMI."
 _GIVEN_UP = "If the drain was given up, cancel the evacuation request for node EVACUATIONNODENAME."
 _ROOM = "Free capacity on another node, or relax what the VM asks of a node."
+_RESTART = "virtctl restart -n NAMESPACE NAME"
 _NOT_ENDED = "Migrate the VMI once more: that replaces what its status says of the last migration."
 _HANDLER = (
     "Bring virt-handler on node NODE back, or restart it by deleting its pod: the migration goes on once it answers."
@@ -110,9 +111,74 @@ REMEDIES = {
     "MigrationFailing/SameHost": Remedy(
         "Give each node a system UUID of its own: see the findings of node_identity.", (_MIGRATIONS,)
     ),
+    "MigrationFailing/CPU": Remedy(
+        f"{_CONSENT.capitalize()} restart the VM: its guest then gets a CPU that the nodes have by now; no other"
+        " attempt helps while it runs. A common CPU model spares it the next time.",
+        (_RESTART, _MIGRATIONS),
+    ),
+    "MigrationFailing/DeviceState": Remedy(
+        f"{_CONSENT.capitalize()} restart the VM: it then runs in the launcher of this release; no other attempt helps"
+        " while it runs.",
+        (_RESTART, _MIGRATIONS),
+    ),
+    "MigrationFailing/Timeout": Remedy(
+        "Reduce the load of the guest, or allow auto-converge, post-copy or more time for it in a MigrationPolicy.",
+        (_LIMITS, _MIGRATIONS),
+    ),
+    "MigrationFailing/Disk": Remedy(
+        "Check that each of its volumes can be used on both nodes at once (access mode, storage class, who else holds"
+        " it).",
+        (_MIGRATIONS, _EVENTS),
+    ),
+    "MigrationFailing/Memory": Remedy(
+        "Free memory on the other nodes: the guest and its overhead have to fit, hugepages and locked memory too.",
+        (_MIGRATIONS, _PODS),
+    ),
+    "MigrationFailing/Connection": Remedy(
+        "Check the network between the nodes, the migration network where one is configured, and virt-handler on both.",
+        (_HANDLERS, _LIMITS, _MIGRATIONS),
+    ),
+    "MigrationFailing/Aborted": Remedy(
+        "Find out who aborts its migrations: KubeVirt does not.", (_MIGRATIONS, _EVENTS)
+    ),
     "MigrationFailing/Unschedulable": Remedy(_ROOM, (_MIGRATIONS, _PODS)),
     "MigrationFailing/GivenUp": Remedy(_GIVEN_UP, (_MIGRATIONS, _CANCEL)),
     "TargetUnschedulable": Remedy(_ROOM, (_PODS, _EVENTS)),
+    "TargetUnschedulable/Resource": Remedy(
+        "Free RESOURCE on another node, or add a node: most nodes lack it.", (_PODS, _NODES)
+    ),
+    "TargetUnschedulable/Device": Remedy(
+        "Find out why other nodes do not offer RESOURCE: its device plugin, virt-handler there, or who holds it.",
+        (_HANDLERS, _PODS, _NODES),
+    ),
+    "TargetUnschedulable/Selector": Remedy(
+        "Relax the node selector, node affinity or CPU model of the VM, or label another node accordingly.",
+        (_PODS, _NODES),
+    ),
+    "TargetUnschedulable/Taint": Remedy("Remove the taints from a node, or let the VM tolerate them.", (_PODS, _NODES)),
+    "TargetUnschedulable/Cordoned": Remedy("Uncordon a node that may take it.", (_NODES,)),
+    "TargetUnschedulable/AntiAffinity": Remedy(
+        "Free a node of the pods that its anti-affinity keeps off, add a node, or relax that rule of the VM.",
+        (_PODS, _NODES),
+    ),
+    "TargetUnschedulable/PodAffinity": Remedy(
+        "Make room on the nodes of the pods that it has to be near, or relax that rule of the VM.", (_PODS, _NODES)
+    ),
+    "TargetUnschedulable/Spread": Remedy(
+        "Make room in the zones that its topology spread allows, or relax that rule of the VM.", (_PODS, _NODES)
+    ),
+    "TargetUnschedulable/Volume": Remedy(
+        "Check from which nodes its volumes can be used: a local one, or one of another zone, keeps it where it is.",
+        (_PODS, _EVENTS),
+    ),
+    "TargetNotStarting": Remedy("Find out why target pod TARGETPOD does not start.", (_PODS, _EVENTS)),
+    "TargetNotStarting/Image": Remedy(
+        "Make the image of target pod TARGETPOD available to node TARGETNODE: its name, the registry, its credentials.",
+        (_PODS, _EVENTS),
+    ),
+    "TargetNotStarting/Sandbox": Remedy(
+        "Find out which volume or network target pod TARGETPOD waits for on node TARGETNODE.", (_PODS, _EVENTS)
+    ),
     "MigrationPending": Remedy("Find out what holds the migration up.", (_MIGRATIONS, _PODS, _EVENTS)),
     "MigrationPending/Quota": Remedy(
         "Raise the ResourceQuota, or free some of it, so that the target pod fits.", (_QUOTAS, _MIGRATIONS)
@@ -158,6 +224,12 @@ REMEDIES = {
         (_VMI, _MIGRATIONS),
     ),
     "RequestByWorkloadUpdate": Remedy("Wait: the update of KubeVirt replaces its launcher pod.", (_MIGRATIONS,)),
+    "DeschedulingQueued": Remedy(
+        "Wait; the descheduler asks for more at a time than spec.configuration.migrations of the KubeVirt object lets"
+        " migrate at once.",
+        (_RUNNING, _LIMITS),
+    ),
+    "DeschedulingQueued/Waiting": Remedy(_CONTROLLER_RUNS, (_CONTROLLER, _MIGRATIONS, _EVENTS)),
     "MigrationQueued": Remedy(
         "Wait; spec.configuration.migrations of the KubeVirt object limits the migrations at once.",
         (_RUNNING, _LIMITS),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from itertools import takewhile
 
 from ....store.indexes.nodes import HANDLER
 from ....store.kinds.kubevirt_machine import KubevirtMachine
@@ -132,6 +133,12 @@ class VMIContext:
     def failed(self) -> list[VirtualMachineInstanceMigration]:
         """Those of them that have ended: all failed. Newest first."""
         return [each for each in self.evacuations if each.finished]
+
+    @property
+    def failures(self) -> list[VirtualMachineInstanceMigration]:
+        """Its migrations that failed since the last one that succeeded, for whatever each was made; newest first."""
+        since = takewhile(lambda each: each.phase != "Succeeded", self.migrations)
+        return [each for each in since if each.finished]
 
     @cached_property
     def besides(self) -> list[Pod]:

@@ -1,0 +1,204 @@
+"""Migrations that fail again and again, wait or hang, though nobody drains their node; guests that may run twice.
+
+A VMI is migrated for a drain, by an update of KubeVirt, of its volumes or of what was plugged into it, by the
+descheduler, or because somebody asked for it. What is wrong with the migrations of one that has to leave its node
+(it has an evacuation request, or KubeVirt's drain taint is on the node) the check `evictions` says. Of all others it is
+said here with the same reasons: an info while nobody waits for it, and a warning where somebody does: the node is
+cordoned or tainted to be drained, or an update of KubeVirt made the migration.
+
+SourcePodLeft stands beside any of these: two launcher pods of one VMI run though its last migration has ended. After
+one that succeeded the guest may run in both, on the same disks (kubevirt/kubevirt#15711, #16622); after one that failed
+the other pod is the target, where no guest should run. Not reported: a pod whose container compute has ended while a
+sidecar goes on, a pod that is being deleted, and whatever is there while a migration of the VMI is under way. The two
+ends of a migration between namespaces or clusters are two VMIs, each with one pod.
+
+Not seen here: a copy that makes no progress in post-copy, or with both time-outs of KubeVirt set to 0; failures whose
+migrations were deleted (KubeVirt keeps five of a VMI); whether QEMU runs in a pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...domain.drains.departure import REMEDIES, Departure, Remedy, drain_context
+from ...domain.drains.departure.vmi import VMIContext
+from ...domain.drains.moving import doubled, moving, troubles
+from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.finding import Finding, Severity
+from ...store.indexes.nodes import MIGRATED, PART, TARGET
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.node import Node
+from ...store.kinds.pod import Pod
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ...store.text.naming import NAMED
+
+__all__ = ["CHECK"]
+
+_TROUBLE = Family(
+    "kubevirt_vmi_migration_trouble",
+    "A migration of a VMI fails again and again, waits or hangs, and nobody drains the VMI's node.",
+)
+_DOUBLED = Family(
+    "kubevirt_vmi_source_pod_left",
+    "Two launcher pods of one VMI run though its last migration has ended.",
+)
+_INFO, _WARNING, _CRITICAL = Severity.INFO, Severity.WARNING, Severity.CRITICAL
+
+
+def _trouble(meaning: str, grace: float, remedy: str, *, lasting: bool = False) -> Reason:
+    found = REMEDIES[remedy]
+    made = Reason((_INFO, _WARNING), meaning, _TROUBLE, grace=grace, lasting=lasting, alert="VMMigrationStuck")
+    return replace(made, next=found.next, commands=found.commands)
+
+
+_LEFT = Remedy(
+    "Look in both pods where a guest runs, at once. If one runs in LEFTPOD too, stop the VM and check its disks; if"
+    " none does, delete LEFTPOD.",
+    (
+        "kubectl exec -n NAMESPACE LEFTPOD -c compute -- virsh list --all",
+        "kubectl exec -n NAMESPACE POD -c compute -- virsh list --all",
+    ),
+)
+
+_REASONS = {
+    "SourcePodLeft": Reason(
+        (_CRITICAL, _WARNING),
+        "Two launcher pods of the VMI run minutes after its last migration ended: a warning where that one failed.",
+        _DOUBLED,
+        grace=600.0,
+        next=_LEFT.next,
+        commands=_LEFT.commands,
+        alert="VMSourcePodLeft",
+    ),
+    "MigrationFailing": _trouble(
+        "At least two migrations of the VMI in a row failed; `cause` says of what, where that is known.",
+        0.0,
+        "MigrationFailing",
+    ),
+    "MigrationHanging": _trouble(
+        "The migration of the VMI has a target pod and waits for somebody who does not act, which KubeVirt never ends;"
+        " `cause` says for whom.",
+        300.0,
+        "MigrationHanging",
+    ),
+    "TargetUnschedulable": _trouble(
+        "No node takes the target pod of the VMI's migration.", 60.0, "TargetUnschedulable"
+    ),
+    "TargetNotStarting": _trouble(
+        "The target pod of the VMI's migration has a node and does not start; `waiting` says what it waits for.",
+        300.0,
+        "TargetNotStarting",
+    ),
+    "MigrationPending": _trouble(
+        "The migration of the VMI is held up; `cause` says by what.", 300.0, "MigrationPending"
+    ),
+    "MigrationOverdue": _trouble(
+        "The migration of the VMI has waited for its turn for an hour.", 3600.0, "MigrationQueued", lasting=True
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding | None]:
+    drain = drain_context(view)
+    for vmi in _migrated(view):
+        own = moving(drain, vmi)
+        yield from _doubled(own)
+        if not own.asked and not vmi.evacuation:
+            yield from (_finding(own, each) for each in troubles(own) if each.reason in _REASONS)
+        yield None
+
+
+def _migrated(view: View) -> Iterator[VirtualMachineInstance]:
+    """The VMI of the partition, where it is there and on a node."""
+    namespace, _, name = view.partition.partition("/")
+    vmi = view.named(VirtualMachineInstance, namespace, name)
+    if vmi is not None and vmi.node and not vmi.final and vmi.deleting is None:
+        yield vmi
+
+
+def _doubled(own: VMIContext) -> Iterator[Finding]:
+    left, since = doubled(own)
+    last, pod = own.vmi.migration, own.pod
+    if not left or last is None or pod is None:
+        return
+    first = left[0]
+    others = ", ".join(f"{each.name} on {each.node}" for each in left[:NAMED])
+    what = "is left of a migration that failed" if last.failed else "still runs, and the guest may run twice"
+    yield Finding(
+        reason="SourcePodLeft",
+        severity=_WARNING if last.failed else _CRITICAL,
+        subject=own.vmi.ref,
+        related=tuple(each.ref for each in left),
+        message=f"The VMI runs in {pod.name} on {own.vmi.node} since its last migration ended, and {others} {what}.",
+        node=own.vmi.node,
+        since=since[0],
+        since_source=since[1],
+        evidence={
+            "pod": pod.name,
+            "leftPod": first.name,
+            "leftPodUid": first.uid,
+            "leftOn": sorted({each.node for each in left}),
+            "migrationFailed": last.failed,
+            "source": last.source,
+            "target": last.target,
+        },
+    )
+
+
+def _finding(own: VMIContext, found: Departure) -> Finding:
+    why, waiting = _who_waits(own)
+    facts = dict(found.evidence) | {"madeFor": own.migrations[0].made_for, "waits": waiting}
+    return Finding(
+        reason=found.reason,
+        severity=_WARNING if waiting else _INFO,
+        subject=found.subject.ref,
+        message=found.why.removesuffix(".") + why,
+        related=found.related,
+        node=own.vmi.node,
+        since=found.since[0],
+        since_source=found.since[1],
+        evidence={name: fact for name, fact in facts.items() if fact not in ("", [], None)},
+        next=found.next,
+        commands=found.commands,
+    )
+
+
+def _who_waits(own: VMIContext) -> tuple[str, str]:
+    """A clause for the message, and the same as a fact; both empty where nobody is seen to wait."""
+    if own.node.closed:
+        key = "cordoned" if own.node.cordoned else f"tainted ({own.node.taints[0]})"
+        return f"; its node {own.vmi.node} is {key}", f"node {own.vmi.node} is {key}"
+    made_for = own.migrations[0].made_for
+    return (f"; {made_for} waits for it", made_for) if made_for and own.vmi.outdated else ("", "")
+
+
+CHECK = Check(
+    id="migrations",
+    title="Migrations that fail, wait or hang; guests that may run twice",
+    reads=(
+        VirtualMachineInstance.KIND,
+        VirtualMachineInstanceMigration.KIND,
+        Pod.KIND,
+        Node.KIND,
+        KubeVirt.KIND,
+    ),
+    scope=Scope("one VMI that was migrated", MIGRATED),
+    looks_up=(PART, TARGET),
+    reasons=_REASONS,
+    find=find,
+    fields_read={
+        VirtualMachineInstance.KIND: (
+            *("created", "deleting", "descheduled", "evacuation", "migratable"),
+            *("migration", "node", "outdated", "phase", "plugged", "strategy"),
+        ),
+        Pod.KIND: (
+            *("created", "deleting", "domain", "evicted", "guest_ended", "lagging", "migration", "node", "phase"),
+            *("ready", "role", "sandboxed", "scheduled", "started", "unschedulable", "vmi_uid", "waiting"),
+        ),
+        Node.KIND: ("ready", "taints", "unschedulable"),
+        KubeVirt.KIND: ("drain_taint", "per_cluster", "per_node", "strategy"),
+    },
+    requires=(VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND),
+)
