@@ -20,12 +20,13 @@ def _spec(row: Row) -> Row:
     """The spec of a VMI.
 
     `networks` are logical names with the NAD of each, or `pod`; those named in `absent` are being unplugged.
+    `macs` are MAC addresses by logical names, `bindings` other bindings than the usual ones, of the spec's interfaces.
     `uuid` and `serial`, or a whole `firmware`; `tpm` and `efi` for state that is kept; `terminate`, `cpu`.
     """
     firmware = {key: row[key] for key in ("uuid", "serial") if key in row} | row.get("firmware", {})
     if row.get("efi"):
         firmware["bootloader"] = {"efi": {"persistent": True}}
-    return objects.vmi_spec(
+    made = objects.vmi_spec(
         row.get("networks", {"blue": "blue", "red": "red"}),
         unplugged=row.get("absent", ()),
         primary=row.get("default", ()),
@@ -39,6 +40,14 @@ def _spec(row: Row) -> Row:
         priorityClassName=row.get("priorityClass"),
         terminationGracePeriodSeconds=row.get("termination"),
     )
+    for each in made["domain"]["devices"].get("interfaces", ()):
+        if each["name"] in row.get("bindings", {}):
+            for key in ("bridge", "masquerade"):
+                each.pop(key, None)
+            each.update(row["bindings"][each["name"]])
+        if each["name"] in row.get("macs", {}):
+            each["macAddress"] = row["macs"][each["name"]]
+    return made
 
 
 def _vm(namespace: str, row: Row, meta: Row) -> Row:
@@ -101,6 +110,7 @@ def _vmi(namespace: str, row: Row, meta: Row) -> Row:
     """`migratable` is true, false, or the reason why it is not; left out, not evaluated.
 
     `spec` goes over its spec, `domain` over the domain in it.
+    `reports` is status.interfaces; its elements have the guest agent as their source, if they name no other.
     `evacuation` is the node that it is to leave, `evacuation_since` since when, `evacuation_written` when it was
     written by managedFields; `migration` is status.migrationState.
     """
@@ -133,7 +143,8 @@ def _vmi(namespace: str, row: Row, meta: Row) -> Row:
         evacuation=row.get("evacuation"),
         conditions=conditions,
         status={"migrationState": row.get("migration")}
-        | ({"virtualMachineRevisionName": row["revision"]} if "revision" in row else {}),
+        | ({"virtualMachineRevisionName": row["revision"]} if "revision" in row else {})
+        | ({"interfaces": _reported(row["reports"])} if "reports" in row else {}),
         labels=labels,
         annotations=notes,
         owners=owners,
@@ -145,6 +156,10 @@ def _vmi(namespace: str, row: Row, meta: Row) -> Row:
         handler = {"manager": "virt-handler", "operation": "Update", "fieldsV1": {"f:status": {"f:phase": {}}}}
         made["metadata"]["managedFields"] = [write, handler | {"time": "2026-09-21T14:13:00Z"}]
     return made
+
+
+def _reported(interfaces: list[Row | None]) -> list[Row | None]:
+    return [each and {"infoSource": "domain, guest-agent"} | each for each in interfaces]
 
 
 def _pod(namespace: str, row: Row, meta: Row) -> Row:

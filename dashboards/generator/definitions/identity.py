@@ -25,7 +25,8 @@ BOARD = Board(
     "identity",
     "Identity",
     "the platform's owners, and whoever counts licences",
-    "VMs that share a firmware UUID or a serial, VMs that come back with another one, and what will make more of them.",
+    "VMs that share a firmware UUID, a serial or an address, VMs that come back with another one, and what will make"
+    " more of them.",
     (
         trust(*IDENTITY),
         BoardRow(

@@ -17,8 +17,15 @@ from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.identities import SERIAL
 from ...store.indexes.networks import VM
-from ...store.kinds import virtual_machine, virtual_machine_instance, virtual_machine_instance_migration
+from ...store.kinds import (
+    virtual_machine,
+    virtual_machine_clone,
+    virtual_machine_instance,
+    virtual_machine_instance_migration,
+    virtual_machine_snapshot_content,
+)
 from ...store.text.naming import NAMED, named, the
+from ._collisions import copies_in, of_copy
 from .firmware_duplicates.members import Member, MemberRole, SharedValue, group_of
 from .firmware_duplicates.reasons import of_vmi
 
@@ -43,14 +50,17 @@ _SEVERITY = {MemberRole.RUNS_TOGETHER: Severity.WARNING, MemberRole.MAY_COLLIDE:
 
 def find(view: View) -> Iterator[Finding | None]:
     group = yield from group_of(view, view.sharing(SERIAL, view.partition), lambda _: None)
+    if len(group.members) < 2:
+        return
+    copies = yield from copies_in(view, group.members)
     for member in group.members:
         standing = group.standing(member)
         if standing in _SEVERITY:
-            yield _finding(view, group, member, standing)
+            yield _finding(view, group, member, standing, copies)
         yield None
 
 
-def _finding(view: View, group: SharedValue, member: Member, standing: MemberRole) -> Finding:
+def _finding(view: View, group: SharedValue, member: Member, standing: MemberRole, copies: dict[str, str]) -> Finding:
     others, count = group.others(member, NAMED), group.count(member)
     who = named([each.key for each in others], count, most=1)
     has = "runs with" if standing is MemberRole.RUNS_TOGETHER else "has"
@@ -60,28 +70,35 @@ def _finding(view: View, group: SharedValue, member: Member, standing: MemberRol
         subject=member.ref,
         related=tuple(each.ref for each in others),
         group=group_id(view.partition),
-        message=f"{the(member.ref.kind)} {has} the same serial as {who}",
+        message=f"{the(member.ref.kind)} {has} the same serial as {who}{of_copy(copies, member, others)}",
         commands=of_vmi(member.ref),
         evidence={
             "serial": member.vmi.serial if member.vmi else member.vm.serial if member.vm else "",
             "running": member.runs,
             "others": [{"name": each.key, "kind": each.ref.kind, "running": each.runs} for each in others],
             "members": count + 1,
-        },
+        }
+        | ({"copy": copies[member.key]} if member.key in copies else {}),
     )
 
 
 CHECK = Check(
     id="firmware_serials",
     title="VMs that share a serial",
-    reads=(virtual_machine.KIND, virtual_machine_instance.KIND, virtual_machine_instance_migration.KIND),
+    reads=(
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        virtual_machine_instance_migration.KIND,
+        virtual_machine_clone.KIND,
+        virtual_machine_snapshot_content.KIND,
+    ),
     scope=Scope("one serial", SERIAL),
     looks_up=(VM,),
     cause=Cause.GROUP,
     reasons=_REASONS,
     find=find,
     fields_read={
-        virtual_machine.KIND: ("deleting", "run_strategy", "serial"),
+        virtual_machine.KIND: ("created", "deleting", "origin", "run_strategy", "serial"),
         virtual_machine_instance.KIND: ("deleting", "phase", "serial", "vm_uid"),
     },
     requires=(virtual_machine.KIND, virtual_machine_instance.KIND),

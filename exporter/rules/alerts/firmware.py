@@ -1,4 +1,4 @@
-"""VMs and nodes that share an identity, or whose identity changes."""
+"""VMs and nodes that share an identity or an address, or whose identity changes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _SHARED = ("kind", "namespace", "name", "group")
 
 AREA = Area(
     name="firmware",
-    note="VMs and nodes that share an identity, or whose identity changes. Those that share a value have the same"
-    " label group, which is not the value. While KubeVirt is upgraded no new UUID that is not persisted is reported,"
-    " since KubeVirt writes UUIDs then.",
+    note="VMs and nodes that share an identity or an address, or whose identity changes. Those that share a value have"
+    " the same label group, which is not the value. While KubeVirt is upgraded no new UUID that is not persisted is"
+    " reported, since KubeVirt writes UUIDs then.",
     quiet=("kubevirt_vm_firmware_uuid_not_persisted",),
     findings=(
         FindingAlert(
@@ -51,6 +51,25 @@ AREA = Area(
             description="VM {object} runs with the same serial as another running VM (group {{ $labels.group }})."
             " Inventories and licences that go by it take them for one. Stop the copy and give it another serial.",
             wait="10m",  # long enough to stop one of them and give it another serial
+        ),
+        FindingAlert(
+            name="VMMACAddressDuplicate",
+            by=(*_SHARED, "reason"),
+            critical=("DuplicateMAC",),
+            summary="VM {object} runs with the MAC address of another VM on the same network",
+            description="VM {object} runs with the same MAC address as another VM on the same network (group"
+            " {{ $labels.group }}), and the traffic of one goes to the other. Decide with the owners which one keeps"
+            " it, stop the other one, and give it a new MAC address.",
+            wait="5m",  # a VM that is put in the place of another one may run beside it for moments
+        ),
+        FindingAlert(
+            name="VMIPAddressDuplicate",
+            by=(*_SHARED, "reason"),
+            summary="The guest of VM {object} has the IP address of another guest on the same network",
+            description="The guest of VM {object} reports the same IP address as the guest of another VM on the same"
+            " network (group {{ $labels.group }}). Connections to it break. Find out which one should have it, and give"
+            " the other guest an address, a machine-id and a DHCP client id of its own.",
+            wait="10m",  # guest agents report again within minutes after an address was handed over
         ),
         FindingAlert(
             name="VMTemplatePinsFirmwareUUID",

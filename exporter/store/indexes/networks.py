@@ -16,6 +16,7 @@ from ..kinds.pod import GIVEN, REFERRED, DrainRole, Pod
 from ..kinds.pod_disruption_budget import PodDisruptionBudget
 from ..kinds.user_defined_network import UserDefinedNetwork
 from ..kinds.virtual_machine import VirtualMachine
+from ..kinds.virtual_machine_clone import VirtualMachineClone
 from ..kinds.virtual_machine_instance import VirtualMachineInstance
 from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ..kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
@@ -26,6 +27,7 @@ __all__ = [
     "ATTACHMENT",
     "CLAIM",
     "CLAIM_NAME",
+    "INTERFACE",
     "LEFTOVER",
     "NAD",
     "NETWORK",
@@ -217,6 +219,7 @@ VM = Index(
         VirtualMachineInstance,
         VirtualMachineInstanceMigration,
         VirtualMachineSnapshotContent,
+        VirtualMachineClone,
         ControllerRevision,
         PodDisruptionBudget,
         IPAMClaim,
@@ -246,12 +249,13 @@ REFERENCE = Index(
 UNKNOWN_HOLDER = Index(
     "unknown holder", _unknown_holders, of=(NetworkAttachmentDefinition, Pod), dependents=(NetworkAttachmentDefinition,)
 )
-_INTERFACE = Index("interface", _interfaces, of=(VirtualMachine, VirtualMachineInstance))
+# VMs by the NADs of their interfaces.
+INTERFACE = Index("interface", _interfaces, of=(VirtualMachine, VirtualMachineInstance))
 CLAIM_NAME = Index(
     "claim name",
     _claim_names,
     of=(IPAMClaim, VirtualMachine, VirtualMachineInstance),
-    through=((NetworkAttachmentDefinition, _INTERFACE),),
+    through=((NetworkAttachmentDefinition, INTERFACE),),
     namespaced=True,
 )
 # The claims, by network, that no VM has an interface for.

@@ -13,6 +13,7 @@ from sys import intern
 
 from msgspec import field
 
+from ...domain.networks.link import link_of
 from ...domain.networks.pool import Pool
 from ..annotations import Note
 from ..kind import ApiKind
@@ -62,6 +63,7 @@ class NetworkAttachmentDefinition(Record, frozen=True, gc=False):
     made_by: str  # UserDefinedNetwork, ClusterUserDefinedNetwork, or empty
     problems: tuple[str, ...]  # reasons of the check ipam_namespaces that this NAD alone shows
     signature: tuple[str, ...]  # what NADs of one network must agree on; compare with `differing`
+    link: str  # the layer-2 network that it attaches to (link.py); empty where it does not tell
 
     @property
     def shared(self) -> bool:
@@ -131,6 +133,7 @@ def _reduce(wire: _NetworkAttachmentDefinition) -> NetworkAttachmentDefinition:
         made_by=_made_by(meta),
         problems=conf.problems,
         signature=signature_of(conf),
+        link=intern(link_of(conf.network, conf.raw, f"{fields[0]}/{fields[1]}")),
     )
 
 

@@ -13,6 +13,7 @@ from ...domain.features.rule import IGNITION, SIDECARS, Asking, Request
 from ...domain.identity.firmware import WireFirmware, identifying
 from ...domain.instancetypes.matching import Reference, WireMatcher, WireStatusRef, reference_of
 from ...domain.instancetypes.shape import Shape, WireShapeTemplate, shape_of
+from ...domain.networks.guest_interfaces import macs_of
 from ...domain.networks.vm_networks import VMNetwork, networks_of
 from ..annotations import Note
 from ..kind import ApiKind
@@ -81,6 +82,7 @@ class VirtualMachine(Record, frozen=True, gc=False):
     deleting: float | None  # seconds since 1970 at which deletion was asked for
     stopped: float | None  # since when it has no VMI, if its condition says so
     networks: tuple[VMNetwork, ...]
+    macs: tuple[str, ...]  # that its template sets, each with its NAD (guest_interfaces.py)
     run_strategy: str
     uuid: str  # of its template's firmware, as it is written; empty for none
     identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies nobody
@@ -169,6 +171,7 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
     domain = template.domain or WireDomain()
     firmware = domain.firmware or WireFirmware()
     fields = identity(meta)
+    networks = networks_of(template, fields[0], autoattach=True)
     failure, failed, failed_since = _failure(status)
     instancetype = reference_of(spec.instancetype, status.instancetype_ref)
     preference = reference_of(spec.preference, status.preference_ref)
@@ -179,7 +182,8 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         created=epoch(meta.creation_timestamp),
         deleting=epoch(meta.deletion_timestamp),
         stopped=_stopped(status),
-        networks=networks_of(template, fields[0], autoattach=True),
+        networks=networks,
+        macs=macs_of(template, networks),
         run_strategy=strategy,
         uuid=intern(firmware.uuid or ""),
         identity=identifying(firmware.uuid),

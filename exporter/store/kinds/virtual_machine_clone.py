@@ -38,6 +38,11 @@ class VirtualMachineClone(Record, frozen=True, gc=False):
     source: str  # the VM, in its namespace; empty where it is not known, as of one that is made from a snapshot
     target: str  # the VM that it creates there; empty until it has a name
     active: bool  # neither succeeded nor failed
+    made: bool  # it has made its target
+
+    @property
+    def vms(self) -> tuple[str, ...]:
+        return (self.target,) if self.target else ()
 
 
 def _reduce(wire: _Clone) -> VirtualMachineClone:
@@ -48,6 +53,7 @@ def _reduce(wire: _Clone) -> VirtualMachineClone:
         source=(source.name or "") if source.kind == "VirtualMachine" else "",
         target=target.name or status.target_name or "",
         active=status.phase not in _OVER,
+        made=status.phase == _OVER[0],
     )
 
 

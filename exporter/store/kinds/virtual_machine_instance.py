@@ -13,6 +13,7 @@ from ...domain.features.asks import asks_of
 from ...domain.features.demand import Demand, demand_of
 from ...domain.features.rule import IGNITION, SIDECARS, Asking, Request
 from ...domain.identity.firmware import WireFirmware, identifying
+from ...domain.networks.guest_interfaces import WireGuestInterface, addresses_of, macs_of
 from ...domain.networks.vm_networks import VMNetwork, networks_of
 from ..annotations import Faults, Note, read
 from ..kind import ApiKind
@@ -111,6 +112,7 @@ class _Status(Wire, frozen=True, gc=False):
     runtime_user: int | None = None
     machine: _Emulated | None = None
     changed_block_tracking: _Tracking | None = None
+    interfaces: list[WireGuestInterface | None] | None = None
 
 
 class _VirtualMachineInstance(Wire, frozen=True, gc=False):
@@ -141,6 +143,8 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     vm_uid: str  # of the VirtualMachine that owns it; empty where it stands alone
     owner: str  # `kind name` of its controller, where that is no VirtualMachine, such as a replica set
     networks: tuple[VMNetwork, ...]
+    macs: tuple[str, ...]  # each with its NAD, as are the IP addresses (guest_interfaces.py)
+    addresses: tuple[str, ...]  # that the guest agent reports
     known_requested: tuple[tuple[str, str], ...]  # (logical network, address) asked for by annotation
     uuid: str  # as it is written; empty for none
     identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies no VM
@@ -308,6 +312,7 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
     vm_uid = next((o.uid for o in owners if o.kind == "VirtualMachine"), "")
     controller = next((o for o in meta.owner_references or () if o and o.controller), None)
     fields, faults = identity(meta), Faults()
+    networks = networks_of(spec, fields[0])
     return VirtualMachineInstance(
         *fields,
         created=epoch(meta.creation_timestamp),
@@ -316,7 +321,9 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         node=intern(status.node_name or ""),
         vm_uid=vm_uid,
         owner=f"{controller.kind} {controller.name}" if controller and controller.kind != "VirtualMachine" else "",
-        networks=networks_of(spec, fields[0]),
+        networks=networks,
+        macs=macs_of(spec, networks, status.interfaces),
+        addresses=addresses_of(networks, status.interfaces),
         known_requested=_requested(notes.addresses, faults),
         uuid=intern(firmware.uuid or ""),
         identity=identifying(firmware.uuid),

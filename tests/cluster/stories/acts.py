@@ -14,6 +14,7 @@ ADD_UUID = '"add", "path": "/spec/template/spec/domain/firmware/uuid"'
 ADD_FIRMWARE = '"path": "/spec/template/spec/domain/firmware", "value": {"uuid"'
 PUT_BACK = '"path": "/spec/template/spec/domain/firmware", "value": $FIRMWARE'
 SET_SERIAL = '"replace", "path": "/spec/template/spec/domain/firmware/serial"'
+SET_MAC = '"replace", "path": "/spec/template/spec/domain/devices/interfaces/'
 OF_POOL, OF_REPLICA_SET = "patch virtualmachinepools", "patch virtualmachineinstancereplicasets"
 DELETE_PDB, DELETE_LEFT_PDB = "poddisruptionbudgets/$PDB", "poddisruptionbudgets/$NAME"
 MIGRATE, UNTAINT, UNCORDON = "generateName: by-hand-", "kubectl taint", "kubectl uncordon"

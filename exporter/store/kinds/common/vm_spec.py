@@ -53,6 +53,7 @@ class WireBinding(Wire, frozen=True, gc=False):
 class WireInterface(Wire, frozen=True, gc=False):
     name: str | None = None
     state: str | None = None
+    mac_address: str | None = None
     bridge: Anything = None
     masquerade: Anything = None
     sriov: Anything = None

@@ -1,0 +1,182 @@
+"""VMs with one MAC address on one network, whose switches then send the traffic of both to either of them.
+
+A MAC address has to be unique on a layer-2 network, and nowhere else: VMs on networks that never meet may share it.
+Two NADs are of one network if they name the same layer-2 network of OVN-Kubernetes, as those of a CUDN do, or the same
+physical network or bridge with the same VLAN, whatever namespaces they are in. Interfaces on the pod network count
+where that is a primary layer-2 network, and the guest is on it by itself (`bridge`, `l2bridge`), with the MAC address
+that their spec sets. A VMI counts with what it reports, a VM with what it starts with next. Spelling does not matter.
+
+That two VMs run on one network of OVN-Kubernetes, or on one bridge of one node, is certain. Bridges of one name on two
+nodes are one network where they have uplinks to it, so that is a warning. KubeVirt's snapshots keep MAC addresses, and
+so do restores to another name, backups and copied manifests; a VirtualMachineClone keeps none, but sets those of its
+`newMacAddresses`. KubeMacPool gives out unique ones, yet leaves those alone that a manifest sets in a namespace that
+it does not manage.
+
+Not seen here: what pods and hosts have on the network, VMs of other clusters on it, MAC addresses that guests have set
+themselves, trunks, a NAD in the place of the pod network, and networks of other plugins. Two interfaces of one VM may
+share a MAC address, as bonds do.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from ...domain.identity.firmware import group_id
+from ...domain.networks.guest_interfaces import parted
+from ...findings.causes import Cause
+from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.finding import Finding, Severity, Since
+from ...store.indexes.links import MAC_ON_LINK, POD_NETWORK, PRIMARY, link_in
+from ...store.indexes.networks import VM, primary
+from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ...store.kinds.virtual_machine import VirtualMachine
+from ...store.kinds.virtual_machine_clone import VirtualMachineClone
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
+from ...store.record import Record
+from ...store.text.naming import the
+from ._collisions import Collisions, copies_in, copy_among, of_copy, of_one_vm
+from .firmware_duplicates.members import Member, MemberRole, group_of
+
+__all__ = ["CHECK"]
+
+_MAC = Family(
+    "kubevirt_vm_mac_duplicate",
+    "A VM shares a MAC address with another one on the same network.",
+)
+_VMIS = (
+    "kubectl get virtualmachineinstances.kubevirt.io -A -o custom-columns='NS:.metadata.namespace,VMI:.metadata.name,"
+    "ON:.status.nodeName,MACS:.status.interfaces[*].mac' | grep -i -F -e 'MACADDRESS'"
+)
+_VMS = (
+    "kubectl get virtualmachines.kubevirt.io -A -o custom-columns='NS:.metadata.namespace,VM:.metadata.name,"
+    "CREATED:.metadata.creationTimestamp,MACS:.spec.template.spec.domain.devices.interfaces[*].macAddress' "
+    "| grep -i -F -e 'MACADDRESS'"
+)
+_COMMANDS = (_VMIS, _VMS)
+_REASONS = {
+    "DuplicateMAC": Reason(
+        (Severity.CRITICAL, Severity.WARNING),
+        "The VM runs, and another one runs with the same MAC address on the same network; a warning where it takes "
+        "bridges of two nodes to be one network.",
+        _MAC,
+        next="Decide with their owners which one keeps the MAC address, stop the other one, and give it a new one.",
+        commands=_COMMANDS,
+        alert="VMMACAddressDuplicate",
+    ),
+    "LatentDuplicateMAC": Reason(
+        (Severity.INFO,),
+        "Another VM has the same MAC address on the same network, or starts with it: traffic breaks once both run.",
+        _MAC,
+        next="Give one of them a new MAC address before both run.",
+        commands=_COMMANDS,
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding | None]:
+    for link, records in _by_link(view).items():
+        if of_one_vm(records):
+            continue
+        group = yield from group_of(view, records, lambda _: None)
+        if len(group.members) > 1:
+            copies = yield from copies_in(view, group.members)
+            yield from _shared(view, Collisions(group, link, copies))
+
+
+def _by_link(view: View) -> dict[str, list[Record]]:
+    """The records of the partition by their links, which of the pod network differ by namespace."""
+    link, records = link_in(view.partition), list(view.sharing(MAC_ON_LINK, view.partition))
+    if link != POD_NETWORK or len(records) < 2:
+        return {link: records} if link != POD_NETWORK else {}
+    homes = {namespace: _primary(view, namespace) for namespace in {each.namespace for each in records}}
+    found: dict[str, list[Record]] = defaultdict(list)
+    for each in records:
+        if home := homes[each.namespace]:
+            found[home].append(each)
+    return found
+
+
+def _primary(view: View, namespace: str) -> str:
+    """The link of a namespace's primary network; empty where it has none, or more than one."""
+    nads = view.members(PRIMARY, primary(namespace), NetworkAttachmentDefinition)
+    links = {each.link for each in nads}
+    return links.pop() if len(links) == 1 else ""
+
+
+def _shared(view: View, found: Collisions) -> Iterator[Finding | None]:
+    for member in found.group.members:
+        standing = found.standing(member)
+        if standing in (MemberRole.RUNS_TOGETHER, MemberRole.MAY_COLLIDE):
+            yield _finding(view, found, member, together=standing is MemberRole.RUNS_TOGETHER)
+        yield None
+
+
+def _finding(view: View, found: Collisions, member: Member, *, together: bool) -> Finding:
+    others = found.others(member)
+    since = found.group.collided(member) if together else None
+    severity = Severity.CRITICAL if found.sure(member) else Severity.WARNING
+    mac = view.partition.rpartition(" ")[2]
+    return Finding(
+        reason="DuplicateMAC" if together else "LatentDuplicateMAC",
+        severity=severity if together else Severity.INFO,
+        subject=member.ref,
+        related=tuple(each.ref for each in others),
+        group=group_id(f"{found.link} {mac}"),
+        since=since,
+        since_source=Since.CREATION if since is not None else Since.FIRST_SEEN,
+        message=_message(found, member, others, together=together),
+        next=_next(found, member, others, together=together),
+        evidence={"macAddress": mac, "nads": sorted(_nads(member, mac)), **found.facts(member, others)},
+    )
+
+
+def _nads(member: Member, mac: str) -> set[str]:
+    """The NADs by which it has the address, where it is not on the pod network."""
+    texts: Iterable[str] = (*(member.vm.macs if member.vm else ()), *(member.vmi.macs if member.vmi else ()))
+    return {nad for nad, address in map(parted, texts) if nad and address == mac}
+
+
+def _message(found: Collisions, member: Member, others: list[Member], *, together: bool) -> str:
+    what, who, where = the(member.ref.kind), found.who(others, member), found.where(member)
+    copy = of_copy(found.copies, member, others)
+    if together:
+        return f"{what} runs with the same MAC address as {who} on {where}{copy}"
+    return f"{what} has the same MAC address as {who} on {where}, and must not run at the same time{copy}"
+
+
+def _next(found: Collisions, member: Member, others: list[Member], *, together: bool) -> str:
+    """Empty where nothing tells which one to change."""
+    copy = copy_among(found.copies, member, others)
+    if copy is None:
+        return ""
+    if copy is not member:
+        return f"Leave it as it is, and give {copy.key} a new MAC address while that is stopped: that is the copy."
+    return f"{'Stop it, and give' if together else 'Give'} it a new MAC address before it is started: it is the copy."
+
+
+CHECK = Check(
+    id="mac_duplicates",
+    title="VMs with one MAC address on one network",
+    reads=(
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
+        VirtualMachineInstanceMigration.KIND,
+        NetworkAttachmentDefinition.KIND,
+        VirtualMachineClone.KIND,
+        VirtualMachineSnapshotContent.KIND,
+    ),
+    scope=Scope("one MAC address on one network", MAC_ON_LINK),
+    looks_up=(VM, PRIMARY),
+    cause=Cause.GROUP,
+    reasons=_REASONS,
+    find=find,
+    fields_read={
+        VirtualMachine.KIND: ("created", "deleting", "macs", "origin", "run_strategy"),
+        VirtualMachineInstance.KIND: ("created", "deleting", "macs", "node", "phase", "vm_uid"),
+        NetworkAttachmentDefinition.KIND: ("link", "role"),
+    },
+    requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
+)

@@ -1,0 +1,115 @@
+"""What findings on shared addresses say: who is a copy, and that a change of one address concerns nobody else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from exporter.findings.finding import Finding
+from tests.check_cases import CHECKS
+from tests.evaluation import Evaluation
+from tests.rows import full
+
+MAC = "02:00:00:00:00:01"
+BLUE = {"kind": "NetworkAttachmentDefinition", "name": "blue"}
+
+Row = dict[str, Any]
+
+
+def check(check_id: str) -> Any:
+    (found,) = (each for each in CHECKS if each.id == check_id)
+    return found
+
+
+def vm(name: str, created: str = "2026-01-01T00:00:00Z", **row: Any) -> Row:
+    own = {"networks": {"blue": "blue"}, "macs": {"blue": MAC}, "uid": f"u-{name}"}
+    return {"kind": "VirtualMachine", "name": name, "created": created, **own, **row}
+
+
+def found(*rows: Row, of: str = "mac_duplicates") -> dict[str, Finding]:
+    """The findings by the names of their subjects."""
+    evaluation = Evaluation([check(of)])
+    for row in (BLUE, *rows):
+        evaluation.seen(full(row))
+    evaluation.evaluate()
+    return {each.subject.path: each for each in evaluation.engine.findings()}
+
+
+LATER = "2026-02-01T00:00:00Z"
+
+
+def test_a_clone_says_what_it_is_a_copy_of() -> None:
+    clone = {"kind": "VirtualMachineClone", "name": "c", "source": "db", "target": "db-2", "phase": "Succeeded"}
+    findings = found(vm("db"), vm("db-2"), clone)
+    assert findings["ns/db-2"].message.endswith(": it is a copy that VirtualMachineClone c made of db.")
+    assert findings["ns/db-2"].next.startswith("Give it a new MAC address")
+    assert findings["ns/db"].message.endswith(": ns/db-2 is a copy that VirtualMachineClone c made of db.")
+    assert findings["ns/db"].next.startswith("Leave it as it is")
+    (other,) = findings["ns/db"].evidence["others"]
+    assert other["copy"] == "is a copy that VirtualMachineClone c made of db"
+
+
+def test_so_does_one_that_was_given_the_serial_of_another_vm() -> None:
+    clone = {"kind": "VirtualMachineClone", "name": "c", "source": "db", "target": "db-2", "phase": "Succeeded"}
+    findings = found(vm("db", serial="S1"), vm("db-2", serial="S1"), clone, of="firmware_serials")
+    assert findings["ns/db"].message == (
+        "The VM has the same serial as ns/db-2: ns/db-2 is a copy that VirtualMachineClone c made of db."
+    )
+    assert findings["ns/db-2"].evidence["copy"] == "is a copy that VirtualMachineClone c made of db"
+    assert "copy" not in findings["ns/db"].evidence
+
+
+@pytest.mark.parametrize(
+    ("origin", "how"), [("restore", "was restored from a snapshot"), ("backup", "was restored from a backup")]
+)
+def test_what_was_restored_is_most_likely_the_copy_of_what_is_older(origin: str, how: str) -> None:
+    findings = found(vm("db"), vm("db-2", LATER, origin=origin))
+    assert findings["ns/db-2"].evidence["copy"] == f"is most likely a copy, since it is younger and {how}"
+    assert "copy" not in findings["ns/db"].evidence
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (vm("db", LATER), vm("db-2", origin="restore")),  # it was put back in its own place
+        (
+            vm("db"),
+            vm("db-2", LATER, origin="restore"),
+            {"kind": "VirtualMachineSnapshotContent", "name": "s", "source": "db-2"},
+        ),
+        (vm("db", origin="backup"), vm("db-2", LATER, origin="backup")),
+        (vm("db"), vm("db-2"), {"kind": "VirtualMachineClone", "name": "c", "target": "db-2", "phase": "Failed"}),
+        (vm("db"), vm("db-2"), {"kind": "VirtualMachineClone", "name": "c"}),
+    ],
+)
+def test_what_may_be_no_copy_is_not_called_one(rows: tuple[Row, ...]) -> None:
+    findings = found(*rows)
+    assert len(findings) == 2
+    assert not any("copy" in each.message or "copy" in repr(each.evidence) for each in findings.values())
+
+
+def test_a_vm_is_found_where_a_nad_changes_to_its_network() -> None:
+    evaluation = Evaluation([check("mac_duplicates")])
+    red = {"kind": "NetworkAttachmentDefinition", "name": "red", "network": "tenantred"}
+    for row in (BLUE, red, vm("db"), vm("db-2", networks={"blue": "red"})):
+        evaluation.seen(full(row))
+    evaluation.evaluate()
+    assert evaluation.found() == []
+
+    evaluation.seen(full({**red, "network": "tenantblue"}))
+    evaluation.evaluate()
+    assert [name for _, name, _, _ in evaluation.found()] == ["db", "db-2"]
+
+
+def test_a_primary_network_that_comes_later_is_taken_into_account() -> None:
+    evaluation = Evaluation([check("mac_duplicates")])
+    pod: Row = {"networks": {"default": "pod"}, "macs": {"default": MAC}, "bindings": {"default": {"bridge": {}}}}
+    for row in (vm("db", **pod), vm("db-2", **pod)):
+        evaluation.seen(full(row))
+    evaluation.evaluate()
+    assert evaluation.found() == []
+
+    evaluation.seen(full({**BLUE, "config": {"role": "primary"}}))
+    evaluation.evaluate()
+    assert [name for _, name, _, _ in evaluation.found()] == ["db", "db-2"]
