@@ -103,7 +103,7 @@ def test_each_write_of_an_hour_of_faults_was_right(
                     sidecar.runs_again(1)
         wait_until(lambda: not unfinished(sidecar.entries()), 180, f"every attempt has an end; {sidecar}", every=1)
 
-    verdict = Verdict(AuditHistory(kubevirt.server.audit_events()), sidecar.entries(), SIDECAR, AHEAD)
+    verdict = Verdict(AuditHistory(kubevirt.server.audit_events()), sidecar.entries(), SIDECAR, AHEAD, faulty.namespace)
     rare = sorted(each.id for each in chosen() if not verdict.counts[each.id])
     shown = {
         "writes": f"{verdict.counts.total()}: {dict(verdict.counts)}, none of {rare}",

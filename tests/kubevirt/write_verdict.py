@@ -31,12 +31,15 @@ def unfinished(entries: Sequence[Entry]) -> set[str]:
 
 @dataclass
 class Verdict:
-    """`by` is the sidecar's account. `wrong` has a sentence for each thing that was not right."""
+    """`by` is the sidecar's account, `namespace` the one that it repairs in, empty for all: elsewhere others than the
+    sidecar call evacuations off. `wrong` has a sentence for each thing that was not right.
+    """
 
     history: AuditHistory
     entries: Sequence[Entry]
     by: str
     ahead: float = 0.0
+    namespace: str = ""
     counts: Counter[str] = field(default_factory=Counter)  # writes, by remediation
     wrong: list[str] = field(default_factory=list)
 
@@ -85,6 +88,8 @@ class Verdict:
         calls = [each for each in self._intended if CALLED in (each.request or {})["path"]]
         for write in self.history.writes:
             by_api = write.by.endswith(":kubevirt-apiserver") and write.key[1] == "virtualmachineinstances"
+            if self.namespace not in ("", write.key[2]):
+                continue
             if not by_api or write.dry or not _asked(write.before) or _asked(write.after):
                 continue
             of = [each for each in calls if f"/{write.key[2]}/" in each.request["path"]]  # type: ignore[index]

@@ -39,7 +39,7 @@ def of_node(node: NodeContext, found: Iterable[Departure]) -> Iterator[Finding]:
             node,
             "MaintenanceWithoutCordon",
             f"{first} is there, and the node is neither cordoned nor tainted: it takes VMs, and nothing drains it",
-            since=(max((each.created or 0.0 for each in maintained)) or None, Since.CREATION),
+            since=(max(each.created or 0.0 for each in maintained) or None, Since.CREATION),
             maintenance=first.name,
         )
 
