@@ -15,7 +15,7 @@ from functools import partial
 from tests.cluster.client import Client
 from tests.cluster.resources import LEASES, NODES, PODS, Resource
 from tests.kubevirt.orders import World, condition, launched, now, true
-from tests.kubevirt.scheduler import TARGET, place
+from tests.kubevirt.scheduler import TARGET, place, refusal
 from tests.manifests import Object
 
 __all__ = ["Kubelet"]
@@ -82,6 +82,12 @@ class Kubelet:
         elif deleting:
             if phase in FINAL or not _has_guest(pod, world):
                 self._delete(pod)
+        elif (
+            phase == "Pending"
+            and TARGET in pod["metadata"].get("labels", {})
+            and launched(pod) in world.orders.unpulled
+        ):
+            self._wait_for_image(pod)
         elif phase == "Pending":
             self._run(pod, ready=_gets_ready(pod, world))
         elif phase == "Running" and _guest_is_over(pod, world):
@@ -100,9 +106,16 @@ class Kubelet:
             return
         rows = pod.get("status", {}).get("conditions", [])
         if all(row["type"] != "PodScheduled" for row in rows):
-            why = f"0/{len(world.nodes)} nodes are available"
-            row = condition("PodScheduled", "False", reason="Unschedulable", message=why)
+            row = condition("PodScheduled", "False", reason="Unschedulable", message=refusal(pod, world))
             self._patch_status(PODS, pod, {"phase": "Pending", "conditions": [*rows, row]})
+
+    def _wait_for_image(self, pod: Object) -> None:
+        if pod["status"].get("containerStatuses"):
+            return
+        image = next(each["image"] for each in pod["spec"]["containers"] if each["name"] == "compute")
+        waiting = {"reason": "ImagePullBackOff", "message": f'Back-off pulling image "{image}"'}
+        row = _container({"name": "compute", "image": image}) | {"ready": False, "state": {"waiting": waiting}}
+        self._patch_status(PODS, pod, {"containerStatuses": [row | {"imageID": "", "containerID": None}]})
 
     def _run(self, pod: Object, *, ready: bool) -> None:
         spec = pod["spec"]
@@ -169,6 +182,10 @@ def _container(container: Object, *, ended: bool = False) -> Object:
     }
 
 
+def _lacks_its_image(pod: Object, world: World) -> bool:
+    return TARGET in pod["metadata"].get("labels", {}) and launched(pod) in world.orders.unpulled
+
+
 def _gets_ready(pod: Object, world: World) -> bool:
     labels, orders = pod["metadata"].get("labels", {}), world.orders
     if labels.get("kubevirt.io") == "virt-handler":
@@ -190,6 +207,8 @@ def _guest_is_over(pod: Object, world: World) -> bool:
         return True
     migration = status.get("migrationState") or {}
     name = pod["metadata"]["name"]
+    stays = launched(pod) in world.orders.lingers
     left = migration.get("completed") and not migration.get("failed") and name == migration.get("sourcePod")
+    left = left and not stays
     never_came = migration.get("failed") and name == migration.get("targetPod")
     return bool(left or never_came)

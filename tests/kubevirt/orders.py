@@ -26,6 +26,8 @@ class Orders:
     crashes: set[Key] = field(default_factory=set)  # its guest ends in failure, at once
     stay_requested: set[Key] = field(default_factory=set)  # its eviction is requested again just as its migration ends
     unready: set[Key] = field(default_factory=set)  # the target pod of its migration runs and never gets ready
+    unpulled: set[Key] = field(default_factory=set)  # the image of the target pod of its migration is not there
+    lingers: set[Key] = field(default_factory=set)  # the pod that it has left by a migration goes on
     dead: set[str] = field(default_factory=set)  # nodes that do nothing and report nothing
     silent: set[str] = field(default_factory=set)  # nodes whose virt-handler does nothing, and is not ready
 

@@ -6,13 +6,14 @@ Not counted: room, preferences, affinity to pods, namespaces and topologies of a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tests.kubevirt.orders import World, launched
 from tests.manifests import Object
 
-__all__ = ["place"]
+__all__ = ["place", "refusal"]
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 TARGET = "kubevirt.io/migrationJobUID"  # a label of pods that a migration goes to
@@ -24,6 +25,21 @@ def place(pod: Object, world: World) -> str | None:
         return None
     found = [name for name, node in world.alive.items() if _fits(pod, node) and not _repelled(pod, name, world)]
     return min(found, key=lambda name: (sum(1 for _ in _pods_on(name, world)), name), default=None)
+
+
+def refusal(pod: Object, world: World) -> str:
+    """What the scheduler says of a pod that no node takes; what is ordered is said to be a lack of memory."""
+    why = Counter(_why_not(pod, name, node, world) for name, node in world.alive.items())
+    counted = ", ".join(f"{count} {each}" for each, count in sorted(why.items()))
+    return f"0/{len(world.nodes)} nodes are available: {counted}. preemption: none."
+
+
+def _why_not(pod: Object, name: str, node: Object, world: World) -> str:
+    if node["spec"].get("unschedulable"):
+        return "node(s) were unschedulable"
+    if not _fits(pod, node):
+        return "node(s) didn't match Pod's node affinity/selector"
+    return "node(s) didn't match pod anti-affinity rules" if _repelled(pod, name, world) else "Insufficient memory"
 
 
 def _pods_on(node: str, world: World) -> Iterable[Object]:
