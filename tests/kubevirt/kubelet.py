@@ -82,11 +82,7 @@ class Kubelet:
         elif deleting:
             if phase in FINAL or not _has_guest(pod, world):
                 self._delete(pod)
-        elif (
-            phase == "Pending"
-            and TARGET in pod["metadata"].get("labels", {})
-            and launched(pod) in world.orders.unpulled
-        ):
+        elif phase == "Pending" and _lacks_its_image(pod, world):
             self._wait_for_image(pod)
         elif phase == "Pending":
             self._run(pod, ready=_gets_ready(pod, world))
