@@ -45,7 +45,8 @@ _VMIS = (
             "ExternalAwaiting": "Its strategy External leaves it to the controller that manages it, which has not"
             " acted: get that controller to act.",
             "LegacyTaintIgnored": "The node has KubeVirt's drain taint, by which a VMI with this strategy never moves:"
-            " drain the node through the Eviction API.",
+            " stop it with its owner's consent where an eviction would shut it down; with strategy External drain the"
+            " node through the Eviction API.",
         },
     ),
     FindingAlert(

@@ -113,12 +113,12 @@ REMEDIES = {
     ),
     "MigrationFailing/CPU": Remedy(
         f"{_CONSENT.capitalize()} restart the VM: its guest then gets a CPU that the nodes have by now; no other"
-        " attempt helps while it runs. A common CPU model spares it the next time.",
+        " attempt helps while it runs. Not before findings that say it could not start again are mended.",
         (_RESTART, _MIGRATIONS),
     ),
     "MigrationFailing/DeviceState": Remedy(
         f"{_CONSENT.capitalize()} restart the VM: it then runs in the launcher of this release; no other attempt helps"
-        " while it runs.",
+        " while it runs. Not before findings that say it could not start again are mended.",
         (_RESTART, _MIGRATIONS),
     ),
     "MigrationFailing/Timeout": Remedy(
@@ -251,6 +251,11 @@ REMEDIES = {
     "UserPDB/Behind": Remedy("Check that kube-controller-manager runs.", (_PDBS,)),
     "UserPDB/Paused": Remedy("Unpause the VMI: a paused one is not ready, and counts as unhealthy.", (_PDBS, _UNPAUSE)),
     "MultiplePDB": Remedy("Leave a single PodDisruptionBudget that selects its pod.", (_PDBS, _EDIT_PDB)),
+    "LegacyTaintIgnored/ShutsDown": Remedy(
+        f"{_CONSENT.capitalize()} stop the VM, since an eviction of its pod ends its guest, or remove the taint if the"
+        " drain was given up.",
+        (_VMI, _STOP),
+    ),
     "LegacyTaintIgnored": Remedy(
         "Drain the node through the Eviction API, or remove the taint if the drain was given up.", (_VMI, _DRAIN)
     ),

@@ -153,7 +153,8 @@ def _taint_ignored(own: VMIContext) -> Departure:
     if own.strategy not in ("None", "External"):
         what += f" that can't be migrated ({_hindrance(own)})"
     why = f"taint {taint} is on {own.node.name}, by which {what} never moves"
-    return of(own, DrainState.BLOCKED, "LegacyTaintIgnored", why, since=own.node.since, taint=taint)
+    case = "" if own.strategy == "External" else "ShutsDown"
+    return of(own, DrainState.BLOCKED, "LegacyTaintIgnored", why, case, since=own.node.since, taint=taint)
 
 
 # -- what the webhook denies
