@@ -49,7 +49,7 @@ _INFO, _WARNING, _CRITICAL = Severity.INFO, Severity.WARNING, Severity.CRITICAL
 
 def _trouble(meaning: str, grace: float, remedy: str, *, lasting: bool = False) -> Reason:
     found = REMEDIES[remedy]
-    made = Reason((_INFO, _WARNING), meaning, _TROUBLE, grace=grace, lasting=lasting, alert="VMMigrationStuck")
+    made = Reason((_WARNING, _INFO), meaning, _TROUBLE, grace=grace, lasting=lasting, alert="VMMigrationStuck")
     return replace(made, next=found.next, commands=found.commands)
 
 

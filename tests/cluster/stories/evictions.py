@@ -388,7 +388,7 @@ STORIES = [
     Story("VMEvictionTerminatingStuck", "StuckTerminating", _terminating, leaves=nothing),
     Story("VMEvictionTerminatingStuck", "OrphanLauncherPod", _orphan_pod, (acts.DELETE,)),
     Story("KubeVirtNodeLost", "NodeLost", _lost, leaves=nothing),
-    Story("KubeVirtNoNodeTakesVMs", "NoNodeTakesVMs", _closed, (acts.UNCORDON,), leaves=_schedulable),
+    Story("KubeVirtNoNodeTakesVMs", "NoNodeTakesVMs", _closed, leaves=nothing),
     Story("KubeVirtNodeDrainStalled", "NodeDrainStalled", _not_migratable, (acts.UNCORDON,), leaves=_schedulable),
     Story("VMStoppedAfterDrain", "StoppedAfterDrain", _stopped_after_drain, (acts.FORGET_STOP,)),
     Story("VMStoppedAfterDrain", "StoppedAfterDrain", _stopped_after_drain, (acts.PUT_BACK_STRATEGY,)),
