@@ -139,15 +139,15 @@ async def _troubled(board: ShownRepairs) -> None:
 
 
 @cache
-def _samples() -> Mapping[tuple[str, Severity], Finding]:
-    """A finding of each reason in each of its severities, out of the case files."""
-    found: dict[tuple[str, Severity], Finding] = {}
+def _samples() -> Mapping[tuple[str, str, Severity], Finding]:
+    """A finding of each reason of each check in each of its severities, out of the case files."""
+    found: dict[tuple[str, str, Severity], Finding] = {}
     for check in CHECKS:
         for case in cases_of(check).values():
             expected = () if case["finds"] == "unknown" else case["finds"]
-            if not {(f["reason"], Severity(f["severity"])) for f in expected} <= found.keys():
+            if not {(check.id, f["reason"], Severity(f["severity"])) for f in expected} <= found.keys():
                 for finding in evaluated(check, case).engine.findings():
-                    found.setdefault((finding.reason, finding.severity), finding)
+                    found.setdefault((check.id, finding.reason, finding.severity), finding)
     return found
 
 
@@ -160,8 +160,9 @@ def one_of_each() -> tuple[Finding, ...]:
 
 def named(reason: str, suffix: str, *, namespace: str = "", node: str = "") -> Finding:
     """The finding of a reason, in its usual severity, about another object: its name and its VM's end in `suffix`."""
-    usual = next(check.reasons[reason].severities[0] for check in CHECKS if reason in check.reasons)
-    return _about(_samples()[reason, usual], suffix, namespace=namespace, node=node)
+    check = next(check for check in CHECKS if reason in check.reasons)
+    usual = _samples()[check.id, reason, check.reasons[reason].severities[0]]
+    return _about(usual, suffix, namespace=namespace, node=node)
 
 
 def _about(finding: Finding, suffix: str, *, namespace: str = "", node: str = "") -> Finding:

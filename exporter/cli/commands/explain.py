@@ -30,10 +30,14 @@ def run(arguments: argparse.Namespace) -> int:
         rows = [(check.id, name, reason.meaning) for check, name, reason in every]
         say(table(("CHECK", "REASON", "MEANING"), rows))
         return 0
-    for check, name, reason in every:
-        if what in (check.id, name):
-            say(_check(check) if what == check.id else _reason(check, name, reason))
-            return 0
+    whole = next((check for check, _, _ in every if check.id == what), None)
+    # Two checks may have one reason: what is wrong with a migration is the same, whoever made it.
+    found = (
+        [_check(whole)] if whole else [_reason(check, name, reason) for check, name, reason in every if name == what]
+    )
+    if found:
+        say("\n".join(found))
+        return 0
     if what in BY_ID:
         complain(f"{what} is a feature: `steward features {what}` says whether it is allowed, and who asks for it")
         return 2

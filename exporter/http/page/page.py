@@ -56,7 +56,9 @@ class HtmlPage:
         self._networks, self._instancetypes, self._features = networks, instancetypes, features
         self._drain = drain
         self._parameters = Parameters(engine, ("page",))
-        self._meanings = {name: reason.meaning for check in engine.checks for name, reason in check.reasons.items()}
+        self._meanings = {
+            f"{check.id}/{name}": reason.meaning for check in engine.checks for name, reason in check.reasons.items()
+        }
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         try:
