@@ -79,3 +79,16 @@ async def test_what_is_foretold_is_found_in_the_midst_of_the_upgrade_and_after_i
     assert await found(capsys, config) == before | {("BreaksAtUpgrade", "wide", "port_ranges")}
     upgrade(cluster, "v1.9.0", "v1.9.0")
     assert await found(capsys, config) == (before - goes) | comes
+
+
+async def test_known_bugs_of_the_target_are_named(
+    cluster: FakeApiServer, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    config = str(kubeconfig(tmp_path, cluster.url))
+    gates = {"spec": {"configuration": {"developerConfiguration": {"featureGates": ["DecentralizedLiveMigration"]}}}}
+    cluster.patch("kubevirts", "kubevirt", "kubevirt", gates)
+    impact = await answer(capsys, config, "impact", "--upgrade-to", "v1.8.2")
+    (named,) = (each for each in impact["findings"] if each["finding"]["reason"] == "KnownBugOfGate")
+    assert (named["change"], named["outcome"], named["finding"]["severity"]) == ("appears", "other", "info")
+    assert "https://github.com/kubevirt/kubevirt/pull/17765" in named["finding"]["message"]
+    assert "v1.8.3 has the fix." in named["finding"]["next"]

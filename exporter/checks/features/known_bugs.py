@@ -1,0 +1,55 @@
+"""VMIs that use a feature of which a bug is known in the cluster's release of KubeVirt.
+
+A distributor's build counts as the release that it is made of, and may have the fix.
+
+Not seen here: bugs of releases whose branch got no fix, VMs that do not run, and whether the bug has struck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...domain.features.configuration import effective
+from ...domain.features.known_bugs import KNOWN_BUGS
+from ...findings.causes import Cause
+from ...findings.check import Check, View
+from ...findings.finding import Finding
+from ...findings.scopes import PER_VM
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ._known_bugs import found, reason
+
+__all__ = ["CHECK"]
+
+_REASONS = {
+    "KnownBugOfFeature": reason(
+        "kubevirt_vmi_known_bug",
+        "The VMI uses a feature of which a bug is known in this release of KubeVirt, and mended in a later one.",
+    )
+}
+
+
+def find(view: View) -> Iterator[Finding]:
+    known = effective(view.all(KubeVirt))
+    if isinstance(known, str):
+        return  # of an unknown version no bug is known
+    kubevirt = next(each for each in view.all(KubeVirt) if each.deleting is None and each.phase)
+    for vmi in view.all(VirtualMachineInstance):
+        if vmi.deleting is not None or vmi.final:
+            continue
+        asks = {rule for rule, _ in vmi.asks}
+        for bug in KNOWN_BUGS:
+            if bug.fixed_in(known.version) and not asks.isdisjoint(bug.asks) and len(vmi.name) > bug.long_name:
+                yield found("KnownBugOfFeature", bug, vmi.ref, kubevirt, known.version)
+
+
+CHECK = Check(
+    id="known_bugs",
+    title="VMIs that a known bug of KubeVirt's release concerns",
+    reads=(VirtualMachineInstance.KIND, KubeVirt.KIND),
+    scope=PER_VM,
+    cause=Cause.FEATURE,
+    reasons=_REASONS,
+    find=find,
+    fields_read={VirtualMachineInstance.KIND: ("asks", "deleting", "phase")},
+)

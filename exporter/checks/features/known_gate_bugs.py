@@ -1,0 +1,48 @@
+"""Feature gates that are on, and of which a bug is known in the cluster's release of KubeVirt.
+
+A distributor's build counts as the release that it is made of, and may have the fix.
+
+Not seen here: bugs of releases whose branch got no fix, and whether anybody uses what the gate allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...domain.features.configuration import effective
+from ...domain.features.known_bugs import KNOWN_BUGS
+from ...findings.causes import Cause
+from ...findings.check import PER_CLUSTER, Check, View
+from ...findings.finding import Finding
+from ...store.kinds.kube_virt import KubeVirt
+from ._known_bugs import found, reason
+
+__all__ = ["CHECK"]
+
+_REASONS = {
+    "KnownBugOfGate": reason(
+        "kubevirt_known_gate_bug",
+        "A feature gate is on of which a bug is known in this release of KubeVirt, and mended in a later one.",
+    )
+}
+
+
+def find(view: View) -> Iterator[Finding]:
+    known = effective(view.all(KubeVirt))
+    if isinstance(known, str):
+        return  # of an unknown version no bug is known
+    kubevirt = next(each for each in view.all(KubeVirt) if each.deleting is None and each.phase)
+    for bug in KNOWN_BUGS:
+        if bug.gate and bug.fixed_in(known.version) and known.on(bug.gate):
+            yield found("KnownBugOfGate", bug, kubevirt.ref, kubevirt, known.version)
+
+
+CHECK = Check(
+    id="known_gate_bugs",
+    title="Feature gates that a known bug of KubeVirt's release concerns",
+    reads=(KubeVirt.KIND,),
+    scope=PER_CLUSTER,
+    cause=Cause.FEATURE,
+    reasons=_REASONS,
+    find=find,
+)
