@@ -96,7 +96,7 @@ class VirtualMachine(Record, frozen=True, gc=False):
     failure: str  # the reason of its condition Failure
     failed: str  # and its message, where it may be about an instancetype or preference
     failed_since: float | None
-    restart_required: str  # what waits for its next start, by the message of its condition RestartRequired; empty for nothing
+    restart_required: str  # the message of this condition: what waits for its next start; empty for nothing
     waits_for_disks: bool
     critical: bool  # its priority class is one of those of Kubernetes for what must not fail
     instancetype: Reference | None

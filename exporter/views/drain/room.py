@@ -78,7 +78,9 @@ class _Tally:
 
     def _short(self, name: str, needed: float) -> str:
         verb = "lacks" if self.lacking[name] == 1 else "lack"
-        return f"{verb} {name} (needs {amount_written(name, needed)}, most free {amount_written(name, self.most[name])})"
+        return (
+            f"{verb} {name} (needs {amount_written(name, needed)}, most free {amount_written(name, self.most[name])})"
+        )
 
     @property
     def first(self) -> tuple[str, str]:

@@ -1,0 +1,137 @@
+"""Where a VM runs, whether it can be migrated, which migration is under way, what that waits for, and what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...domain.drains.departure import REMEDIES, drain_context
+from ...domain.drains.departure.remedies import Remedy
+from ...domain.drains.departure.vmi import VMIContext
+from ...domain.drains.eviction import strategy_of
+from ...domain.drains.failures import CLASSES, FailedMigration, failures_shown
+from ...domain.drains.moving import moving, troubles
+from ...domain.features.rule import Migrates
+from ...domain.features.rules import BY_ID
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
+from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ...store.text.placeholders import filled
+from ...store.text.since import Since, Time
+from ..times import rfc3339
+from .context import VMContext
+from .report import FailureReport, HeldMigration, MigrationAbility, MigrationUnderWay, RunningPlace
+
+__all__ = ["ability", "failures", "held", "own_migrations", "runs", "runs_now", "under_way"]
+
+_CLASSES = {each.id: each for each in CLASSES}
+_MOST_FAILURES = 10
+_OTHER = "none of the known causes"
+
+
+def runs_now(vmi: VirtualMachineInstance | None) -> bool:
+    """Whether its guest is on a node."""
+    return vmi is not None and not vmi.final and bool(vmi.node) and vmi.phase not in PENDING
+
+
+def runs(context: VMContext) -> RunningPlace | None:
+    """None of one that does not run."""
+    vmi = context.vmi
+    if vmi is None:
+        why = "" if context.proposed else context.blind(VirtualMachineInstance)
+        return RunningPlace(unknown=why) if why else None
+    since, source = _since(vmi)
+    return RunningPlace(
+        phase=vmi.phase,
+        node=vmi.node,
+        since=rfc3339(since),
+        since_source=source.value if since is not None else "",
+        paused=vmi.paused,
+        outdated=vmi.outdated,
+        blocked=vmi.blocked,
+    )
+
+
+def _since(vmi: VirtualMachineInstance) -> Time:
+    last = vmi.migration
+    if last is not None and last.ended is not None and not last.failed and last.target == vmi.node:
+        return last.ended, Since.PHASE
+    return vmi.created, Since.CREATION
+
+
+def ability(context: VMContext, vmi: VirtualMachineInstance) -> MigrationAbility:
+    unseen = bool(context.blind(KubeVirt)) and not vmi.strategy
+    kubevirt = min(context.cluster.all(KubeVirt), key=lambda each: each.ref, default=None)
+    default = "kubevirt" if kubevirt is not None and kubevirt.strategy else "builtin"
+    rules = dict.fromkeys(BY_ID[rule] for rule, _ in vmi.asks)
+    return MigrationAbility(
+        migratable=vmi.migratable,
+        reason=vmi.hindrance if vmi.migratable != "True" else "",
+        message=vmi.hindered if vmi.migratable != "True" else "",
+        strategy="" if unseen else strategy_of(vmi, kubevirt),
+        strategy_source="unknown" if unseen else "vmi" if vmi.strategy else default,
+        features=tuple(each.phrase for each in rules if each.migrates is Migrates.NEVER),
+    )
+
+
+def own_migrations(context: VMContext, vmi: VirtualMachineInstance) -> VMIContext:
+    return moving(drain_context(context.view, frozenset(each.kind for each in context.unseen)), vmi)
+
+
+def under_way(own: VMIContext) -> MigrationUnderWay | None:
+    migration = own.open
+    if migration is None:
+        return None
+    since, source = _phase_since(migration)
+    last = own.vmi.migration
+    handed = last.target if last is not None and last.uid == migration.uid else ""
+    return MigrationUnderWay(
+        name=migration.name,
+        phase=migration.phase or "new",
+        since=rfc3339(since),
+        since_source=source.value if since is not None else "",
+        made_for=migration.made_for,
+        target=handed or (own.target.node if own.target is not None else ""),
+    )
+
+
+def _phase_since(migration: VirtualMachineInstanceMigration) -> Time:
+    if migration.phase_since is not None:
+        return migration.phase_since, Since.PHASE
+    return migration.created, Since.CREATION
+
+
+def held(own: VMIContext) -> Iterator[HeldMigration]:
+    """What its migrations wait for, or fail of. A step that each migration takes is said without what to do about it:
+    whether it takes too long the findings say.
+    """
+    for each in troubles(own):
+        since, source = each.since
+        yield HeldMigration(
+            reason=each.reason,
+            why=each.why,
+            next=each.next,
+            commands=each.commands,
+            since=rfc3339(since),
+            since_source=source.value if since is not None else "",
+        )
+
+
+def failures(context: VMContext, vmi: VirtualMachineInstance) -> tuple[FailureReport, ...]:
+    return tuple(_failure(vmi, each) for each in failures_shown(context.view, vmi)[:_MOST_FAILURES])
+
+
+def _failure(vmi: VirtualMachineInstance, failed: FailedMigration) -> FailureReport:
+    known = _CLASSES.get(failed.failure)
+    remedy: Remedy = REMEDIES.get(f"MigrationFailing/{failed.failure}") or REMEDIES["MigrationFailing"]
+    values = {"NAMESPACE": vmi.namespace, "NAME": vmi.name, "NODE": vmi.node, "UID": vmi.uid}
+    return FailureReport(
+        at=rfc3339(failed.at),
+        migration=failed.migration,
+        made_for=failed.made_for,
+        failure=failed.failure,
+        meaning=known.meaning if known is not None else _OTHER,
+        lasting=known is not None and known.lasting,
+        text=failed.text,
+        next=filled(remedy.next, values),
+        commands=tuple(filled(each, values) for each in remedy.commands),
+    )
