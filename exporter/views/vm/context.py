@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,7 +23,7 @@ from ..drain.report import UnseenKind
 from ..nearest import nearest, shortened
 from .reading import KINDS, READER
 
-__all__ = ["NoSuchVMError", "VMContext", "found"]
+__all__ = ["NoSuchVMError", "OneVM", "found"]
 
 
 class NoSuchVMError(Exception):
@@ -31,7 +31,7 @@ class NoSuchVMError(Exception):
 
 
 @dataclass(frozen=True)
-class VMContext:
+class OneVM:
     """`vmi` is of the VM, or stands alone. `pod` stands for the launcher pod of one that does not exist yet."""
 
     cluster: Cluster
@@ -77,10 +77,9 @@ class VMContext:
             return (source.why if source is not None else "") or f"{name}: it is not watched"
         return ""
 
-    @property
-    def unseen(self) -> tuple[UnseenKind, ...]:
-        """The kinds that it is evaluated by and that can't be seen."""
-        sources = ((kind, self.cluster.get(Source, "", kind.name)) for kind in KINDS)
+    def unseen(self, kinds: Collection[type[Record]]) -> tuple[UnseenKind, ...]:
+        """Those of the kinds that can't be seen."""
+        sources = ((kind, self.cluster.get(Source, "", kind.name)) for kind in KINDS if kind.record in kinds)
         return tuple(
             UnseenKind(kind.name, source.why if source is not None else "it is not watched")
             for kind, source in sources
@@ -97,7 +96,7 @@ class VMContext:
         )
 
 
-def found(cluster: Cluster, namespace: str, name: str) -> VMContext:
+def found(cluster: Cluster, namespace: str, name: str) -> OneVM:
     """The VM, or the VMI that stands alone, of that name. Raises NoSuchVMError."""
     vm = cluster.get(VirtualMachine, namespace, name)
     vmi = cluster.get(VirtualMachineInstance, namespace, name)
@@ -105,7 +104,7 @@ def found(cluster: Cluster, namespace: str, name: str) -> VMContext:
         vmi = None  # of another one that had its name
     if vm is None and vmi is None:
         raise NoSuchVMError(_missing(cluster, namespace, name))
-    return VMContext(cluster, namespace, name, vm, owned(vmi, vm) if vm is not None else vmi)
+    return OneVM(cluster, namespace, name, vm, owned(vmi, vm) if vm is not None else vmi)
 
 
 _VMS = (VirtualMachine, VirtualMachineInstance)

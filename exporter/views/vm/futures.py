@@ -12,9 +12,6 @@ from ...domain.identity.identity import next_boot
 from ...domain.instancetypes.resolving import ReferenceMode
 from ...engine.engine import Engine
 from ...findings.check import Check
-from ...findings.evaluate import Answer, evaluate, standing
-from ...findings.finding import Finding, fingerprint
-from ...store.cluster import Cluster
 from ...store.kinds.controller_revision import ControllerRevision
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.node import Node
@@ -23,10 +20,11 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.overlay import Overlay
 from ..drain import VMReport
 from ..drain import steps as drain_steps
-from ..findings import FindingReport, order, supposed
+from ..findings import order, supposed
 from ..impact.proposals import NoSuchObjectError
 from ..impact.settings_changes import Wish, configured
-from .context import VMContext
+from .context import OneVM
+from .evaluating import evaluated
 from .places import places
 from .report import Places, RestartOutcome, UpgradeOutcome
 from .shape import refused, resolved
@@ -35,11 +33,10 @@ from .wanted import for_start
 __all__ = ["drained", "restarted", "start_places", "upgraded"]
 
 _AT_START = (Stage.ADMISSION, Stage.CREATION, Stage.POD, Stage.SCHEDULING)
-_SLICE = 5  # partitions evaluated between two looks at the event loop
 
 
 def drained(
-    context: VMContext, vmi: VirtualMachineInstance, engine: Engine
+    context: OneVM, vmi: VirtualMachineInstance, engine: Engine
 ) -> Generator[None, None, tuple[VMReport | None, str]]:
     """As the preview of a drain of its node alone has it; or why nobody knows."""
     findings = list(engine.findings())
@@ -55,7 +52,7 @@ def drained(
 # -- its next start
 
 
-def restarted(context: VMContext, vm: VirtualMachine) -> Generator[None, None, RestartOutcome]:
+def restarted(context: OneVM, vm: VirtualMachine) -> Generator[None, None, RestartOutcome]:
     vmi = context.vmi
     changes, loses = _new_identity(vm, vmi)
     blocked = [
@@ -74,7 +71,7 @@ def restarted(context: VMContext, vm: VirtualMachine) -> Generator[None, None, R
     )
 
 
-def start_places(context: VMContext) -> Generator[None, None, Places]:
+def start_places(context: OneVM) -> Generator[None, None, Places]:
     """Which nodes could take its next launcher pod."""
     if why := context.blind(Node):
         return Places(unknown=why)
@@ -96,7 +93,7 @@ def _new_identity(vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> tup
     return f"with {when} its firmware UUID becomes {new}, the one {source}; now it is {vmi.uuid}", loses
 
 
-def _new_revisions(context: VMContext, vmi: VirtualMachineInstance) -> Iterator[str]:
+def _new_revisions(context: OneVM, vmi: VirtualMachineInstance) -> Iterator[str]:
     """The copies that it gets and did not start with, as far as the spec that it started with says."""
     began = context.view.named(ControllerRevision, vmi.namespace, vmi.started_with) if vmi.started_with else None
     for each in resolved(context):
@@ -110,7 +107,7 @@ def _new_revisions(context: VMContext, vmi: VirtualMachineInstance) -> Iterator[
 # -- the next release of KubeVirt
 
 
-def upgraded(context: VMContext, engine: Engine) -> Generator[None, None, UpgradeOutcome]:
+def upgraded(context: OneVM, engine: Engine) -> Generator[None, None, UpgradeOutcome]:
     """The checks on the cluster as it would be, of this VM alone."""
     if isinstance(context.known, str):
         return UpgradeOutcome(unknown=context.known)
@@ -125,36 +122,13 @@ def upgraded(context: VMContext, engine: Engine) -> Generator[None, None, Upgrad
     overlay = Overlay(context.cluster)
     for edit in proposal.edits:
         overlay.apply(edit)
-    appears: list[FindingReport] = []
-    goes: list[FindingReport] = []
-    unknown = ""
-    for at, (check, partition) in enumerate(_concerned(context, engine)):
-        if at % _SLICE == _SLICE - 1:
-            yield
-        settings = engine.settings().get(check.id)
-        before, after = (evaluate(check, each, partition, settings) for each in (context.cluster, overlay))
-        unknown = unknown or before.unknown or after.unknown
-        here, there = _own(context, check, before), _own(context, check, after)
-        appears += [supposed(check, each) for key, each in there.items() if key not in here]
-        goes += [supposed(check, each) for key, each in here.items() if key not in there]
-    return UpgradeOutcome(to, unknown, tuple(sorted(appears, key=order)), tuple(sorted(goes, key=order)))
+    before, _ = yield from evaluated(context, engine, context.cluster, _reads_kubevirt)
+    after, unknown = yield from evaluated(context, engine, overlay, _reads_kubevirt)
+    appears = [supposed(*each) for key, each in after.items() if key not in before]
+    goes = [supposed(*each) for key, each in before.items() if key not in after]
+    why = unknown[0].why if unknown else ""
+    return UpgradeOutcome(to, why, tuple(sorted(appears, key=order)), tuple(sorted(goes, key=order)))
 
 
-def _concerned(context: VMContext, engine: Engine) -> Iterator[tuple[Check, str]]:
-    """The partitions of the VM, of each check that reads the KubeVirt object."""
-    for check in engine.checks:
-        if KubeVirt not in check.reach or check.scope.whole or not standing(check, context.cluster).evaluates:
-            continue
-        found = (each for record in context.records for each in _partitions(check, context.cluster, record))
-        yield from ((check, partition) for partition in dict.fromkeys(found))
-
-
-def _partitions(check: Check, cluster: Cluster, record: VirtualMachine | VirtualMachineInstance) -> Iterator[str]:
-    if type(record) in check.reach:
-        yield from check.partitions(record, cluster)
-
-
-def _own(context: VMContext, check: Check, answer: Answer) -> dict[str, Finding]:
-    """The findings on this VM or its VMI, by fingerprint."""
-    refs = {each.ref for each in context.records}
-    return {fingerprint(check.id, each): each for each in answer.findings if each.subject in refs}
+def _reads_kubevirt(check: Check) -> bool:
+    return KubeVirt in check.reach

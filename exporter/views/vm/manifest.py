@@ -5,7 +5,7 @@ Nothing is created. What KubeVirt's webhooks would put into the object is not th
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from typing import Any
 
 import msgspec
@@ -19,15 +19,20 @@ from ...store.kinds.pod import Pod
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.overlay import Edit, Overlay
-from ..findings import FindingReport, order, reported, supposed
+from ...store.record import Record
+from ..findings import order, supposed
 from ..in_slices import at_once
-from .context import VMContext
+from .context import OneVM
+from .evaluating import evaluated
 from .report import VMWhole
 from .view import whole
 
 __all__ = ["KINDS", "Manifest", "manifest_of", "propose"]
 
 KINDS: tuple[ApiKind[Any], ...] = (VirtualMachine.KIND, VirtualMachineInstance.KIND)
+_MOST_OTHERS = 20
+# What a VM passes through until KubeVirt's controllers have looked at it.
+_PASSING = ("NotPersisted", "MissingClaim", "Unversioned", "ExpandPending")
 _UID = "proposed"  # of an object that has none yet; a real one has hyphens
 
 
@@ -114,36 +119,23 @@ def _proposed(engine: Engine, manifest: Manifest) -> Generator[None, None, VMWho
     for edit in edits:
         overlay.apply(edit)
     context = _context(overlay, record, manifest)
+    found, unknown = yield from evaluated(context, engine, overlay)
+    own = [supposed(check, each) for check, each in found.values() if each.reason not in _PASSING]
     preview = yield from previewed(engine.checks, engine.cluster, edits, engine.settings())
-    own, others = _findings(engine, record, preview.differences)
-    unanswered = sorted(preview.unknown)
-    made = yield from whole(context, engine, own, unanswered)
-    return msgspec.structs.replace(made, around=(*others, *made.around))
+    others = [supposed(each.check, each.finding) for each in preview.differences if _of_another(each, record)]
+    made = yield from whole(context, engine, sorted(own, key=order), unknown)
+    return msgspec.structs.replace(made, around=(*sorted(others, key=order)[:_MOST_OTHERS], *made.around))
 
 
-def _context(overlay: Overlay, record: VirtualMachine | VirtualMachineInstance, manifest: Manifest) -> VMContext:
+def _context(overlay: Overlay, record: VirtualMachine | VirtualMachineInstance, manifest: Manifest) -> OneVM:
     namespace, name = record.namespace, record.name
     if isinstance(record, VirtualMachine):
-        return VMContext(overlay, namespace, name, record, None, manifest.pod, proposed=True)
-    return VMContext(overlay, namespace, name, None, record, manifest.pod, proposed=True)
+        return OneVM(overlay, namespace, name, record, None, manifest.pod, proposed=True)
+    return OneVM(overlay, namespace, name, None, record, manifest.pod, proposed=True)
 
 
-def _findings(
-    engine: Engine, record: VirtualMachine | VirtualMachineInstance, differences: Iterable[Difference]
-) -> tuple[list[FindingReport], list[FindingReport]]:
-    """Those that it would have, and those that others would get by it."""
-    ref = record.ref
-    own: list[FindingReport] = []
-    others: list[FindingReport] = []
-    changed: set[str] = set()
-    for each in differences:
-        made = supposed(each.check, each.finding)
-        mine = (made.subject.kind, made.subject.path) == (ref.kind, ref.path)
-        changed |= {made.fingerprint} if mine else set()
-        if each.after is not None and (mine or each.worse):
-            (own if mine else others).append(made)
-    for finding in engine.findings():
-        same = (finding.subject.kind, finding.subject.path) == (ref.kind, ref.path)
-        if same and finding.fingerprint not in changed:
-            own.append(reported(finding, "", engine.unknown_of(finding)))
-    return sorted(own, key=order), sorted(others, key=order)
+def _of_another(difference: Difference, record: Record) -> bool:
+    """Whether it is of another object that is worse off by it."""
+    subject = difference.finding.subject
+    own = (subject.kind, subject.namespace, subject.name) == (record.ref.kind, record.namespace, record.name)
+    return difference.worse and not own

@@ -15,10 +15,12 @@ from ...domain.features.rules import BY_ID
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ...store.source import unseen
 from ...store.text.placeholders import filled
 from ...store.text.since import Since, Time
 from ..times import rfc3339
-from .context import VMContext
+from .context import OneVM
+from .reading import KINDS
 from .report import FailureReport, HeldMigration, MigrationAbility, MigrationUnderWay, RunningPlace
 
 __all__ = ["ability", "failures", "held", "own_migrations", "runs", "runs_now", "under_way"]
@@ -33,7 +35,7 @@ def runs_now(vmi: VirtualMachineInstance | None) -> bool:
     return vmi is not None and not vmi.final and bool(vmi.node) and vmi.phase not in PENDING
 
 
-def runs(context: VMContext) -> RunningPlace | None:
+def runs(context: OneVM) -> RunningPlace | None:
     """None of one that does not run."""
     vmi = context.vmi
     if vmi is None:
@@ -58,8 +60,8 @@ def _since(vmi: VirtualMachineInstance) -> Time:
     return vmi.created, Since.CREATION
 
 
-def ability(context: VMContext, vmi: VirtualMachineInstance) -> MigrationAbility:
-    unseen = bool(context.blind(KubeVirt)) and not vmi.strategy
+def ability(context: OneVM, vmi: VirtualMachineInstance) -> MigrationAbility:
+    unknown = bool(context.blind(KubeVirt)) and not vmi.strategy
     kubevirt = min(context.cluster.all(KubeVirt), key=lambda each: each.ref, default=None)
     default = "kubevirt" if kubevirt is not None and kubevirt.strategy else "builtin"
     rules = dict.fromkeys(BY_ID[rule] for rule, _ in vmi.asks)
@@ -67,14 +69,14 @@ def ability(context: VMContext, vmi: VirtualMachineInstance) -> MigrationAbility
         migratable=vmi.migratable,
         reason=vmi.hindrance if vmi.migratable != "True" else "",
         message=vmi.hindered if vmi.migratable != "True" else "",
-        strategy="" if unseen else strategy_of(vmi, kubevirt),
-        strategy_source="unknown" if unseen else "vmi" if vmi.strategy else default,
+        strategy="" if unknown else strategy_of(vmi, kubevirt),
+        strategy_source="unknown" if unknown else "vmi" if vmi.strategy else default,
         features=tuple(each.phrase for each in rules if each.migrates is Migrates.NEVER),
     )
 
 
-def own_migrations(context: VMContext, vmi: VirtualMachineInstance) -> VMIContext:
-    return moving(drain_context(context.view, frozenset(each.kind for each in context.unseen)), vmi)
+def own_migrations(context: OneVM, vmi: VirtualMachineInstance) -> VMIContext:
+    return moving(drain_context(context.view, frozenset(unseen(context.cluster, (kind.record for kind in KINDS)))), vmi)
 
 
 def under_way(own: VMIContext) -> MigrationUnderWay | None:
@@ -116,7 +118,7 @@ def held(own: VMIContext) -> Iterator[HeldMigration]:
         )
 
 
-def failures(context: VMContext, vmi: VirtualMachineInstance) -> tuple[FailureReport, ...]:
+def failures(context: OneVM, vmi: VirtualMachineInstance) -> tuple[FailureReport, ...]:
     return tuple(_failure(vmi, each) for each in failures_shown(context.view, vmi)[:_MOST_FAILURES])
 
 

@@ -19,7 +19,7 @@ from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.storage_class import StorageClass
 from ...store.record import UnreadableFactError
-from .context import VMContext
+from .context import OneVM
 from .report import FeatureUse, InterfaceReport, SizeReport, VMIdentity
 
 __all__ = ["features", "identity", "interfaces", "refused", "resolved", "sizes"]
@@ -31,7 +31,7 @@ _INVALID = {
 _NO_GROUND = "which StorageClasses there are can't be seen"
 
 
-def identity(context: VMContext) -> VMIdentity:
+def identity(context: OneVM) -> VMIdentity:
     vm, vmi = context.vm, context.vmi
     own = (vm.uuid.strip() or legacy(vm.name)) if vm is not None else (vmi.uuid if vmi is not None else "")
     why = invalid((vm or vmi).uuid) if (vm or vmi) is not None else None  # type: ignore[union-attr]
@@ -49,7 +49,7 @@ def identity(context: VMContext) -> VMIdentity:
 # -- interfaces
 
 
-def interfaces(context: VMContext) -> Iterator[InterfaceReport]:
+def interfaces(context: OneVM) -> Iterator[InterfaceReport]:
     """Those of the VMI, then what only its VM has."""
     seen: dict[VMNetwork, None] = {}
     for record in reversed(context.records):
@@ -61,7 +61,7 @@ def interfaces(context: VMContext) -> Iterator[InterfaceReport]:
             yield _interface(context, name, nad, absent)
 
 
-def _interface(context: VMContext, name: str, nad: str, absent: bool) -> InterfaceReport:
+def _interface(context: OneVM, name: str, nad: str, absent: bool) -> InterfaceReport:
     vm, vmi = context.vm, context.vmi
     macs = (*(vmi.macs if vmi is not None else ()), *(vm.macs if vm is not None else ()))
     claims = context.blind(IPAMClaim)
@@ -85,7 +85,7 @@ def _interface(context: VMContext, name: str, nad: str, absent: bool) -> Interfa
     )
 
 
-def _nad(context: VMContext, nad: str) -> tuple[str, str]:
+def _nad(context: OneVM, nad: str) -> tuple[str, str]:
     """What is not there, and what can't be seen."""
     namespace, _, name = nad.partition("/")
     if not nad:
@@ -103,7 +103,7 @@ def _on(nad: str, texts: tuple[str, ...]) -> tuple[str, ...]:
 # -- instancetype and preference
 
 
-def resolved(context: VMContext) -> Iterator[Resolution]:
+def resolved(context: OneVM) -> Iterator[Resolution]:
     if context.vm is None:
         return
     kubevirt = None if isinstance(context.kubevirt, str) else context.kubevirt
@@ -113,7 +113,7 @@ def resolved(context: VMContext) -> Iterator[Resolution]:
             yield found
 
 
-def sizes(context: VMContext) -> Iterator[SizeReport]:
+def sizes(context: OneVM) -> Iterator[SizeReport]:
     for found in resolved(context):
         wanted = found.reference
         kept = found.mode in (ReferenceMode.PINNED, ReferenceMode.REVISION)
@@ -138,7 +138,7 @@ def _differs(found: Resolution) -> tuple[str, ...] | None:
     return differing(found.spec, found.live.spec)
 
 
-def _failed(context: VMContext, found: Resolution) -> str:
+def _failed(context: OneVM, found: Resolution) -> str:
     role, wanted = found.role, found.reference
     if found.failure is None:
         return ""
@@ -153,7 +153,7 @@ def _failed(context: VMContext, found: Resolution) -> str:
 # -- features
 
 
-def features(context: VMContext) -> Iterator[FeatureUse]:
+def features(context: OneVM) -> Iterator[FeatureUse]:
     """What is not allowed first. What nearly every VM asks for is there where it is not allowed."""
     by = {
         "VirtualMachine": context.asked_by_vm,
@@ -165,7 +165,7 @@ def features(context: VMContext) -> Iterator[FeatureUse]:
     yield from sorted(kept, key=lambda each: (each.allowed is not False, each.allowed is not None, each.feature))
 
 
-def _feature(context: VMContext, rule: Rule, by: dict[str, tuple[Request, ...]]) -> FeatureUse:
+def _feature(context: OneVM, rule: Rule, by: dict[str, tuple[Request, ...]]) -> FeatureUse:
     asked = tuple(who for who, requests in by.items() if any(name == rule.id for name, _ in requests))
     values = dict.fromkeys(value for requests in by.values() for name, value in requests if name == rule.id and value)
     known = context.known
@@ -187,7 +187,7 @@ def _refused(ground: Ground, rule: Rule, by: dict[str, tuple[Request, ...]]) -> 
     return tuple(dict.fromkeys(whys))
 
 
-def _ground(context: VMContext, rule: Rule, known: Effective | str) -> Ground | str:
+def _ground(context: OneVM, rule: Rule, known: Effective | str) -> Ground | str:
     """What decides on it, or why nobody knows."""
     if isinstance(known, str):
         return known
@@ -198,7 +198,7 @@ def _ground(context: VMContext, rule: Rule, known: Effective | str) -> Ground | 
     return Ground(known, tuple(sorted(context.view.all(StorageClass), key=lambda each: each.ref)))
 
 
-def refused(context: VMContext) -> Iterator[tuple[Rule, str]]:
+def refused(context: OneVM) -> Iterator[tuple[Rule, str]]:
     """The requests of its VM that are not allowed now, each with why."""
     known = context.known
     if isinstance(known, Effective):

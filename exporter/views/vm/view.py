@@ -17,7 +17,8 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.record import Record
 from ..findings import FindingReport, order, reported
 from ..in_slices import at_once
-from .context import VMContext, found
+from .context import OneVM, found
+from .evaluating import concerning, unanswered
 from .futures import drained, restarted, start_places, upgraded
 from .moving import ability, failures, held, own_migrations, runs, runs_now, under_way
 from .places import places
@@ -42,7 +43,7 @@ def steps(engine: Engine, namespace: str, name: str) -> Generator[None, None, VM
     refs = {(each.ref.kind, each.ref.namespace, each.ref.name) for each in context.records}
     own = [each for each in engine.findings() if _key(each) in refs]
     reports = [reported(each, "", engine.unknown_of(each)) for each in sorted(own, key=order)]
-    return (yield from whole(context, engine, reports, _unanswered(engine, context)))
+    return (yield from whole(context, engine, reports, list(unanswered(context, engine))))
 
 
 def _key(finding: Finding) -> tuple[str, str, str]:
@@ -50,9 +51,9 @@ def _key(finding: Finding) -> tuple[str, str, str]:
 
 
 def whole(
-    context: VMContext, engine: Engine, findings: Iterable[FindingReport], unanswered: list[Unknown]
+    context: OneVM, engine: Engine, findings: Iterable[FindingReport], blanks: list[Unknown]
 ) -> Generator[None, None, VMWhole]:
-    """`findings` are those that it has, or would have."""
+    """`findings` are those that it has, or would have, and `blanks` where a check has no answer for it."""
     vm, vmi = context.vm, context.vmi
     start: RestartOutcome | None = None
     if vm is not None:
@@ -84,15 +85,15 @@ def whole(
         features=tuple(features(context)),
         findings=tuple(findings),
         around=tuple(_around(context, engine)),
-        unseen=context.unseen,
+        unseen=context.unseen(concerning(context)),
         unread=context.unread,
-        unanswered=tuple(unanswered[:_MOST_UNANSWERED]),
-        unanswered_in_all=len(unanswered),
+        unanswered=tuple(blanks[:_MOST_UNANSWERED]),
+        unanswered_in_all=len(blanks),
     )
     return (yield from _moving(context, engine, made)) if runs_now(vmi) else made
 
 
-def _moving(context: VMContext, engine: Engine, made: VMWhole) -> Generator[None, None, VMWhole]:
+def _moving(context: OneVM, engine: Engine, made: VMWhole) -> Generator[None, None, VMWhole]:
     """With what is true of one that runs."""
     vmi = context.vmi
     assert vmi is not None
@@ -111,7 +112,7 @@ def _moving(context: VMContext, engine: Engine, made: VMWhole) -> Generator[None
     )
 
 
-def _targets(context: VMContext) -> Generator[None, None, Places]:
+def _targets(context: OneVM) -> Generator[None, None, Places]:
     vmi = context.vmi
     assert vmi is not None
     if why := context.blind(Node):
@@ -122,7 +123,7 @@ def _targets(context: VMContext) -> Generator[None, None, Places]:
     return (yield from places(context.cluster, wanted, frozenset([vmi.node])))
 
 
-def _around(context: VMContext, engine: Engine) -> list[FindingReport]:
+def _around(context: OneVM, engine: Engine) -> list[FindingReport]:
     """Open findings above info on its node and its networks."""
     node = context.vmi.node if context.vmi is not None else ""
     nads = {nad for record in context.records for nad in _nads(record)}
@@ -143,14 +144,8 @@ def _nads(record: Record) -> Iterator[str]:
         yield from (nad for _, nad, _ in record.networks if nad)
 
 
-def _networks(context: VMContext, nads: Iterable[str]) -> set[str]:
+def _networks(context: OneVM, nads: Iterable[str]) -> set[str]:
     """The names of the networks that the NADs stand for."""
     parts = (nad.partition("/") for nad in nads)
     found = (context.cluster.get(NetworkAttachmentDefinition, namespace, name) for namespace, _, name in parts)
     return {each.network for each in found if each is not None and each.network}
-
-
-def _unanswered(engine: Engine, context: VMContext) -> list[Unknown]:
-    """The checks that have no answer for the VM: for all of the cluster, for its namespace, or for itself."""
-    places = ("", context.namespace, f"{context.namespace}/{context.name}")
-    return [each for each in engine.unknowns() if each.partition in places]

@@ -24,7 +24,7 @@ from ...store.kinds.pod import Pod
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..drain.room import placement_on_moving
-from .context import VMContext
+from .context import OneVM
 from .places import Wanted
 
 __all__ = ["for_migration", "for_start", "launcher_of"]
@@ -35,7 +35,7 @@ _OF_SPEC = "CPUs, and the memory that virt-launcher and QEMU take beside the gue
 _NEIGHBOURS = "its affinity to other pods, which is not kept of a VM that does not run"
 
 
-def launcher_of(context: VMContext) -> Pod | None:
+def launcher_of(context: OneVM) -> Pod | None:
     """The launcher pod that its guest runs in, where it is seen."""
     vmi = context.vmi
     if vmi is None:
@@ -44,7 +44,7 @@ def launcher_of(context: VMContext) -> Pod | None:
     return current_pod(vmi, (each for each in parts if isinstance(each, Pod)))
 
 
-def for_migration(context: VMContext, vmi: VirtualMachineInstance) -> Wanted | str:
+def for_migration(context: OneVM, vmi: VirtualMachineInstance) -> Wanted | str:
     """Of a VMI that runs; text says why nobody knows."""
     home, pod, known = context.view.named(Node, "", vmi.node), launcher_of(context), context.known
     if home is None:
@@ -60,7 +60,7 @@ def for_migration(context: VMContext, vmi: VirtualMachineInstance) -> Wanted | s
     return Wanted(placement, dict(pod.requests) | {"pods": 1.0}, (), (), pod, vmi.uid, unsure)
 
 
-def _without_pod(context: VMContext, vmi: VirtualMachineInstance, home: Node) -> Wanted | str:
+def _without_pod(context: OneVM, vmi: VirtualMachineInstance, home: Node) -> Wanted | str:
     """Its pod may tolerate more than its spec says: the taints of its own node count as tolerated."""
     known = context.known
     if isinstance(known, str):
@@ -77,7 +77,7 @@ def _without_pod(context: VMContext, vmi: VirtualMachineInstance, home: Node) ->
     return Wanted(demand.placement, {}, demand.resources, taints, None, vmi.uid, (unsure,))
 
 
-def for_start(context: VMContext) -> Wanted | str:
+def for_start(context: OneVM) -> Wanted | str:
     """Of its next start; text says why nobody knows what that asks for."""
     known = context.known
     if isinstance(known, str) or isinstance(context.kubevirt, str):
@@ -102,7 +102,7 @@ def for_start(context: VMContext) -> Wanted | str:
 
 
 def _of_vm(
-    context: VMContext, vm: VirtualMachine, known: Effective, kubevirt: KubeVirt
+    context: OneVM, vm: VirtualMachine, known: Effective, kubevirt: KubeVirt
 ) -> tuple[NodeDemand | None, dict[str, float]]:
     things = things_of(context.view, needs(context.asked_by_vm), known)
     demand = pod_of(demanded_by(vm, context.view.named, kubevirt), things, known, of_vm=True)
@@ -110,7 +110,7 @@ def _of_vm(
     return demand, dict(memory_asked(vm.memory, gives, known.memory_overcommit))
 
 
-def _kvm(context: VMContext, known: Effective) -> dict[str, float]:
+def _kvm(context: OneVM, known: Effective) -> dict[str, float]:
     """What every launcher pod asks for; where no node says that it has it, that is a finding of its own."""
     if known.emulation or known.hypervisors != ("kvm",):
         return {}
