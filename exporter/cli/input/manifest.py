@@ -36,7 +36,7 @@ def read_manifest(path: str, wanted: str = "") -> Manifest:
 
 
 def _manifests(path: str, namespace: str) -> Iterator[Manifest]:
-    kinds = Wanted(OF_MANIFESTS)
+    kinds = Wanted(OF_MANIFESTS, whole=True)
     for file in files(path):
         if isinstance(file, Unread):
             raise DumpError(f"{file.name}: {file.why}")

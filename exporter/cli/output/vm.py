@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from ...store.kinds.virtual_machine_instance import FINAL
 from ...views.drain import TITLES
 from ...views.findings import FindingReport
 from ...views.vm import NodeAnswer, Places, VMWhole
@@ -26,7 +27,8 @@ _SOURCES = {
 def whole_vm(found: VMWhole) -> str:
     parts: list[str] = [_headline(found)]
     writers: tuple[Callable[[VMWhole], Iterator[str]], ...] = (_migration, _targets, _drain, _restart, _upgrade)
-    sections = [*("".join(each(found)) for each in writers), *shape(found), _findings(found), "".join(_unknown(found))]
+    sections = [*("".join(each(found)) for each in writers), *shape(found), _findings(found)]
+    sections += ["".join(_unknown(found)), "".join(_not_considered(found))]
     parts += [each for each in sections if each]
     return "\n".join(parts)
 
@@ -40,6 +42,8 @@ def _headline(found: VMWhole) -> str:
         return paragraph(f"{name} does not run (runStrategy {found.run_strategy or 'not set'}).")
     if runs.unknown:
         return paragraph(f"{name}: whether it runs is not known: {runs.unknown}.")
+    if runs.phase in FINAL:
+        return paragraph(f"{name} has ended (phase {runs.phase}).")
     if not runs.node:
         why = f": {runs.blocked}" if runs.blocked else ""
         return paragraph(f"{name} has no node yet; its VMI is {runs.phase or 'new'}{why}.")
@@ -76,7 +80,7 @@ def _migration(found: VMWhole) -> Iterator[str]:
         text = f"Under way: {under.name} is {under.phase}{_when(under.since, under.since_source)}{to}{made}."
         yield paragraph(text, "  ", "    ")
     for held in found.held:
-        yield paragraph(f"{held.reason}{_when(held.since, held.since_source)}: {held.why}", "  ", "    ")
+        yield paragraph(f"{held.reason or 'Waits'}{_when(held.since, held.since_source)}: {held.why}", "  ", "    ")
         yield step(held.next, held.commands, "    ")
     for failed in found.failures:
         name = f" {failed.migration}" if failed.migration else ""
@@ -93,26 +97,40 @@ def _targets(found: VMWhole) -> Iterator[str]:
         yield from _places(found.targets, "other node")
 
 
-def _places(places: Places, noun: str) -> Iterator[str]:
+def _places(places: Places, noun: str, *, briefly: bool = False) -> Iterator[str]:
+    """`briefly`: nodes are listed only where none is left."""
     if places.unknown:
         yield paragraph(f"Not known: {places.unknown}.", "  ", "    ")
         return
     nodes = f"{places.in_all} {noun}{'' if places.in_all == 1 else 's'}"
     if places.none:
-        counted = f": {', '.join(f'{count} {what}' for count, what in places.ruled_out)}" if places.ruled_out else ""
+        counted = f": {', '.join(_counted(*each) for each in places.ruled_out)}" if places.ruled_out else ""
         yield paragraph(f"None of {nodes} could take it{counted}.", "  ", "    ")
         yield step(places.next, places.commands, "    ")
     else:
         yield paragraph(f"{places.fitting} of {nodes} could take it.", "  ", "    ")
-    shown = places.nodes[:_NODES]
+    shown = places.nodes[:_NODES] if places.none or not briefly else ()
     width = max((len(one_line(each.node)) for each in shown), default=0)
     for each in shown:
         yield paragraph(_answered(each), f"    {one_line(each.node).ljust(width)}  ")
-    if rest := places.in_all - len(shown):
+    if shown and (rest := places.in_all - len(shown)):
         yield f"    and {rest} more\n"
-    if places.unless:
+    if places.unless and not places.none:
         yield paragraph(f"Any of them may be ruled out by {places.unless}, not evaluated here.", "  ", "    ")
-    yield paragraph(f"Not considered: {'; '.join(places.not_considered)}.", "  ", "    ")
+
+
+def _counted(count: int, what: str) -> str:
+    if count > 1:
+        what = what.replace("lacks ", "lack ", 1) if what.startswith("lacks ") else what
+        what = what.replace("offers ", "offer ", 1) if what.startswith("offers ") else what
+    return f"{count} {what}"
+
+
+def _not_considered(found: VMWhole) -> Iterator[str]:
+    every = (found.targets, found.restart.start if found.restart is not None else None)
+    texts = dict.fromkeys(text for each in every if each is not None for text in each.not_considered)
+    if texts:
+        yield paragraph(f"Not considered of nodes: {'; '.join(texts)}.", "", "  ")
 
 
 def _answered(node: NodeAnswer) -> str:
@@ -144,7 +162,7 @@ def _restart(found: VMWhole) -> Iterator[str]:
     lines += [f"It can't start: {each}." for each in restart.refused]
     for line in lines:
         yield paragraph(line, "  ", "    ")
-    yield from _places(restart.start, "node")
+    yield from _places(restart.start, "node", briefly=found.targets is not None)
 
 
 def _upgrade(found: VMWhole) -> Iterator[str]:
@@ -162,7 +180,8 @@ def _upgrade(found: VMWhole) -> Iterator[str]:
 
 
 def _findings(found: VMWhole) -> str:
-    text = f"Findings ({len(found.findings)})\n" if found.findings else "No finding is open on it.\n"
+    none = "as far as can be seen.\n" if found.unanswered_in_all else "and every check has an answer for it.\n"
+    text = f"Findings ({len(found.findings)})\n" if found.findings else f"No finding is open on it, {none}"
     text += "".join(part for each in found.findings for part in _finding(each))
     if found.around:
         text += "\nFindings around it\n" + "".join(part for each in found.around for part in _finding(each, who=True))

@@ -52,8 +52,8 @@ def concerning(context: OneVM) -> frozenset[type[Record]]:
     asks = (*context.asked_by_vm, *(context.vmi.asks if context.vmi is not None else ()))
     if any(BY_ID[rule].storage for rule, _ in asks):
         found.add(StorageClass)
-    for role in ROLES if context.vm is not None else ():
-        wanted = reference(context.vm, role)
+    for role in ROLES:
+        wanted = reference(context.vm, role) if context.vm is not None else None
         if wanted is not None and wanted.wanted:
             kind, _, _ = target(context.namespace, role, wanted)
             found |= {ControllerRevision, *((LIVE[kind],) if kind else ())}

@@ -22,9 +22,9 @@ from ...store.overlay import Edit, Overlay
 from ...store.record import Record
 from ..findings import order, supposed
 from ..in_slices import at_once
+from .answer import VMWhole
 from .context import OneVM
 from .evaluating import evaluated
-from .report import VMWhole
 from .view import whole
 
 __all__ = ["KINDS", "Manifest", "manifest_of", "propose"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from ...domain.drains.departure import REMEDIES, drain_context
 from ...domain.drains.departure.remedies import Remedy
@@ -27,6 +27,7 @@ __all__ = ["ability", "failures", "held", "own_migrations", "runs", "runs_now", 
 
 _CLASSES = {each.id: each for each in CLASSES}
 _MOST_FAILURES = 10
+_FAILING = "MigrationFailing"
 _OTHER = "none of the known causes"
 
 
@@ -102,29 +103,34 @@ def _phase_since(migration: VirtualMachineInstanceMigration) -> Time:
     return migration.created, Since.CREATION
 
 
-def held(own: VMIContext) -> Iterator[HeldMigration]:
+def held(own: VMIContext, open_reasons: Container[str]) -> Iterator[HeldMigration]:
     """What its migrations wait for, or fail of. A step that each migration takes is said without what to do about it:
-    whether it takes too long the findings say.
+    whether it takes too long an open finding on the VMI says, by its reason.
     """
     for each in troubles(own):
         since, source = each.since
+        lasts = each.reason == _FAILING or each.reason in open_reasons
         yield HeldMigration(
-            reason=each.reason,
+            lasts=lasts,
+            reason=each.reason if lasts else "",
             why=each.why,
-            next=each.next,
-            commands=each.commands,
+            next=each.next if lasts else "",
+            commands=each.commands if lasts else (),
             since=rfc3339(since),
             since_source=source.value if since is not None else "",
         )
 
 
-def failures(context: OneVM, vmi: VirtualMachineInstance) -> tuple[FailureReport, ...]:
-    return tuple(_failure(vmi, each) for each in failures_shown(context.view, vmi)[:_MOST_FAILURES])
+def failures(context: OneVM, own: VMIContext) -> tuple[FailureReport, ...]:
+    vmi = own.vmi
+    last = vmi.migration
+    standing = {each.uid for each in own.failures} | ({last.uid} if last is not None and last.failed else set())
+    return tuple(_failure(vmi, e, e.uid in standing) for e in failures_shown(context.view, vmi)[:_MOST_FAILURES])
 
 
-def _failure(vmi: VirtualMachineInstance, failed: FailedMigration) -> FailureReport:
+def _failure(vmi: VirtualMachineInstance, failed: FailedMigration, stands: bool) -> FailureReport:
     known = _CLASSES.get(failed.failure)
-    remedy: Remedy = REMEDIES.get(f"MigrationFailing/{failed.failure}") or REMEDIES["MigrationFailing"]
+    remedy: Remedy = REMEDIES.get(f"{_FAILING}/{failed.failure}") or REMEDIES[_FAILING]
     values = {"NAMESPACE": vmi.namespace, "NAME": vmi.name, "NODE": vmi.node, "UID": vmi.uid}
     return FailureReport(
         at=rfc3339(failed.at),
@@ -132,8 +138,8 @@ def _failure(vmi: VirtualMachineInstance, failed: FailedMigration) -> FailureRep
         made_for=failed.made_for,
         failure=failed.failure,
         meaning=known.meaning if known is not None else _OTHER,
-        lasting=known is not None and known.lasting,
+        lasting=stands and known is not None and known.lasting,
         text=failed.text,
-        next=filled(remedy.next, values),
-        commands=tuple(filled(each, values) for each in remedy.commands),
+        next=filled(remedy.next, values) if stands else "",
+        commands=tuple(filled(each, values) for each in remedy.commands) if stands else (),
     )

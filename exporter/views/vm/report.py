@@ -1,14 +1,10 @@
-"""The shape of the answer on one VM, as users get it. Times are RFC 3339 in UTC, empty where none is known."""
+"""The parts of the answer on one VM, as users get them. Times are RFC 3339 in UTC, empty where none is known."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from ...findings.finding import Severity, Unknown
 from ...store.record import Ref
-from ..drain.report import UnseenKind, VMReport
 from ..findings import FindingReport
 
 __all__ = [
@@ -26,8 +22,6 @@ __all__ = [
     "SizeReport",
     "UpgradeOutcome",
     "VMIdentity",
-    "VMWhole",
-    "exit_code",
 ]
 
 
@@ -104,8 +98,11 @@ class MigrationAbility(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class HeldMigration(msgspec.Struct, frozen=True, rename="camel"):
-    """What keeps it from migrating, or what a migration of it waits for."""
+    """What keeps it from migrating, or what a migration of it waits for. Each migration waits for a moment: only what
+    `lasts`, by an open finding or by failures in a row, has a `reason` and what to do about it.
+    """
 
+    lasts: bool
     reason: str
     why: str
     next: str
@@ -124,8 +121,9 @@ class MigrationUnderWay(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class FailureReport(msgspec.Struct, frozen=True, rename="camel"):
-    """A migration of it that failed; `failure` is the class of it, `meaning` what that is, and `next` and `commands`
-    what mends it. `lasting`: each attempt of the guest that runs now fails so.
+    """A migration of it that failed; `failure` is the class of it, and `meaning` what that is. `lasting`: each attempt
+    of the guest that runs now fails so. `next` and `commands` are what mends it, of failures since the last migration
+    that succeeded.
     """
 
     at: str
@@ -222,61 +220,3 @@ class UpgradeOutcome(msgspec.Struct, frozen=True, rename="camel"):
     unknown: str = ""
     appears: tuple[FindingReport, ...] = ()
     goes: tuple[FindingReport, ...] = ()
-
-
-class VMWhole(msgspec.Struct, frozen=True, rename="camel"):
-    """One VM. `vm` is null of a VMI that stands alone, `vmi` where the VM does not run. `proposed`: it is evaluated as
-    the manifest would have it. `drain` is what a drain of its node would do to it. `findings` are those on the VM and
-    its VMI, `around` those on its node and its networks.
-
-    `unseen` are the kinds that can't be seen, `unread` the undecodable objects that may matter, and `unanswered` the
-    checks that have no answer for it: while there are any, the answer may be incomplete.
-    """
-
-    generation: int
-    namespace: str
-    name: str
-    vm: Ref | None
-    vmi: Ref | None
-    proposed: bool
-    run_strategy: str
-    runs: RunningPlace | None
-    migration: MigrationAbility | None
-    under_way: MigrationUnderWay | None
-    held: tuple[HeldMigration, ...]
-    failures: tuple[FailureReport, ...]
-    targets: Places | None
-    drain: VMReport | None
-    drain_unknown: str
-    restart: RestartOutcome | None
-    upgrade: UpgradeOutcome
-    identity: VMIdentity
-    interfaces: tuple[InterfaceReport, ...]
-    sizes: tuple[SizeReport, ...]
-    features: tuple[FeatureUse, ...]
-    findings: tuple[FindingReport, ...]
-    around: tuple[FindingReport, ...]
-    unseen: tuple[UnseenKind, ...]
-    unread: tuple[Ref, ...]
-    unanswered: tuple[Unknown, ...]
-    unanswered_in_all: int
-
-
-def exit_code(found: VMWhole) -> int:
-    """0 if nothing is wrong with it, 1 if something is: it has a finding above info, no node is left for it, or it
-    keeps its node from being drained; 2 goes before 1: the answer may be incomplete.
-    """
-    if found.unseen or found.unread or found.unanswered_in_all or _unknown(found):
-        return 2
-    moves = found.migration is not None and found.migration.migratable == "True"
-    asked = (found.targets if moves else None, found.restart and found.restart.start)
-    places = [each for each in asked if each is not None]
-    stays = found.drain is not None and found.drain.state == "blocked"
-    wrong = any(Severity(each.severity) is not Severity.INFO for each in found.findings)
-    return 1 if wrong or stays or any(each.none for each in places) else 0
-
-
-def _unknown(found: VMWhole) -> bool:
-    parts: tuple[Any, ...] = (found.runs, found.targets, found.restart and found.restart.start)
-    more = (*found.sizes, *found.interfaces)
-    return any(each is not None and each.unknown for each in (*parts, *more)) or bool(found.drain_unknown)

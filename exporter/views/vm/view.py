@@ -17,12 +17,13 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.record import Record
 from ..findings import FindingReport, order, reported
 from ..in_slices import at_once
+from .answer import VMWhole
 from .context import OneVM, found
 from .evaluating import concerning, unanswered
 from .futures import drained, restarted, start_places, upgraded
 from .moving import ability, failures, held, own_migrations, runs, runs_now, under_way
 from .places import places
-from .report import Places, RestartOutcome, UpgradeOutcome, VMWhole
+from .report import Places, RestartOutcome, UpgradeOutcome
 from .shape import features, identity, interfaces, sizes
 from .wanted import for_migration
 
@@ -104,8 +105,8 @@ def _moving(context: OneVM, engine: Engine, made: VMWhole) -> Generator[None, No
         made,
         migration=ability(context, vmi),
         under_way=under_way(own),
-        held=tuple(held(own)),
-        failures=failures(context, vmi),
+        held=tuple(held(own, {each.reason for each in made.findings})),
+        failures=failures(context, own),
         targets=targets,
         drain=drain,
         drain_unknown=why,

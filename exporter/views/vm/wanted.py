@@ -95,7 +95,7 @@ def for_start(context: OneVM) -> Wanted | str:
         return _UNKNOWN_PLACEMENT
     needed = amounts | {"pods": 1.0} | _kvm(context, known)
     pod = context.pod if context.proposed else launcher_of(context)
-    said = () if pod is not None else (_NEIGHBOURS,)
+    said: tuple[str, ...] = () if pod is not None else (_NEIGHBOURS,)
     said += () if amounts else ("memory, which its spec does not say here",)
     uid = context.vmi.uid if context.vmi is not None else ""
     return Wanted(demand.placement, needed, demand.resources, (), pod, uid, (_OF_SPEC, *said))
