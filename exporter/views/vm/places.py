@@ -84,7 +84,7 @@ def places(cluster: Cluster, wanted: Wanted, but: frozenset[str] = frozenset()) 
     wanted = wanted if pods else replace(wanted, pod=None)
     nodes = sorted((each for each in cluster.all(Node) if each.name not in but), key=lambda each: each.name)
     near = _neighbours(cluster, wanted.pod, nodes)
-    offered = {name for node in nodes for name, amount in node.allocatable if amount > 0}
+    offered = {name for node in cluster.all(Node) for name, amount in node.allocatable if amount > 0}
     answers: list[NodeAnswer] = []
     for at, node in enumerate(nodes):
         obstacles = list(_obstacles(node, wanted))
