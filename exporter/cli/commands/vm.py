@@ -1,4 +1,4 @@
-"""`steward vm`: one VM whole, or what would become of one by its manifest."""
+"""`steward vm`: one VM whole, or one by its manifest."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _EXIT = (
 def add(commands: Any) -> None:
     parser = commands.add_parser(
         "vm",
-        help="one VM whole: where it runs and could go, what it waits for, what it is, what would become of it",
+        help="one VM whole: where it runs and could go, what it waits for, what it is, what would happen to it",
         description="Looks once at one VM, or at a VMI that stands alone. With --manifest it evaluates a VM that does "
         "not exist yet: which nodes could start it, and which findings it would have. Nothing is created or changed.",
         epilog=_EXIT,

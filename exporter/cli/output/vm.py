@@ -1,4 +1,4 @@
-"""One VM as text: where it runs and could go comes first, then what would become of it, what it is, findings."""
+"""One VM as text: where it runs and could go comes first, then what would happen to it, what it is, findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One VM whole: where it runs and could go, what it waits for, what it is, and what would become of it.
+"""One VM whole: where it runs and could go, what it waits for, what it is, and what would happen to it.
 
 Pure: nothing is written. A manifest is evaluated as if its VM were there.
 """

@@ -58,6 +58,7 @@ _OWN = {
         ("kubectl get nodes --show-labels",),
     ),
     "Affinity": REMEDIES["NoTarget/Selector"],
+    "Resource": Remedy("Free RESOURCE on another node, or add a node.", ("kubectl describe nodes",)),
 }
 
 

@@ -159,7 +159,9 @@ def test_what_waits_for_its_next_start_by_its_condition() -> None:
     restart = OneVMStage(one | {"over": {"status": {"conditions": [waits]}}}, *rest).take().restart
     assert restart is not None
     assert restart.required == text
-    restart = OneVMStage(one | {"over": {"status": {"conditions": [waits | {"status": "False"}]}}}, *rest).take().restart
+    restart = (
+        OneVMStage(one | {"over": {"status": {"conditions": [waits | {"status": "False"}]}}}, *rest).take().restart
+    )
     assert restart is not None
     assert restart.required == ""
 
@@ -195,7 +197,13 @@ def test_by_which_revision_it_has_its_instancetype_and_whether_that_differs() ->
     one = STOPPED | {"uid": "u-db", "name": "db", "instancetype": {"name": "u1"}, "instancetypeRef": "r"}
     same = U1 | {"spec": {"cpu": {"guest": 1}}}
     (size,) = OneVMStage(one, same, revision(vm="db")).take("db").sizes
-    assert (size.role, size.mode, size.revision, size.differs, size.failure) == ("instancetype", "revision", "r", (), "")
+    assert (size.role, size.mode, size.revision, size.differs, size.failure) == (
+        "instancetype",
+        "revision",
+        "r",
+        (),
+        "",
+    )
     (size,) = OneVMStage(one, U1 | {"spec": {"cpu": {"guest": 2}}}, revision(vm="db")).take("db").sizes
     assert size.differs == ("cpu.guest",)
     (size,) = OneVMStage(one, same).take("db").sizes

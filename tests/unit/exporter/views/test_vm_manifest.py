@@ -74,7 +74,10 @@ def test_an_instancetype_that_is_missing() -> None:
     blind = OneVMStage(unseen=["VirtualMachineClusterInstancetype"])
     found = blind.propose(manifest(instancetype={"name": "nowhere"}))
     (size,) = found.sizes
-    assert (size.failure, size.unknown) == ("", "virtualmachineclusterinstancetypes.instancetype.kubevirt.io is missing")
+    assert (size.failure, size.unknown) == (
+        "",
+        "virtualmachineclusterinstancetypes.instancetype.kubevirt.io is missing",
+    )
     assert "ObjectMissing" not in reasons(found)
     assert vm.exit_code(found) == 2
 
