@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from ...checks.features.feature_mismatch.refusals import refusals
 from ...domain.features.configuration import Effective
@@ -19,6 +20,7 @@ from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.storage_class import StorageClass
 from ...store.record import UnreadableFactError
+from ...store.text.naming import NAMED
 from .context import OneVM
 from .report import FeatureUse, InterfaceReport, SizeReport, VMIdentity
 
@@ -28,6 +30,7 @@ _INVALID = {
     Invalid.MALFORMED: "it is not a valid UUID",
     Invalid.PLACEHOLDER: "it is a placeholder, which other VMs may have too",
 }
+_MOST = 100  # interfaces, which anybody may give a VM as many as they like
 _NO_GROUND = "which StorageClasses there are can't be seen"
 
 
@@ -56,7 +59,7 @@ def interfaces(context: OneVM) -> Iterator[InterfaceReport]:
         seen |= dict.fromkeys(record.networks)  # type: ignore[attr-defined]
     once: set[str] = set()
     for name, nad, absent in seen:
-        if name not in once:
+        if name not in once and len(once) < _MOST:
             once.add(name)
             yield _interface(context, name, nad, absent)
 
@@ -174,7 +177,7 @@ def _feature(context: OneVM, rule: Rule, by: dict[str, tuple[Request, ...]]) -> 
     return FeatureUse(
         feature=rule.id,
         title=rule.phrase,
-        values=tuple(values),
+        values=tuple(islice(values, NAMED)),
         asked_by=asked,
         allowed=None if isinstance(ground, str) else not why,
         why=why,
@@ -184,7 +187,7 @@ def _feature(context: OneVM, rule: Rule, by: dict[str, tuple[Request, ...]]) -> 
 
 def _refused(ground: Ground, rule: Rule, by: dict[str, tuple[Request, ...]]) -> tuple[str, ...]:
     whys = (why for requests in by.values() for why in refusals(ground, requests).get(rule, ()))
-    return tuple(dict.fromkeys(whys))
+    return tuple(islice(dict.fromkeys(whys), NAMED))
 
 
 def _ground(context: OneVM, rule: Rule, known: Effective | str) -> Ground | str:

@@ -182,9 +182,20 @@ def test_a_feature_with_which_it_could_not_start_again() -> None:
 def test_what_the_next_release_of_kubevirt_would_change_for_it() -> None:
     found = OneVMStage(*running(), KUBEVIRT | {"version": "v1.7.0"}).take().upgrade
     assert (found.to, found.unknown, found.appears, found.goes) == ("v1.8.0", "", (), ())
-    nameless = {key: value for key, value in STOPPED.items() if key != "uuid"}
-    found = OneVMStage(nameless, KUBEVIRT | {"version": "v1.5.0"}).take().upgrade
-    assert found.to == "v1.6.0"
+
+    def upgrade(*, terminates: bool, **more: Any) -> tuple[list[str], list[str]]:
+        rows = [STOPPED | {"runStrategy": "Always", "terminate": terminates} | more, KUBEVIRT | {"version": "v1.8.4"}]
+        other = STOPPED | {"name": "other", "uid": "vm-other", "terminate": True}
+        found = OneVMStage(*rows, other).take().upgrade
+        assert (found.to, found.unknown) == ("v1.9.0", "")
+        return [each.reason for each in found.appears], [each.reason for each in found.goes]
+
+    assert upgrade(terminates=False) == ([], [])
+    assert upgrade(terminates=True) == ([], ["StartBlocked"])  # the gate RebootPolicy is on by then
+    twice = [{"name": "default", "bridge": {}, "masquerade": {}}]  # which is refused from then on
+    template = {"networks": [{"name": "default", "pod": {}}]}
+    both = upgrade(terminates=False, domain={"devices": {"interfaces": twice}}, template=template)
+    assert both == (["StartBlocked"], [])
     old = OneVMStage(STOPPED, KUBEVIRT | {"version": "v9.9.0"}).take().upgrade
     assert (old.to, old.appears) == ("", ())
     assert "v9.9" in old.unknown

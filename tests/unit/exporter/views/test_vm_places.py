@@ -96,6 +96,21 @@ def test_twins_one_that_can_move_and_one_that_can_not() -> None:
     assert vm.exit_code(unable) == 1
 
 
+def test_one_that_tolerates_a_cordon_is_not_ruled_out_by_it() -> None:
+    key = "node.kubernetes.io/unschedulable"
+    tolerant = placed(tolerations=[{"key": key, "operator": "Exists", "effect": "NoSchedule"}])
+    assert obstacles(on_two({"cordoned": True}, tolerant).take().targets) == {"node02": []}
+
+
+def test_of_very_many_nodes_the_first_are_named_and_those_that_could_take_it_before_the_others() -> None:
+    nodes = [node("node01"), *(node(f"n{n:03}", cordoned=n < 240) for n in range(250))]
+    targets = OneVMStage(*running(), nodes=nodes).take().targets
+    assert targets is not None
+    assert (targets.in_all, targets.fitting, len(targets.nodes), targets.left_out) == (250, 10, 200, 50)
+    assert [each.answer for each in targets.nodes[:11]] == ["yes"] * 10 + ["no"]
+    assert targets.ruled_out == ((240, "cordoned"),)
+
+
 def test_all_that_rules_a_node_out_is_named_and_what_rules_out_most_comes_first() -> None:
     nodes = [
         node("node01"),
