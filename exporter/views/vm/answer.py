@@ -82,5 +82,5 @@ def exit_code(found: VMWhole) -> int:
 
 def _unknown(found: VMWhole) -> bool:
     parts: tuple[Any, ...] = (found.runs, found.targets, found.restart and found.restart.start)
-    more = (*found.sizes, *found.interfaces)
+    more = (*found.sizes, *(each for each in found.interfaces if each.nad))  # hardly a pod network has IPAMClaims
     return any(each is not None and each.unknown for each in (*parts, *more)) or bool(found.drain_unknown)

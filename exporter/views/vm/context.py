@@ -100,8 +100,6 @@ def found(cluster: Cluster, namespace: str, name: str) -> OneVM:
     """The VM, or the VMI that stands alone, of that name. Raises NoSuchVMError."""
     vm = cluster.get(VirtualMachine, namespace, name)
     vmi = cluster.get(VirtualMachineInstance, namespace, name)
-    if vm is not None and vmi is not None and vmi.vm_uid != vm.uid:
-        vmi = None  # of another one that had its name
     if vm is None and vmi is None:
         raise NoSuchVMError(_missing(cluster, namespace, name))
     return OneVM(cluster, namespace, name, vm, owned(vmi, vm) if vm is not None else vmi)

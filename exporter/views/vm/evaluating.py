@@ -38,6 +38,7 @@ Found = dict[str, tuple[Check, Finding]]
 
 _ALWAYS = (VirtualMachine, VirtualMachineInstance, KubeVirt, Node, Pod)
 _RUNNING = (VirtualMachineInstanceMigration, PodDisruptionBudget, EndpointSlice)
+_REFERRED_TO: frozenset[type[Record]] = frozenset((ControllerRevision, *LIVE.values()))
 _SLICE = 5  # partitions evaluated between two looks at the event loop
 
 
@@ -75,7 +76,10 @@ def _matters(check: Check, context: OneVM, kinds: frozenset[type[Record]]) -> bo
     if check.scope.whole or not any(type(each) in check.reach for each in context.records):
         return False
     state = standing(check, context.cluster)
-    return not state.evaluates or not state.blind or not state.blind.isdisjoint(kinds)
+    if not state.blind or not state.blind.isdisjoint(kinds):
+        return True
+    # One about nodes is about every VM, be what it can't see only what others refer to.
+    return not state.evaluates and Node in check.reach and state.blind <= _REFERRED_TO
 
 
 def evaluated(

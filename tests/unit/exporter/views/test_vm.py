@@ -291,6 +291,11 @@ def test_only_what_it_has_to_do_with_counts_as_not_seen() -> None:
     kinds = ["StorageClass", "NetworkAttachmentDefinition", "IPAMClaim", "ControllerRevision"]
     found = OneVMStage(*running(), unseen=kinds).take()
     assert found.unseen == ()
+    assert [each.check for each in found.unanswered] == ["feature_nodes"]  # no VM is looked at without revisions
+    found = OneVMStage(*running(), unseen=kinds[:3]).take()
+    assert (found.unanswered, vm.exit_code(found)) == ((), 0)
+    found = OneVMStage(*running(networks={"blue": "blue"}), unseen=["NetworkAttachmentDefinition"]).take()
+    assert "mac_duplicates" in {each.check for each in found.unanswered}
     found = OneVMStage(*running(networks={"blue": "blue"}), unseen=kinds).take()
     assert {each.kind for each in found.unseen} == {"NetworkAttachmentDefinition", "IPAMClaim"}
     assert vm.exit_code(found) == 2
