@@ -169,7 +169,7 @@ def test_what_waits_for_its_next_start_by_its_condition() -> None:
 def test_a_feature_with_which_it_could_not_start_again() -> None:
     one, *rest = running()
     asks = {"devices": {"gpus": [{"name": "g", "deviceName": "example.org/gpu"}]}}
-    permitted = {"configuration": {"permittedHostDevices": {"pciHostDevices": []}}}
+    permitted: Row = {"configuration": {"permittedHostDevices": {"pciHostDevices": []}}}
     found = OneVMStage(one | {"domain": asks}, *rest, KUBEVIRT | {"over": {"spec": permitted}}).take()
     assert found.restart is not None
     (refused,) = found.restart.refused

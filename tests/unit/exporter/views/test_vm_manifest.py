@@ -83,7 +83,7 @@ def test_an_instancetype_that_is_missing() -> None:
 
 
 def test_a_feature_that_is_refused() -> None:
-    kubevirt = {"permittedHostDevices": {"pciHostDevices": []}}
+    kubevirt: Row = {"permittedHostDevices": {"pciHostDevices": []}}
     row: Row = {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt"}
     row["over"] = {"spec": {"configuration": kubevirt}}
     gpus = {"devices": {"gpus": [{"name": "g", "deviceName": "example.org/gpu"}]}}
