@@ -154,6 +154,7 @@ async def test_what_guests_and_users_write_is_escaped_and_cut(server: Served) ->
     assert part.count("&lt;script&gt;") == 2
     assert "<script" not in text
     assert "49" not in part
+    assert not {"\u202e", "\x00"} & set(text)
     assert "x" * 200 in part
     assert "x" * 300 not in part
     assert set(await samples(server)) == set(server.failures.by_class())
