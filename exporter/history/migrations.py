@@ -98,13 +98,9 @@ class MigrationFailures:
     # -- what comes in
 
     def _seen(self, source: Source) -> None:
-        """What the first list of a kind has was there before; so was what is there when the kind is served again."""
-        if (kind := _KINDS.get(source.name)) is None:
-            return
-        if source.sync_state is SyncState.LIVE:
-            self._listed.add(kind)
-        elif source.sync_state is SyncState.ABSENT:
-            self._listed.discard(kind)
+        """What the first list of a kind has was there before."""
+        if source.sync_state is SyncState.LIVE and source.name in _KINDS:
+            self._listed.add(_KINDS[source.name])
 
     def _migration_failed(self, migration: VirtualMachineInstanceMigration) -> None:
         vmi = self._cluster.get(VirtualMachineInstance, migration.namespace, migration.vmi)

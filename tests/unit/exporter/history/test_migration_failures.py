@@ -143,6 +143,7 @@ def test_the_status_goes_on_to_the_next_migration_and_the_text_stays(fleet: Flee
     fleet.see(failed("m1", 1), vmi(migration=status_of("m1", 1, CPU)))
     fleet.see(vmi(migration={"migrationUid": "m2", "startTimestamp": minute(2)}), failed("m2", 2, STUCK))
     assert fleet.kept() == [("m2", "Timeout"), ("m1", "CPU")]
+    assert [each.text for each in fleet.failures.of("ns", "db")] == [STUCK, CPU]
 
 
 def test_a_failure_in_the_status_takes_the_name_of_a_migration_that_has_not_ended(fleet: Fleet) -> None:
@@ -150,8 +151,17 @@ def test_a_failure_in_the_status_takes_the_name_of_a_migration_that_has_not_ende
     (kept,) = fleet.failures.of("ns", "db")
     assert (kept.migration, kept.made_for) == ("m1", "the evacuation of node node01")
     fleet.gone(MIGRATION, "m1")
-    fleet.see(vmi(migration=status_of("m1", 3, CPU), node="node02"))
+    fleet.see(vmi(migration=status_of("m1", 4, CPU)))
     assert fleet.failures.of("ns", "db") == (kept,)
+
+
+def test_what_is_known_already_changes_nothing(fleet: Fleet) -> None:
+    fleet.see(failed("m1", 1, CPU))
+    version = fleet.failures.version
+    fleet.see(failed("m1", 1, CPU, rejected="migrationRejectedByResourceQuota"), vmi(migration=status_of("m1", 2, CPU)))
+    assert fleet.failures.version == version
+    fleet.see(failed("m2", 2))
+    assert fleet.failures.version > version
 
 
 def test_a_status_that_names_no_migration_says_nothing(fleet: Fleet) -> None:
@@ -221,8 +231,7 @@ async def test_a_server_that_was_restored_from_a_backup_counts_nothing_twice(fle
     assert (fleet.kept(), fleet.counted()) == ([("m1", "CPU")], {"CPU": 1})
 
 
-async def test_nor_does_a_kind_that_was_not_served_for_a_while(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failure_counts, "_KNOWN", 1)
+async def test_nor_does_a_kind_that_was_not_served_for_a_while(fleet: Fleet) -> None:
     fleet.see(*(failed(f"m{at}", at, CPU) for at in range(5)))
     fleet.evaluation.sync_state(MIGRATION, SyncState.ABSENT)
     await fleet.list(MIGRATION)
@@ -268,6 +277,16 @@ async def test_what_fails_between_the_first_lists_of_the_two_kinds_counts(fleet:
     await started.list(VMI)
     assert started.kept() == [("m2", "Timeout"), ("m1", "CPU")]
     assert started.counted() == {"Timeout": 1}
+
+
+async def test_what_is_there_when_it_begins_to_look_was_there_before(fleet: Fleet) -> None:
+    fleet.see(failed("m1", 1, CPU))
+    engine = fleet.evaluation.engine
+    fleet.failures = migrations.MigrationFailures(engine.cluster, lambda: 0.0)
+    engine.observe(fleet.failures.changed)
+    assert (fleet.kept(), fleet.counted()) == ([("m1", "CPU")], {})
+    fleet.see(failed("m1", 1, STUCK), failed("m2", 2, CPU))
+    assert (fleet.kept(), fleet.counted()) == ([("m2", "CPU"), ("m1", "Timeout")], {"CPU": 1})
 
 
 # -- what it costs

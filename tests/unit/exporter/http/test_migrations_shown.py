@@ -65,8 +65,10 @@ async def test_the_api_answers_with_what_was_deleted_long_ago(server: Served) ->
 
 
 async def test_an_etag_holds_until_something_fails(server: Served) -> None:
+    _, before = await listed(server)
     see(server, vmi(), failed("m1", 1, CPU))
     _, tag = await listed(server)
+    assert tag != before
     see(server, failed("m2", 2, phase="Running"))
     assert (await server.get(PATH, If_None_Match=tag))[0] == 304
     see(server, failed("m2", 2, CPU))
