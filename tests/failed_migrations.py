@@ -69,7 +69,7 @@ class Fleet:
             del self.objects[kind, "ns", name]
             self.evaluation.gone(kind, "ns", name)
 
-    async def list(self, *kinds: str) -> None:
+    async def relist(self, *kinds: str) -> None:
         """Lists kinds, in this order, as they are now."""
         for name in kinds:
             kind = self.evaluation.kinds[name]
@@ -82,7 +82,7 @@ class Fleet:
         """Another exporter, which lists the same objects, in the order of these kinds."""
         made = Fleet(listed=False)
         made.objects = dict(self.objects)
-        await made.list(*(kinds or (VMI, MIGRATION)))
+        await made.relist(*(kinds or (VMI, MIGRATION)))
         return made
 
     def kept(self, name: str = "db") -> list[tuple[str, str]]:

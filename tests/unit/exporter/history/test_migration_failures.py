@@ -216,7 +216,7 @@ def test_every_class_is_there_at_0() -> None:
 async def test_a_relist_counts_what_failed_meanwhile_and_nothing_twice(fleet: Fleet) -> None:
     fleet.see(failed("m1", 1, CPU))
     fleet.objects[MIGRATION, "ns", "m2"] = failed("m2", 2, CPU)
-    await fleet.list(MIGRATION, VMI, MIGRATION)
+    await fleet.relist(MIGRATION, VMI, MIGRATION)
     assert (fleet.kept(), fleet.counted()) == ([("m2", "CPU"), ("m1", "CPU")], {"CPU": 2})
 
 
@@ -227,14 +227,14 @@ async def test_a_server_that_was_restored_from_a_backup_counts_nothing_twice(fle
         fleet.see(each)
     for each in fleet.objects.values():
         each["metadata"]["resourceVersion"] = "3"
-    await fleet.list(MIGRATION, VMI)
+    await fleet.relist(MIGRATION, VMI)
     assert (fleet.kept(), fleet.counted()) == ([("m1", "CPU")], {"CPU": 1})
 
 
 async def test_nor_does_a_kind_that_was_not_served_for_a_while(fleet: Fleet) -> None:
     fleet.see(*(failed(f"m{at}", at, CPU) for at in range(5)))
     fleet.evaluation.sync_state(MIGRATION, SyncState.ABSENT)
-    await fleet.list(MIGRATION)
+    await fleet.relist(MIGRATION)
     assert fleet.counted() == {"CPU": 5}
     fleet.see(failed("m9", 9, CPU))
     assert fleet.counted() == {"CPU": 6}
@@ -272,9 +272,9 @@ async def test_what_fails_between_the_first_lists_of_the_two_kinds_counts(fleet:
     fleet.see(failed("m1", 1, CPU))
     started = Fleet(listed=False)
     started.objects = dict(fleet.objects)
-    await started.list(MIGRATION)
+    await started.relist(MIGRATION)
     started.see(failed("m2", 2, STUCK))
-    await started.list(VMI)
+    await started.relist(VMI)
     assert started.kept() == [("m2", "Timeout"), ("m1", "CPU")]
     assert started.counted() == {"Timeout": 1}
 
