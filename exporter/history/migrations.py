@@ -32,9 +32,7 @@ from .failure_counts import FailureCounts
 
 __all__ = ["READING", "FailedVMI", "MigrationFailures"]
 
-READING = Reading(
-    "migration failures", (VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND), indexes=(PART,)
-)
+READING = Reading("migrations", (VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND), indexes=(PART,))
 _OF_ONE = 10  # failures of a VMI
 _OF_ALL = 10_000  # failures in all, of half a KiB at most; VMIs whose last one was seen longest ago go first
 _KINDS = {kind.name: kind.record for kind in READING.reads}

@@ -13,14 +13,14 @@ from ..store.source import unseen
 from .in_slices import in_order
 from .times import rfc3339
 
-__all__ = ["READER", "FailureReport", "Migrations", "VMIReport", "failure_report", "steps"]
+__all__ = ["READER", "FailedMigrationReport", "FailedVMIReport", "Migrations", "failure_report", "steps"]
 
 READER = READING
 _SLICE = 100  # VMIs between two looks at the event loop
 _CLASSES = {each.id: each for each in CLASSES}
 
 
-class FailureReport(msgspec.Struct, frozen=True, rename="camel"):
+class FailedMigrationReport(msgspec.Struct, frozen=True, rename="camel"):
     """`at` is RFC 3339 in UTC, empty where it is not known. `meaning` is that of the class `failure`, empty for Other;
     of a `lasting` one the next attempts of the guest fail as well.
     """
@@ -35,13 +35,13 @@ class FailureReport(msgspec.Struct, frozen=True, rename="camel"):
     made_for: str
 
 
-class VMIReport(msgspec.Struct, frozen=True, rename="camel"):
+class FailedVMIReport(msgspec.Struct, frozen=True, rename="camel"):
     """A VMI with its failed migrations, newest first."""
 
     namespace: str
     name: str
     uid: str
-    failures: tuple[FailureReport, ...]
+    failures: tuple[FailedMigrationReport, ...]
 
 
 class Migrations(msgspec.Struct, frozen=True, rename="camel"):
@@ -51,7 +51,7 @@ class Migrations(msgspec.Struct, frozen=True, rename="camel"):
 
     unseen: tuple[str, ...]
     dropped: int
-    vmis: tuple[VMIReport, ...]
+    vmis: tuple[FailedVMIReport, ...]
 
 
 def steps(
@@ -66,19 +66,19 @@ def steps(
         if at % _SLICE == _SLICE - 1:
             yield
     ordered = yield from in_order(chosen, lambda each: (-(each.failures[0].at or 0.0), each.namespace, each.name))
-    reports: list[VMIReport] = []
+    reports: list[FailedVMIReport] = []
     for at, vmi in enumerate(ordered):
         failures = tuple(failure_report(each) for each in vmi.failures)
-        reports.append(VMIReport(vmi.namespace, vmi.name, vmi.uid, failures))
+        reports.append(FailedVMIReport(vmi.namespace, vmi.name, vmi.uid, failures))
         if at % _SLICE == _SLICE - 1:
             yield
     dropped = sum(count for namespace, count in kept.dropped.items() if shows(namespace))
     return Migrations(unseen(cluster, [kind.record for kind in READER.reads]), dropped, tuple(reports))
 
 
-def failure_report(failed: FailedMigration) -> FailureReport:
+def failure_report(failed: FailedMigration) -> FailedMigrationReport:
     found = _CLASSES.get(failed.failure)
-    return FailureReport(
+    return FailedMigrationReport(
         rfc3339(failed.at),
         failed.uid,
         failed.migration,

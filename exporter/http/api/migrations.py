@@ -9,7 +9,7 @@ from aiohttp import web
 from ...engine.engine import Engine
 from ...engine.turn import in_turns
 from ...history.migrations import MigrationFailures
-from ...views.migrations import FailureReport, Migrations, failure_report, steps
+from ...views.migrations import FailedMigrationReport, Migrations, failure_report, steps
 from ..access.viewer import Visible, visible_to
 from ..reports.result_cache import Shared
 from ..server.answers import json_answer, json_error
@@ -42,6 +42,6 @@ class MigrationsView:
 
         return await in_turns(steps(self._engine.cluster, self._kept, shows, names))
 
-    def of(self, namespace: str, vmi: str) -> list[FailureReport]:
+    def of(self, namespace: str, vmi: str) -> list[FailedMigrationReport]:
         """Those of one VMI, newest first."""
         return [failure_report(each) for each in self._kept.of(namespace, vmi)]
