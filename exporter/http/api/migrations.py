@@ -17,6 +17,7 @@ from ..server.query import names_in
 
 __all__ = ["MigrationsView"]
 
+_SIZE = 500  # bytes of a failure
 _Asked: TypeAlias = tuple[Visible | None, frozenset[str], frozenset[str]]
 
 
@@ -24,7 +25,10 @@ class MigrationsView:
     def __init__(self, engine: Engine, kept: MigrationFailures, instance: str) -> None:
         """`instance` is the ID of this run of the steward."""
         self._engine, self._kept, self._instance = engine, kept, instance
-        self._taken = Shared[_Asked, Migrations](lambda: (kept.version, engine.generation))
+        self._taken = Shared[_Asked, Migrations](
+            lambda: (kept.version, engine.generation),
+            lambda made: sum(_SIZE * len(each.failures) for each in made.vmis),
+        )
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """With `namespace` and `name` only VMIs that have one of each."""
