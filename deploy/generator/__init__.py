@@ -20,9 +20,11 @@ def generated(read: Callable[[str], str], boards: Iterable[str], note: str) -> d
     """The text of each generated file by its path. `boards` are the paths of all files of dashboards/."""
     version = release.version(read("pyproject.toml"))
     rules = document("prometheusrule", groups(Values()), Values())
+    of_users = Values(exported=True)
     made = {
         "deploy/components/release/kustomization.yaml": release.component(version, note),
         "deploy/components/prometheus-operator/rules.yaml": rules,
+        "deploy/components/openshift-user/rules.yaml": document("openshift-user", groups(of_users), of_users),
         "deploy/components/vanilla-prometheus/rules.yaml": _config_map(read, note),
     }
 

@@ -13,9 +13,11 @@ CHART = "deploy/helm/kubevirt-steward"
 _COPIED = (
     *(f"base/exporter/{name}" for name in ("access", "clusterrole", "clusterrolebinding", "networkpolicy", "service")),
     *("base/exporter/serviceaccount", "base/tenant/role", "components/cert-manager/certificates", "components/ha/pdb"),
+    *(f"components/certificate/{name}" for name in ("job", "secret", "writer")),
+    *("components/openshift/common/service-ca", "components/openshift-user/rules"),
     *("components/prometheus-operator/prometheus", "components/prometheus-operator/rules"),
-    *("components/prometheus-operator/servicemonitor", "components/vanilla-prometheus/rules"),
-    "components/vanilla-prometheus/scrape",
+    *(f"components/prometheus-operator/scrape/{name}" for name in ("scraper", "servicemonitor")),
+    *(f"components/vanilla-prometheus/{name}" for name in ("prometheus", "rules", "scrape")),
     *(f"components/reconcile/sidecar/{name}" for name in ("bindings", "ledger", "serviceaccount")),
     *(f"components/reconcile/pod/{name}" for name in ("bindings", "certificate", "networkpolicy", "reconcile")),
     "components/reconcile/pod/service",
