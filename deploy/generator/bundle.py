@@ -1,4 +1,4 @@
-"""The bundle for Operator Lifecycle Manager: what overlay openshift has of the exporter. Not the sidecar: it needs a volume.
+"""The bundle for Operator Lifecycle Manager: what overlay openshift has of the exporter. The sidecar needs a volume.
 
 OLM makes the Deployment, the ServiceAccount and what binds it from the ClusterServiceVersion, and applies the other
 manifests as they are. It puts them into the namespace of the subscription.
@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from .service_version import SCRAPER, csv
 from .release import LABELS
+from .service_version import SCRAPER, csv
 
 __all__ = ["BUNDLE", "files"]
 

@@ -15,8 +15,8 @@ __all__ = ["SCRAPER", "csv"]
 
 Object = dict[str, Any]
 
-# Whose token Prometheus has. OLM makes other ServiceAccounts after the bundle's Secrets, and a Secret for the token of a
-# ServiceAccount that is not there yet is deleted by Kubernetes at once. `default` is in every namespace.
+# Whose token Prometheus has. OLM makes other ServiceAccounts after the bundle's Secrets, and Kubernetes deletes a Secret
+# for the token of a ServiceAccount that is not there yet at once. `default` is in every namespace.
 SCRAPER = "default"
 
 _NAME = "kubevirt-steward"
@@ -67,7 +67,10 @@ def csv(read: Callable[[str], str], version: str, release: dict[str, str], deplo
             "provider": {"name": _NAME, "url": _SOURCE},
             "maintainers": [{"name": "kubevirt-steward maintainers", "email": "maintainers@kubevirt-steward.io"}],
             "keywords": ["kubevirt", "virtualization", "monitoring", "alerting"],
-            "links": [{"name": "Source", "url": _SOURCE}, {"name": "Documentation", "url": f"{_SOURCE}/tree/main/docs"}],
+            "links": [
+                {"name": "Source", "url": _SOURCE},
+                {"name": "Documentation", "url": f"{_SOURCE}/tree/main/docs"},
+            ],
             "icon": [{"base64data": _encoded(read("deploy/olm/icon.svg")), "mediatype": "image/svg+xml"}],
             "relatedImages": [{"name": "steward", "image": image}],
             "installModes": [
@@ -80,7 +83,10 @@ def csv(read: Callable[[str], str], version: str, release: dict[str, str], deplo
                     "clusterPermissions": [
                         {
                             "serviceAccountName": "steward-exporter",
-                            "rules": [*_rules(read, "clusterrole", "steward-exporter"), *_rules(read, "access", "steward-access")],
+                            "rules": [
+                                *_rules(read, "clusterrole", "steward-exporter"),
+                                *_rules(read, "access", "steward-access"),
+                            ],
                         },
                         {"serviceAccountName": SCRAPER, "rules": _rules(read, "access", "steward-metrics-reader")},
                     ],

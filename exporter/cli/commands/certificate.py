@@ -28,10 +28,10 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "certificate",
         help="write a certificate, its key, and the CA that it is of",
-        description="Writes ca.crt, tls.crt and tls.key to a directory, or to a Secret that is there: a certificate for "
-        "the names, localhost and the addresses of loopback, of a new CA whose key is not kept. Leaves alone what is for "
-        "these names and valid for another year. For an init container, or for a Job: whoever has ca.crt can verify the "
-        "steward.",
+        description="Writes ca.crt, tls.crt and tls.key to a directory, or to a Secret that is there: a certificate"
+        " for the names, localhost and the addresses of loopback, of a new CA whose key is not kept. Leaves alone what"
+        " is for these names and valid for another year. For an init container, or for a Job: whoever has ca.crt can"
+        " verify the steward.",
     )
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--directory", type=Path, metavar="DIR", help="made if it is not there")
@@ -109,7 +109,9 @@ def _in_directory(directory: Path, names: tuple[str, ...]) -> bool:
 def _fine(directory: Path, names: tuple[str, ...]) -> bool:
     """Whether what is there can stay. What can't be read, or is something else, can't."""
     try:
-        return _of_nobody_else(directory / KEY) and fits({each: (directory / each).read_bytes() for each in _FILES}, names)
+        return _of_nobody_else(directory / KEY) and fits(
+            {each: (directory / each).read_bytes() for each in _FILES}, names
+        )
     except OSError:
         return False
 
