@@ -20,7 +20,7 @@ from exporter.findings.check import PER_FLEET, Check, Family
 from exporter.metrics import causes
 from exporter.metrics.exposition import LABELS
 from exporter.metrics.telemetry import METRICS, PREFIX
-from exporter.rules import Values, groups
+from exporter.rules import Values, rule_files
 from exporter.rules.formats import files
 from exporter.rules.manual import alerting
 from exporter.states import all_states
@@ -46,7 +46,7 @@ def generated() -> dict[str, str]:
         "docs/features.md": between(TOP / "docs/features.md", _BEGIN, manual()),
         "docs/config.md": "\n".join(pages(keys_of(all_checks()), NOTE)) + "\n",
         "docs/config.schema.json": json.dumps(schema(all_checks()), indent=2, ensure_ascii=False) + "\n",
-        **{f"rules/{name}": text for name, text in files("prometheus", groups(Values()), Values()).items()},
+        **{f"rules/{name}": text for name, text in files("prometheus", rule_files(Values()), Values()).items()},
         **{
             f"rules/alertmanager/{name}": text
             for routing in ("alertmanager", "alertmanagerconfig")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ..findings.check import Family
 from .values import Values
 
-__all__ = ["Alerting", "Area", "FindingAlert", "Recording", "Rule", "RuleGroup"]
+__all__ = ["Alerting", "Area", "FindingAlert", "Recording", "Rule", "RuleFile", "RuleGroup"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +86,21 @@ class Area:
 
 @dataclass(frozen=True)
 class RuleGroup:
+    """Rules that are evaluated one after another, every `interval`; empty for that of the Prometheus."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    interval: str = ""
+
+
+@dataclass(frozen=True)
+class RuleFile:
+    """What one area has, in the order in which it has to be evaluated."""
+
     name: str
     note: str
-    rules: tuple[Rule, ...]
+    groups: tuple[RuleGroup, ...]
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        return tuple(rule for group in self.groups for rule in group.rules)

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from exporter.rules import Values, groups
+from exporter.rules import Values, rule_files
 from exporter.rules.formats import files
 from tests.case_files import read_yaml
 from tests.manifests import Object
@@ -79,7 +79,7 @@ def _faster(duration: str, least: float = 0) -> str:
 
 def faster_rules(folder: Path) -> Iterator[Path]:
     """The files of the pack, with every duration shortened: `for`, `keep_firing_for`, ranges and offsets."""
-    for name, text in files("prometheus", groups(Values()), Values()).items():
+    for name, text in files("prometheus", rule_files(Values()), Values()).items():
         document = read_yaml(text)
         for rule in (rule for group in document["groups"] for rule in group["rules"]):
             rule.update({key: _faster(rule[key]) for key in ("for", "keep_firing_for") if key in rule})

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pytest
 
 from exporter.findings.finding import Finding
-from exporter.rules import Alerting, Values, groups
+from exporter.rules import Alerting, Values, rule_files
 from tests.cluster.alertmanager import Alertmanager
 from tests.cluster.conftest import Tools
 from tests.cluster.notified import FASTER, Inbox, Notification, faster_routes, faster_rules
@@ -102,7 +102,7 @@ def _drain() -> Iterator[Finding]:
 
 
 def test_on_the_first_day_everything_fires_and_few_notifications_are_sent(night: Night) -> None:
-    rules = [rule for group in groups(Values()) for rule in group.rules if isinstance(rule, Alerting)]
+    rules = [rule for group in rule_files(Values()) for rule in group.rules if isinstance(rule, Alerting)]
     reasons = {reason.alert for check in CHECKS for reason in check.reasons.values() if reason.alert}
     firing = {alert["alertname"] for alert in night.firing("first-day")}
     platform, pager = night.sent("first-day", "platform"), night.sent("first-day", "pager")
