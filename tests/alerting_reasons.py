@@ -35,9 +35,8 @@ def alerting(check: Check, reason: str, severity: Severity) -> list[Rule]:
         if severity is not Severity.INFO
         and any(
             family.name in read_by(each)
-            and not each.metric.startswith("reason:")
             and (check.scope is PER_FLEET or each.names("reason", reason))
-            and each.takes("severity", severity.value)
+            and each.takes("finding_severity", severity.value)
             for each in selectors(alert.expr)
         )
     ]

@@ -90,7 +90,10 @@ unless on (cluster, network) {_REFUSED}""",
         finding=f"At least 80 % of the addresses of a subnet of {_IN} are in use.",
     )
     yield _pressure(
-        f"max by (cluster, network) ({_FULL} or {_REFUSED}) >= 0",
+        f"""max by (cluster, network) (
+  {_FULL}
+  or {found}"critical"}} and on (cluster, network) {_REFUSED}
+)""",
         severity="critical",
         wait="10m",
         keep="15m",

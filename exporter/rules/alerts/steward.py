@@ -145,7 +145,7 @@ def _families() -> list[str]:
 
 _NO_ANSWER = """max by (cluster, check) (max_over_time(kubevirt_steward_check_state{state!="unknown"}[6m])) == 0
   or max by (cluster, check) (min_over_time(kubevirt_steward_check_unknown_partitions[6m])) > 0"""
-_UNSEEN = "last_over_time(kubevirt_steward_check_kind_unseen[6m])"
+_UNSEEN = "last_over_time(kubevirt_steward_check_kind_unseen[6m]) == 1"
 
 
 def _checks() -> Iterator[Rule]:
@@ -160,7 +160,7 @@ def _checks() -> Iterator[Rule]:
 )
 or (
   {_NO_ANSWER}
-) unless on (cluster, check) {_UNSEEN}""",
+) unless on (cluster, check) ({_UNSEEN})""",
         wait="15m",
         summary="{{ with $labels.check }}Check {{ . }} of the steward{{ else }}Checks of the steward, {{ $value }} of"
         f" them{{{{ end }}}}{_IN}: no answer{{{{ with $labels.kind }}}} by what can't be seen of kind {{{{ . }}}}"
