@@ -1,4 +1,4 @@
-"""What a receiver gets of many findings at once, of a steward or a Prometheus that goes away, and of what comes and goes.
+"""What a receiver gets of many findings at once, of a steward that goes away, and of what comes and goes.
 
 The rules are evaluated by promtool, in every version that is here. One scrape and one evaluation a minute.
 """

@@ -19,6 +19,7 @@ AREA = Area(
     findings=(
         FindingAlert(
             name="VMInstancetypeMissing",
+            not_paging={"": "The VM does not start, or not again; what runs goes on, and its owner decides."},
             by=_OF_ROLE,
             summary="KubeVirt can't find or use the {{ $labels.group }} of {{ $labels.kind }} {object}"
             " ({{ $labels.reason }})",
@@ -45,6 +46,7 @@ AREA = Area(
         ),
         FindingAlert(
             name="VMInstancetypeConflict",
+            not_paging={"": "The VM does not start until its owner edits it; all others run on."},
             by=_OF_ROLE,
             summary="VM {object} does not fit its {{ $labels.group }} ({{ $labels.reason }})",
             description="KubeVirt refuses every edit of VM {object} that leaves it so.",
@@ -59,6 +61,7 @@ AREA = Area(
         ),
         FindingAlert(
             name="VMInstancetypeRevisionUnfit",
+            not_paging={"": "What runs goes on; the VM does not start again."},
             by=_OF_ROLE,
             summary="{{ $labels.kind }} {object}: the copy of an instancetype or preference is not safe"
             " ({{ $labels.reason }})",
@@ -84,6 +87,7 @@ AREA = Area(
         ),
         FindingAlert(
             name="VMInstancetypeUnversioned",
+            not_paging={"": "Nothing fails before somebody deletes the object."},
             by=_OF_ROLE,
             summary="{{ $labels.kind }} {object}: VMs depend on a live instancetype or preference"
             " ({{ $labels.reason }})",

@@ -34,6 +34,10 @@ AREA = Area(
         FindingAlert(
             name="VMNetworkMisconfigured",
             by=_BY,
+            # The control plane of all networks fails over these at its next start, which nobody has to order.
+            critical=("ExcludesGateway", "MultiplePrimary", "OverlappingExcludes", "PersistentWithoutSubnets"),
+            impact="critical",
+            not_paging={"": "One network is not created, and nothing that runs uses it."},
             summary="{{ $labels.kind }} {object} is misconfigured",
             description="{{ $labels.kind }} {object} is misconfigured.",
             wait="15m",  # a UserDefinedNetwork takes a while to come up in many namespaces
@@ -80,6 +84,7 @@ AREA = Area(
         FindingAlert(
             name="VMNetworkPersistenceDisabled",
             by=_BY,
+            not_paging={"PersistenceDisabled": "Traffic goes on; addresses are at risk once their VMs are stopped."},
             summary="Network {{ $labels.network }} of {object} no longer allows persistent IPs",
             description="IPAMClaims hold addresses of network {{ $labels.network }}, which no longer allows persistent"
             " IPs: those of stopped VMs can be allocated to others. Do not stop VMs of this network, and set"

@@ -207,6 +207,7 @@ AREA = Area(
         FindingAlert(
             name="StewardBlind",
             by=("name", "reason"),
+            not_paging={"": "Nothing fails in the cluster; what was found is held."},
             summary="The steward can't see kind {{ $labels.name }}",
             description="Checks that read it have no answer; what they found before is kept.",
             wait="10m",  # an API server that restarts

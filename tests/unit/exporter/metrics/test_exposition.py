@@ -77,18 +77,8 @@ async def test_a_finding_names_the_vm_that_it_is_about(finding: Finding, vm: str
 )
 async def test_what_a_label_can_not_hold_is_escaped_in_every_label(name: str, written: str) -> None:
     subject = Ref(name, name, name, "u")
-    finding = of(
-        *("ipam_claims", "OrphanClaim"),
-        **{
-            "subject": subject,
-            "vm": name,
-            "node": name,
-            "network": name,
-            "feature": name,
-            "group": name,
-            "cause": name,
-        },
-    )
+    values = dict.fromkeys(("vm", "node", "network", "feature", "group", "cause"), name)
+    finding = of("ipam_claims", "OrphanClaim", subject=subject, **values)
     exposition = Exposition(all_checks())
     exposition.update([], [finding])
     page = await text(exposition.render())
