@@ -33,7 +33,7 @@ def seeded(binary: Tools) -> Iterator[Prometheus]:
     prometheus = Prometheus(binary("prometheus"), setup)
     try:
         prometheus.start()
-        prometheus.wait_for("reason:kubevirt_steward_findings:storm")
+        prometheus.wait_for('{__name__=~"cause:.+:together"}')
         prometheus.wait_for("network:kubevirt_ipam_pool_used:full")
         prometheus.wait_for("VM:kubevirt_vm_firmware_uuid_info:held")
         yield prometheus
