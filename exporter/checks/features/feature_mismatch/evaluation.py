@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ....domain.acts import NOTHING_FORBIDDEN
 from ....domain.features.configuration import Effective, chosen, forecast
 from ....domain.features.requests import requests_of
-from ....domain.features.rule import Ground, Request, Rule
+from ....domain.features.rule import Ground, Request, Rule, Stage
 from ....domain.features.rules import BY_ID
 from ....findings.check import View
 from ....findings.finding import Finding, Severity
@@ -109,6 +110,7 @@ def _finding(
         feature=rule.id,
         group=rule.id,
         next=next_step(REASONS[state.reason].next, rule, known, by_hco),
+        forbids=NOTHING_FORBIDDEN if rule.bites(known) in (Stage.LIVE, Stage.OBJECT) else None,
         evidence=_evidence(pair, rule, whys, known),
     )
 

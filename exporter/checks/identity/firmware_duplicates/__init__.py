@@ -27,7 +27,7 @@ from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ....store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ....store.text.naming import NAMED
-from .evidence import facts, message, next_step
+from .evidence import acts, facts, message, next_step
 from .keeper import KeeperChoice, keeper
 from .members import MemberRole, SharedValue, group_of
 from .origin import legacy_derived
@@ -78,6 +78,7 @@ def _shared(view: View, group: SharedValue) -> Iterator[Finding | None]:
             since_source=Since.CREATION if since is not None else Since.FIRST_SEEN,
             message=message(group, member, standing),
             next=next_step(group, member, standing, proposal),
+            does=acts(member, standing, proposal),
             commands=() if standing is MemberRole.ENDS else of_vmi(member.ref),
             evidence=facts(view, group, member, proposal),
         )
