@@ -5,6 +5,9 @@ have the same. Up to KubeVirt 1.5 it was derived from the VM's name alone, and f
 backups and copied manifests bring a UUID along. A VM is evaluated by the UUID that it runs with, and by the one that
 it starts with next. A VM that migrates between namespaces has the same UUID at both ends meanwhile.
 
+That a UUID is derived from a name is said of one that the VM's spec has: of a VM whose spec has none firmware_vms says
+so, and what to do.
+
 Not seen here: VMs of other clusters (firmware_across_clusters); whether anything outside identifies a VM by its UUID;
 stand-alone VMIs without a UUID, for which libvirt makes one.
 """

@@ -30,7 +30,7 @@ CALLED = {
     Act.MIGRATE: r"\bvirtctl migrate\b|^kind: VirtualMachineInstanceMigration$|/migrate\b",
     Act.DRAIN: r"\bkubectl drain\b",
     Act.END: r"\bkubectl delete --raw \S+/virtualmachineinstances/|\bkubectl delete (vmi|virtualmachineinstance)",
-    Act.DELETE: r"\bkubectl delete --raw (?!\S+/virtualmachineinstances/)|\bkubectl delete (?!--raw|vmi|virtualmachine)",
+    Act.DELETE: r"\bkubectl delete --raw (?!\S+/virtualmachineinstances/)|\bkubectl delete (?!--raw|vmi|virtualm)",
 }
 # And what a sentence asks for, or warns of: "restart the VM", "Do not restart it".
 _VM = r"(?:the VM|the VMI|it|that|the copy|that one|the other one)\b"
