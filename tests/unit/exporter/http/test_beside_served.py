@@ -85,7 +85,6 @@ async def test_the_end_of_the_other_finding_ends_a_wait_and_changes_the_tag(serv
     _, headers, body = await server.get(path)
     generation = json.loads(body)["generation"]
     waiting = asyncio.create_task(server.get(f"{path}&wait=30&generation={generation}", If_None_Match=headers["ETag"]))
-    await asyncio.sleep(0)
     change(server, OTHER)
     await server.notify()
     status, after, answered = await waiting
