@@ -1,6 +1,7 @@
 """What the open findings forbid to be done to their VMs, kept by each change: few findings forbid anything.
 
-A change and a look cost the same however many findings a VM has: anybody may label thousands of IPAMClaims with its name.
+A change and a look cost the same however many findings a VM has: anybody may label thousands of IPAMClaims with its
+name.
 """
 
 from __future__ import annotations
