@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..findings.beside import key_of, with_others
+from ..findings.beside import Advice, key_of, restrained, with_others
 from ..findings.finding import Finding
 from ..store.record import Ref
 
@@ -86,10 +86,17 @@ class Restraints:
 
     def applied(self, finding: Finding) -> Finding:
         """The finding with the advice that may be given beside the others of its VM."""
-        there = self._forbidding.get(key_of(finding)) if finding.does else None
-        if there is None:
-            return finding
-        return with_others(finding, (there,) if isinstance(there, Finding) else there.beside(finding.subject))
+        return with_others(finding, self._beside(key_of(finding), finding.subject)) if finding.does else finding
+
+    def advice(self, own: Advice, vm: str) -> Advice:
+        """An advice about this VM as it may be given beside the findings of it."""
+        return restrained(own, self._beside((own.subject.namespace, vm), own.subject)) if own.does else own
+
+    def _beside(self, key: tuple[str, str], subject: Ref) -> Iterable[Finding]:
+        there = self._forbidding.get(key)
+        if isinstance(there, _Several):
+            return there.beside(subject)
+        return (there,) if there is not None else ()
 
 
 def _forbids(finding: Finding) -> bool:
