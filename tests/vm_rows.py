@@ -285,7 +285,9 @@ def _migration(namespace: str, row: Row, meta: Row) -> Row:
 
 
 def _kubevirt(namespace: str, row: Row, meta: Row) -> Row:
-    """`gates` and `disabledGates` are its lists, even an empty one or null; `configuration` goes over all of it."""
+    """`gates` and `disabledGates` are its lists, even an empty one or null; `configuration` goes over all of it.
+    `built` is what its operator was built of.
+    """
     policy = row.get("referencePolicy")
     lists = {"featureGates": "gates", "disabledFeatureGates": "disabledGates"}
     developer = {field: row[key] for field, key in lists.items() if key in row}
@@ -301,11 +303,12 @@ def _kubevirt(namespace: str, row: Row, meta: Row) -> Row:
         row.get("version", "v1.7.0"),
         target=row.get("target"),
         configuration=configuration,
-        status={"phase": row.get("phase", "Deployed")},
+        status={"phase": row.get("phase", "Deployed")} | filled(operatorVersion=row.get("built")),
         labels=row.get("labels"),
         annotations=row.get("annotations"),
         **meta,
     )
+    made["spec"] |= filled(imageTag=row.get("imageTag"))
     put(made["spec"]["configuration"], row.get("configuration", {}))
     return made
 
