@@ -54,6 +54,7 @@ def _vm(namespace: str, row: Row, meta: Row) -> Row:
     """`origin` is where it came from: a `restore`, a `backup`, a `manifest`; `uuidWritten` are managedFields, by
     `{manager: time}`, of whoever wrote the firmware UUID, or a list of them as they are.
 
+    `restart` is the message of its condition RestartRequired, `restartSince` its time.
     `stop` is what its annotation says of a stop for a drain, by default that of its own as the sidecar writes it;
     `setBy` are the field managers of its run strategy.
     """
@@ -68,6 +69,9 @@ def _vm(namespace: str, row: Row, meta: Row) -> Row:
     if "pool" in row:
         owners.append(owner("VirtualMachinePool", row["pool"], f"uid-{row['pool']}", "pool.kubevirt.io/v1beta1"))
     conditions = [condition("Failure", True, reason=row["failure"])] if "failure" in row else []
+    if "restart" in row:
+        since = row.get("restartSince", "2026-09-20T10:00:00Z")
+        conditions.append(condition("RestartRequired", True, since) | filled(message=row["restart"]))
     if "stopped" in row:
         conditions.append(condition("Ready", False, row["stopped"], reason="VMINotExists"))
     made = objects.vm(
