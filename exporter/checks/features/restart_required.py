@@ -46,7 +46,7 @@ _REASONS = {
         grace=300.0,
         next="The change can wait for the next planned restart. The VM's other findings say whether it "
         "would start then, and as what.",
-        commands=(_CONDITION, _STARTED_WITH, "steward check vm/NAME -n NAMESPACE"),
+        commands=(_CONDITION, _STARTED_WITH, "steward check -n NAMESPACE"),
     ),
     "RestartReportedOfUUID": Reason(
         (Severity.INFO,),
