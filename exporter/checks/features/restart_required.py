@@ -65,14 +65,14 @@ def find(view: View) -> Iterator[Finding]:
     vm = next(iter(view.all(VirtualMachine)), None)
     vmi = next(iter(view.all(VirtualMachineInstance)), None)
     own = owned(vmi, vm) if vm is not None else None
-    if vm is None or own is None or not vm.restart or vm.deleting is not None or own.deleting is not None:
+    if vm is None or own is None or not vm.restart_required or vm.deleting is not None or own.deleting is not None:
         return
     kubevirt = min(view.all(KubeVirt), key=lambda each: each.ref, default=None)
     if kubevirt is not None and by_uuid(vm, own, kubevirt):
         yield _finding("RestartReportedOfUUID", vm, own, _OF_UUID.format(kubevirt.upstream), {})
         return
     differs = waiting(vm, own)
-    message = f'A change of the VM waits for a restart; KubeVirt says: "{vm.restart}"'
+    message = f'A change of the VM waits for a restart; KubeVirt says: "{vm.restart_required}"'
     if differs:
         message += f". Its template differs from its VMI in {named(differs)}"
     if UUID in differs:
@@ -99,7 +99,7 @@ def _finding(
         message=message,
         since=vm.restart_since,
         since_source=Since.CONDITION if vm.restart_since is not None else Since.FIRST_SEEN,
-        evidence={"reported": vm.restart, **evidence},
+        evidence={"reported": vm.restart_required, **evidence},
     )
 
 
@@ -118,7 +118,7 @@ CHECK = Check(
             "instancetype",
             "networks",
             "preference",
-            "restart",
+            "restart_required",
             "restart_since",
             "sealed",
             "serial",

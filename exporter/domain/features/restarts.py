@@ -64,4 +64,9 @@ def by_uuid(vm: VirtualMachine, vmi: VirtualMachineInstance, kubevirt: KubeVirt)
     """
     writes = kubevirt.release >= (1, 6) and keeps_it(kubevirt)
     derived = legacy(vm.name)
-    return writes and vm.restart == _OF_TEMPLATE and vm.identity == vmi.identity == derived and not waiting(vm, vmi)
+    return (
+        writes
+        and vm.restart_required == _OF_TEMPLATE
+        and vm.identity == vmi.identity == derived
+        and not waiting(vm, vmi)
+    )
