@@ -27,7 +27,7 @@ from ...store.kinds.pod import Pod
 from ...store.kinds.user_defined_network import UserDefinedNetwork
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.record import Ref
+from ...store.record import Ref, UnseenError
 from ...store.text.naming import named
 from ._commands import CUDNS, NETWORK_NADS, NETWORK_STACK, PODS_ON_NETWORK, UDNS
 
@@ -40,40 +40,42 @@ _STUCK = Family(
 _MINUTE = 60.0
 
 
-def _reason(meaning: str, next_step: str, commands: tuple[str, ...]) -> Reason:
-    return Reason(
-        (Severity.WARNING,),
-        meaning,
-        _STUCK,
-        grace=10 * _MINUTE,  # pods take their time to end
-        next=next_step,
-        commands=commands,
-        alert="VMNetworkDeletionStuck",
-    )
-
-
+_LOOK = (UDNS, CUDNS, NETWORK_NADS, PODS_ON_NETWORK)
 _REASONS = {
-    "NetworkDeletionHeld": _reason(
+    "NetworkDeletionHeld": Reason(
+        (Severity.WARNING,),
         "The network is being deleted, and pods that are on it hold it: with the last of them it goes, and VMs that "
         "refer to it can't start any more.",
-        "Do not stop these VMs before they have another network, or the network is to be created again; a deletion "
-        "can't be taken back.",
-        (UDNS, CUDNS, NETWORK_NADS, PODS_ON_NETWORK),
+        _STUCK,
+        grace=10 * _MINUTE,  # pods take their time to end
+        next="Give these VMs another network before they stop: the deletion can't be taken back, and a network of the "
+        "same name can be created only after it.",
+        commands=_LOOK,
+        alert="VMNetworkDeletionStuck",
     ),
-    "NetworkDeletionStuck": _reason(
-        "The network or NAD is being deleted, no pod is seen on it, and a finalizer holds it.",
-        "Look at the network's condition and at the logs of ovnkube-control-plane; do not remove the finalizer "
+    "NetworkDeletionStuck": Reason(
+        (Severity.WARNING,),
+        "The network or NAD is being deleted, no pod is on it, and a finalizer holds it.",
+        _STUCK,
+        grace=10 * _MINUTE,
+        next="Look at the network's condition and at the logs of ovnkube-control-plane; do not remove the finalizer "
         "yourself.",
-        (UDNS, CUDNS, NETWORK_NADS, PODS_ON_NETWORK, NETWORK_STACK),
+        commands=(*_LOOK, NETWORK_STACK),
+        alert="VMNetworkDeletionStuck",
     ),
-    "NadDeletedByHand": _reason(
-        "A NAD was deleted, and the network that OVN-Kubernetes rendered it from was not: its finalizer keeps it until "
-        "that network is deleted or no longer selects the namespace.",
-        "Keep the finalizer: the NAD works on. To end the deletion, stop its VMs and delete the network, then create "
-        "that again.",
-        (UDNS, CUDNS, NETWORK_NADS, PODS_ON_NETWORK),
+    "NadDeletedByHand": Reason(
+        (Severity.INFO,),
+        "A NAD was deleted, and the network that OVN-Kubernetes rendered it from was not: its finalizer keeps it, and "
+        "it works, until that network is deleted or no longer selects the namespace.",
+        _STUCK,
+        grace=10 * _MINUTE,
+        next="Keep the finalizer; no step is needed before the network itself is to go.",
+        commands=_LOOK,
     ),
 }
+_BY_POD = "End the pods that are on it, if nothing needs the network any more."
+_COMPLETED = "Delete the pods that the condition names, if they still exist as completed ones."
+_WITH_NAMESPACE = "Look at what is left in the namespace: it has to end before the NAD does."
 
 Defined = UserDefinedNetwork | ClusterUserDefinedNetwork
 
@@ -99,25 +101,23 @@ def _defined(view: View, kind: type[UserDefinedNetwork] | type[ClusterUserDefine
 
 
 def _held(view: View, each: Defined, users: NetworkUsers) -> Finding:
+    """Raises UnseenError where nobody knows whether pods are on it."""
     seen = {f"{pod.namespace}/{pod.name}" for pod in users.pods}
     said = [pod for pod in each.holders if pod not in seen] if PROTECTION in each.finalizers else []
-    what = "The network is being deleted, and "
+    what, next_step = "The network is being deleted, and ", ""
     if users.pods:
         what += f"{_on_it(users)} on it"
+        next_step = "" if _of_vms(users) else _BY_POD
     elif said:
-        what += f"its condition says that {'pods' if len(said) > 1 else 'pod'} {named(said)} "
-        what += f"{'are' if len(said) > 1 else 'is'} on it, completed or gone since"
+        what += f"by its condition {'pods' if len(said) > 1 else 'pod'} {named(said)} "
+        what += f"{'are' if len(said) > 1 else 'is'} on it"
+        what += ", which may be completed or gone" if users.whole else ""
+        next_step = _COMPLETED if users.whole else ""
     else:
-        what += f"no pod is seen on it: {_by_finalizers(each.finalizers)}"
+        what += f"no pod is on it: {_by_finalizers(each, users)}"
         what += f"; its condition says: {each.message}" if each.message else ""
-    return _finding(
-        view,
-        each,
-        "NetworkDeletionHeld" if users.pods or said else "NetworkDeletionStuck",
-        what + _missing_it(users),
-        users,
-        named_by_the_condition=said,
-    )
+    reason = "NetworkDeletionHeld" if users.pods or said else "NetworkDeletionStuck"
+    return _finding(view, each, reason, what + _missing_it(users), users, next_step=next_step, said=said)
 
 
 def _nad(view: View, nad: NetworkAttachmentDefinition) -> Iterator[Finding]:
@@ -126,20 +126,23 @@ def _nad(view: View, nad: NetworkAttachmentDefinition) -> Iterator[Finding]:
     if not nad.finalizers or (maker is not None and maker.deleting is not None):
         return
     users = users_of(view.sharing, [nad])
-    ends = view.named(Namespace, nad.namespace, nad.namespace)
-    if ends is not None and ends.terminating:
-        what = f"The NAD is being deleted with its namespace, and {_on_it(users) or 'no pod is seen'} on it"
-        reason = "NetworkDeletionHeld" if users.pods else "NetworkDeletionStuck"
-        yield _finding(view, nad, reason, f"{what}: {_by_finalizers(nad.finalizers)}", users)
-    elif maker is not None and PROTECTION in nad.finalizers:
+    namespace = view.named(Namespace, nad.namespace, nad.namespace)
+    ends = namespace is not None and namespace.terminating
+    if maker is not None and PROTECTION in nad.finalizers and not ends:
         what = f"The NAD was deleted, and {maker.ref}, of which OVN-Kubernetes rendered it, was not"
         what += f"; {_on_it(users)} on it" if users.pods else ""
         yield _finding(view, nad, "NadDeletedByHand", what, users, related=(maker.ref,))
-    else:
-        what = f"The NAD is being deleted, and {_by_finalizers(nad.finalizers)}"
-        what += f"; {_on_it(users)} on it" if users.pods else ""
-        reason = "NetworkDeletionHeld" if users.pods else "NetworkDeletionStuck"
-        yield _finding(view, nad, reason, what + _missing_it(users), users)
+        return
+    what = f"The NAD is being deleted{' with its namespace' if ends else ''}, and "
+    what += f"{_on_it(users)} on it" if users.pods else f"no pod is on it: {_by_finalizers(nad, users)}"
+    yield _finding(
+        view,
+        nad,
+        "NetworkDeletionHeld" if users.pods else "NetworkDeletionStuck",
+        what + ("" if ends else _missing_it(users)),
+        users,
+        next_step=_WITH_NAMESPACE if ends else _BY_POD if users.pods and not _of_vms(users) else "",
+    )
 
 
 def _maker(view: View, nad: NetworkAttachmentDefinition) -> Defined | None:
@@ -153,10 +156,15 @@ def _on_it(users: NetworkUsers) -> str:
     return f"{named(holders)} {'are' if len(holders) > 1 else 'is'} still" if holders else ""
 
 
-def _by_finalizers(finalizers: Sequence[str]) -> str:
-    return f"{'finalizers' if len(finalizers) > 1 else 'finalizer'} {named(finalizers)} " + (
-        "hold it" if len(finalizers) > 1 else "holds it"
-    )
+def _of_vms(users: NetworkUsers) -> bool:
+    return any(pod.domain for pod in users.pods) or bool(users.starting or users.waiting)
+
+
+def _by_finalizers(of: Defined | NetworkAttachmentDefinition, users: NetworkUsers) -> str:
+    if not users.whole:
+        raise UnseenError(f"whether pods are on {of.ref} can't be seen")
+    several = len(of.finalizers) > 1
+    return f"finalizer{'s' if several else ''} {named(of.finalizers)} {'hold' if several else 'holds'} it"
 
 
 def _missing_it(users: NetworkUsers) -> str:
@@ -174,24 +182,26 @@ def _finding(
     users: NetworkUsers,
     *,
     related: tuple[Ref, ...] = (),
-    named_by_the_condition: Sequence[str] = (),
+    next_step: str = "",
+    said: Sequence[str] = (),
 ) -> Finding:
     facts = {
         "finalizers": list(of.finalizers),
         "holders": list(users.holders),
         "pods": [f"{pod.namespace}/{pod.name}" for pod in users.pods],
-        "podsByCondition": list(named_by_the_condition),
+        "podsByCondition": list(said),
         "running": [ref.path for ref in users.running],
         "starting": [ref.path for ref in users.starting],
-        "stopped": [ref.path for ref in users.waiting],
+        "referring": [ref.path for ref in users.waiting],
     }
     return Finding(
         reason=reason,
-        severity=Severity.WARNING,
+        severity=_REASONS[reason].severities[0],
         subject=of.ref,
         related=(*related, *users.running, *users.starting, *users.waiting),
         network=view.partition,
         message=message,
+        next=next_step,
         since=of.deleting,
         since_source=Since.DELETION,
         evidence={name: fact for name, fact in facts.items() if fact},
