@@ -57,7 +57,7 @@ _REASONS = {
         "it.",
         commands=_COMMANDS,
         alert="VMNamespaceWithoutNetwork",
-        cause=Cause.NAMESPACE,
+        cause=Cause.SUBJECT,
     ),
     "NetworkNotRendered": Reason(
         _BOTH,
@@ -68,7 +68,7 @@ _REASONS = {
         next="Repair what the message of the network's condition says; OVN-Kubernetes then retries by itself.",
         commands=_COMMANDS,
         alert="VMNamespaceWithoutNetwork",
-        cause=Cause.NETWORK_THERE,
+        cause=Cause.NETWORK,
     ),
 }
 _ANEW = (

@@ -92,7 +92,7 @@ AREA = Area(
         ),
         FindingAlert(
             name="VMNamespaceWithoutNetwork",
-            by=_BY,
+            by=("kind", "name", "network", "reason"),
             critical=("PrimaryNetworkMissing", "NetworkNotRendered"),
             cluster_wide=True,
             summary="VMs in namespace {{ $labels.name }} wait for a network that is not there",

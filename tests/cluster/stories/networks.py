@@ -76,7 +76,7 @@ def _leaving(stage: Stage) -> Mapping[str, str]:
     """A network that was deleted, with nothing on it."""
     network = fleet.user_defined_network(stage.namespace, "blue", "")
     network["metadata"]["finalizers"] = ["k8s.ovn.org/user-defined-network-protection"]
-    stage.client.make(network)
+    stage.client.create(network)
     rendered = fleet.nad(stage.namespace, "blue", network=f"{stage.namespace}_blue")
     rendered["metadata"]["labels"] = {"k8s.ovn.org/user-defined-network": ""}
     stage.client.create(rendered)
