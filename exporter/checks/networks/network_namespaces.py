@@ -114,7 +114,7 @@ def find(view: View) -> Iterator[Finding | None]:
     yield from view.apart(_namespace(view))
 
 
-def _namespace(view: View) -> Iterator[Finding]:
+def _namespace(view: View) -> Iterator[Finding | None]:
     namespace = next(iter(view.all(Namespace)), None)
     if namespace is None or namespace.terminating:
         return

@@ -89,14 +89,19 @@ def reduced(
     """
     metadata, conditions = wire.metadata, (wire.status and wire.status.conditions) or ()
     fields = identity(metadata)
-    failure = _failure_of(conditions)
+    failed, reason, message, since, flag_off, holders = _failure_of(conditions)
+    created = any(each is not None and each.type in _CREATED and each.status == "True" for each in conditions)
     return record(
         *fields,
         intern(f"{fields[0] if prefix is None else prefix}_{fields[1]}"),
         *_facts_of(network),
-        *failure,
-        created=not failure.failed
-        and any(each is not None and each.type in _CREATED and each.status == "True" for each in conditions),
+        failed,
+        reason,
+        message,
+        since,
+        flag_off,
+        holders,
+        created=created and not failed,
         deleting=epoch(metadata.deletion_timestamp),
         finalizers=tuple(intern(each) for each in metadata.finalizers or () if each),
         **more,
