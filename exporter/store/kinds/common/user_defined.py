@@ -72,7 +72,6 @@ class UserDefined(Record, frozen=True, gc=False):
     since: float | None
     flag_off: bool  # it fails because OVN-Kubernetes runs without --enable-persistent-ips
     holders: tuple[str, ...]  # the pods, by `namespace/name`, that the condition names as those that are still on it
-    created: bool  # a condition says that the network is there, and none that it is not
     deleting: float | None
     finalizers: tuple[str, ...]
 
@@ -90,7 +89,6 @@ def reduced(
     metadata, conditions = wire.metadata, (wire.status and wire.status.conditions) or ()
     fields = identity(metadata)
     failed, reason, message, since, flag_off, holders = _failure_of(conditions)
-    created = any(each is not None and each.type in _CREATED and each.status == "True" for each in conditions)
     return record(
         *fields,
         intern(f"{fields[0] if prefix is None else prefix}_{fields[1]}"),
@@ -101,7 +99,6 @@ def reduced(
         since,
         flag_off,
         holders,
-        created=created and not failed,
         deleting=epoch(metadata.deletion_timestamp),
         finalizers=tuple(intern(each) for each in metadata.finalizers or () if each),
         **more,
