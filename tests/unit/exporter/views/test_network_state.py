@@ -9,7 +9,7 @@ import pytest
 from exporter.cli.commands.networks import _text as rendered
 from exporter.store.source import SyncState
 from exporter.views.network_state import STATES, NetworkState
-from tests.unit.exporter.views.test_networks import Viewed
+from tests.viewed_networks import Viewed
 
 Row = dict[str, Any]
 
