@@ -18,7 +18,7 @@ from ...store.kinds.kube_virt import EVEN_PARITY, KubeVirt
 from ...store.text.misfits import misfit
 from ...store.text.text_cache import remembered
 from .device_names import like
-from .gates import NEWEST, Gates, states_of
+from .gates import Gates, states_of
 from .releases import version_of
 from .settings import (
     Architecture,
