@@ -64,6 +64,7 @@ class NetworkAttachmentDefinition(Record, frozen=True, gc=False):
     problems: tuple[str, ...]  # reasons of the check ipam_namespaces that this NAD alone shows
     signature: tuple[str, ...]  # what NADs of one network must agree on; compare with `differing`
     link: str  # the layer-2 network that it attaches to (link.py); empty where it does not tell
+    ipam: str  # the plugin that gives out its addresses; empty for none, and for OVN-Kubernetes
 
     @property
     def shared(self) -> bool:
@@ -134,7 +135,14 @@ def _reduce(wire: _NetworkAttachmentDefinition) -> NetworkAttachmentDefinition:
         problems=conf.problems,
         signature=signature_of(conf),
         link=intern(link_of(conf.network, conf.raw, f"{fields[0]}/{fields[1]}")),
+        ipam=intern(_ipam(conf)),
     )
+
+
+def _ipam(conf: NetConf) -> str:
+    ipam = conf.raw.get("ipam")
+    plugin = ipam.get("type") if isinstance(ipam, dict) else None
+    return plugin if isinstance(plugin, str) else ""
 
 
 def _effective(conf: NetConf) -> bool:
