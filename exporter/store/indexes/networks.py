@@ -11,6 +11,7 @@ from ..kinds.controller_revision import ControllerRevision
 from ..kinds.deployment import Deployment
 from ..kinds.ipam_claim import IPAMClaim
 from ..kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
+from ..kinds.namespace import Namespace
 from ..kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ..kinds.pod import GIVEN, REFERRED, DrainRole, Pod
 from ..kinds.pod_disruption_budget import PodDisruptionBudget
@@ -30,9 +31,13 @@ __all__ = [
     "INTERFACE",
     "LEFTOVER",
     "NAD",
+    "NAD_KEY",
     "NETWORK",
+    "ON_POD_NETWORK",
     "PERSISTENT",
     "REFERENCE",
+    "SELECTION",
+    "SELECTION_KEY",
     "SEVERAL_VMS",
     "STACK",
     "UNKNOWN_HOLDER",
@@ -136,6 +141,22 @@ def _references(record: Record, _: ByName) -> Iterable[str]:
     return {nad for nad, _ in record.known_selections} if isinstance(record, Pod) else ()
 
 
+def _nad_keys(record: Record, _: ByName) -> Iterable[str]:
+    if not isinstance(record, NetworkAttachmentDefinition):
+        return ()
+    own = f"{record.namespace}/{record.name}"
+    return (own, primary(record.namespace)) if record.role == "primary" else (own,)
+
+
+def _on_pod_network(record: Record, _: ByName) -> Iterable[str]:
+    interfaces = record.networks if isinstance(record, VirtualMachine | VirtualMachineInstance) else ()
+    return (primary(record.namespace),) if any(not nad for _, nad, _ in interfaces) else ()
+
+
+def _selections(record: Record, _: ByName) -> Iterable[str]:
+    return (SELECTION_KEY,) if isinstance(record, ClusterUserDefinedNetwork | Namespace) else ()
+
+
 def _interfaces(record: Record, _: ByName) -> Iterable[str]:
     interfaces = record.networks if isinstance(record, VirtualMachine | VirtualMachineInstance) else ()
     return {nad for _, nad, _ in interfaces if nad}
@@ -210,6 +231,7 @@ def unknown_holders(
 
 
 STACK_KEY = "ipam"
+SELECTION_KEY = "all"
 
 VM = Index(
     "vm",
@@ -251,6 +273,14 @@ UNKNOWN_HOLDER = Index(
 )
 # VMs by the NADs of their interfaces.
 INTERFACE = Index("interface", _interfaces, of=(VirtualMachine, VirtualMachineInstance))
+# VMs with an interface on the pod network, under the primary network of their namespace, if it has one.
+ON_POD_NETWORK = Index(
+    "on the pod network", _on_pod_network, of=(VirtualMachine, VirtualMachineInstance), namespaced=True
+)
+# NADs alone by what VMs refer to them by.
+NAD_KEY = Index("NAD's key", _nad_keys, of=(NetworkAttachmentDefinition,), namespaced=True)
+# All networks that select namespaces, under one key; the namespaces only listen.
+SELECTION = Index("selection", _selections, of=(ClusterUserDefinedNetwork, Namespace), dependents=(Namespace,))
 CLAIM_NAME = Index(
     "claim name",
     _claim_names,

@@ -13,7 +13,7 @@ from ...domain.features.asks import asks_of
 from ...domain.features.demand import Demand, demand_of
 from ...domain.features.rule import IGNITION, SIDECARS, Asking, Request
 from ...domain.identity.firmware import WireFirmware, identifying
-from ...domain.networks.guest_interfaces import WireGuestInterface, addresses_of, macs_of
+from ...domain.networks.guest_interfaces import WireGuestInterface, addresses_of, macs_of, tapped
 from ...domain.networks.vm_networks import VMNetwork, networks_of
 from ..annotations import Faults, Note, read
 from ..kind import ApiKind
@@ -145,6 +145,7 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     networks: tuple[VMNetwork, ...]
     macs: tuple[str, ...]  # each with its NAD, as are the IP addresses (guest_interfaces.py)
     addresses: tuple[str, ...]  # that the guest agent reports
+    tapped: bool  # its guest has the address that the launcher pod has on the pod network (guest_interfaces.py)
     known_requested: tuple[tuple[str, str], ...]  # (logical network, address) asked for by annotation
     uuid: str  # as it is written; empty for none
     identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies no VM
@@ -324,6 +325,7 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         networks=networks,
         macs=macs_of(spec, networks, status.interfaces),
         addresses=addresses_of(networks, status.interfaces),
+        tapped=tapped(spec, networks),
         known_requested=_requested(notes.addresses, faults),
         uuid=intern(firmware.uuid or ""),
         identity=identifying(firmware.uuid),

@@ -139,6 +139,7 @@ CHECK = Check(
     reasons=REASONS,
     find=find,
     fields_read={
+        Namespace.KIND: ("terminating",),
         VirtualMachine.KIND: ("created", "deleting", "networks", "stopped"),
         VirtualMachineInstance.KIND: (
             "created",

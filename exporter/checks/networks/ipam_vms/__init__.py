@@ -83,6 +83,7 @@ CHECK = Check(
     reasons=REASONS,
     find=find,
     fields_read={
+        Namespace.KIND: ("terminating",),
         VirtualMachine.KIND: ("networks",),
         VirtualMachineInstance.KIND: ("created", "deleting", "known_requested", "networks", "phase", "unreadable"),
         Pod.KIND: ("domain", "known_claims", "known_selections", "unreadable"),
