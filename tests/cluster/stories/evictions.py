@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.cluster import fleet
-from tests.cluster.resources import NODES, PDBS, VMIMS, VMIS, VMS, Resource
+from tests.cluster.resources import NODES, PDBS, PODS, VMIMS, VMIS, VMS, Resource
 from tests.cluster.stage import Stage, Story, nothing
 from tests.cluster.stories import acts
 from tests.manifests import Object
