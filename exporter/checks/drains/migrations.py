@@ -9,9 +9,8 @@ cordoned or tainted to be drained, or an update of KubeVirt made the migration.
 SourcePodLeft stands beside any of these: two launcher pods of one VMI run though its last migration has ended. After
 one that succeeded the guest may run in both, on the same disks (kubevirt/kubevirt#15711, #16622); after one that failed
 the other pod is the target, where no guest should run. Not reported: a pod whose container compute has ended while a
-sidecar goes on, a pod that is being deleted, and whatever is there while a migration of the VMI is under way, unless
-that waits and has no target pod yet. The two ends of a migration between namespaces or clusters are two VMIs, each with
-one pod.
+sidecar goes on, a pod that is being deleted, and whatever is there while a migration of the VMI is under way. The two
+ends of a migration between namespaces or clusters are two VMIs, each with one pod.
 
 Not seen here: a copy that makes no progress in post-copy, or with both time-outs of KubeVirt set to 0; failures whose
 migrations were deleted (KubeVirt keeps five of a VMI); whether QEMU runs in a pod.
@@ -196,9 +195,9 @@ CHECK = Check(
         ),
         Pod.KIND: (
             *("created", "deleting", "domain", "evicted", "guest_ended", "lagging", "migration", "node", "phase"),
-            *("ready", "role", "sandboxed", "scheduled", "started", "unschedulable", "vmi_uid", "waiting"),
+            *("placement", "ready", "role", "sandboxed", "scheduled", "started", "unschedulable", "vmi_uid", "waiting"),
         ),
-        Node.KIND: ("drained_by", "ready", "taints", "unschedulable"),
+        Node.KIND: ("drained_by", "label_pairs", "ready", "taints", "unschedulable"),
         KubeVirt.KIND: ("drain_taint", "per_cluster", "per_node", "strategy"),
     },
     requires=(VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND),

@@ -127,6 +127,29 @@ AREA = Area(
             cluster_wide=True,
         ),
         FindingAlert(
+            name="KubeVirtNodeUnheard",
+            by=("kind", "name", "node", "reason"),
+            summary="virt-handler on node {{ $labels.node }} gives no sign, and VMs are on it",
+            description="Node {{ $labels.node }} is Ready, and virt-handler on it gives no sign: no VM starts or"
+            " arrives there, and nobody looks after those that run on it. Look at virt-handler's pod on that node.",
+            wait="5m",  # the finding opens after 10 minutes, and an update of KubeVirt restarts virt-handler in less
+            cluster_wide=True,
+        ),
+        FindingAlert(
+            name="VMLauncherPodStuck",
+            by=("kind", "namespace", "name", "vm", "node", "reason"),
+            summary='{{ if eq $labels.kind "Pod" }}Launcher pod {object} does not end{{ else }}VMI {object} has no'
+            " launcher pod{{ end }}, on node {{ $labels.node }}",
+            description="{{ $labels.kind }} {object} on node {{ $labels.node }}:",
+            wait="5m",  # the finding opens after 10 minutes
+            says={
+                "PodMissing": "the VMI counts as Running, and its launcher pod is gone. Make sure that no guest of it"
+                " runs on the node, then restart the VM.",
+                "PodNotEnding": "the pod is being deleted and does not end, and its VM is started nowhere else. Look"
+                " at the kubelet of the node; delete the pod by force only once its guest is known to be off.",
+            },
+        ),
+        FindingAlert(
             name="KubeVirtNoNodeTakesVMs",
             summary="No node takes VMs: none starts, and none is migrated",
             description="Every node of KubeVirt is cordoned, drained, not Ready or not schedulable. Uncordon a node, or"

@@ -174,6 +174,7 @@ CHECK = Check(
                 "node",
                 "owner",
                 "phase",
+                "placement",
                 "ready",
                 "role",
                 "sandboxed",
@@ -184,7 +185,7 @@ CHECK = Check(
                 "waiting",
             )
         ),
-        Node.KIND: ("drained_by", "ready", "taints", "unready_since", "unschedulable"),
+        Node.KIND: ("drained_by", "label_pairs", "ready", "taints", "unready_since", "unschedulable"),
         KubeVirt.KIND: ("assumed", "drain_taint", "evicts_outdated", "per_cluster", "per_node", "strategy", "version"),
     },
     requires=(VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND),

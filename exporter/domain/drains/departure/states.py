@@ -39,11 +39,15 @@ def departure(vmi: VirtualMachineInstance, node: NodeContext) -> Departure:
         return _terminating(own)
     if not vmi.strategy and not node.drain.seen(KubeVirt):
         why = "it has no evictionStrategy of its own, and the default can't be seen"
-        return replace(of(own, DrainState.UNKNOWN, "", why), strategy="", answer=None)
+        return replace(of(own, DrainState.UNKNOWN, "", why), strategy="")
+    return replace(_leaving(own), answer=own.verdict.answer)
+
+
+def _leaving(own: VMIContext) -> Departure:
     answer = own.verdict.answer
     if answer in (EvictionAnswer.SHUTS_DOWN, EvictionAnswer.PDB, EvictionAnswer.PDBS, EvictionAnswer.PASSES):
         return _let_through(own)
-    if answer in (EvictionAnswer.MIGRATES, EvictionAnswer.EXTERNAL) and not node.drain.seen(
+    if answer in (EvictionAnswer.MIGRATES, EvictionAnswer.EXTERNAL) and not own.node.drain.seen(
         VirtualMachineInstanceMigration
     ):
         return of(own, DrainState.UNKNOWN, "", "its migrations can't be seen")
