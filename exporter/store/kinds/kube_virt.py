@@ -6,16 +6,16 @@ checks read is a field of its own. `exporter/domain/features` makes of it what i
 
 from __future__ import annotations
 
-import re
 from sys import intern
 
 import msgspec
 
+from ...domain.features.versions import Upstream, begins_like, number_of, parse, upstream_of
 from ...domain.instancetypes.specs import canonical
 from ..kind import ApiKind, Reach
 from ..record import Record, Wire, WireMeta, epoch, identity
 
-__all__ = ["EVEN_PARITY", "KIND", "KubeVirt", "assuming", "changed", "release_of"]
+__all__ = ["EVEN_PARITY", "KIND", "KubeVirt", "assuming", "changed"]
 
 DRAIN_TAINT = "kubevirt.io/drain"
 EVEN_PARITY = "alpha.kubevirt.io/EmulatorThreadCompleteToEvenParity"
@@ -53,6 +53,7 @@ class _Updates(Wire, frozen=True, gc=False):
 
 class _Spec(Wire, frozen=True, gc=False):
     configuration: msgspec.Raw = msgspec.Raw()
+    image_tag: str | None = None
     workload_update_strategy: _Updates | None = None
 
 
@@ -62,6 +63,7 @@ class _Status(Wire, frozen=True, gc=False):
     target_kube_virt_version: str | None = None
     observed_generation: int | None = None
     default_architecture: str | None = None
+    operator_version: str | None = None
 
 
 class _Meta(WireMeta, frozen=True, gc=False):
@@ -95,27 +97,32 @@ class KubeVirt(Record, frozen=True, gc=False):
     default_architecture: str
     evicts_outdated: bool  # it evicts VMIs whose launcher is of an earlier release
     assumed: str = ""  # the upstream version that we were configured to take it for
+    built: str = ""  # what virt-operator was built of, as v1.4.1-75-gb3a54913fd; empty where it installs another build
+    counts: Upstream = Upstream()  # as which version of upstream the observed one counts; itself where nobody knows
+    coming: str = ""  # likewise the target; empty where nobody knows
 
     @property
     def upstream(self) -> str:
-        """The version by which KubeVirt's behaviour is known: the observed one, unless another is to be assumed."""
-        return self.assumed or self.version
+        """The version by which KubeVirt's behaviour is known; the observed one where it counts as none of upstream."""
+        return self.assumed or self.counts.version
 
     @property
     def release(self) -> tuple[int, int]:
-        return release_of(self.upstream)
+        """Major and minor of that version; (0, 0) of an unknown one."""
+        return number_of(self.upstream)
 
     @property
     def patch(self) -> tuple[int, int, int]:
         """Major, minor and patch of the version; (0, 0, 0) of an unknown one."""
-        match = re.match(r"v?(\d{1,6})\.(\d{1,6})\.(\d{1,6})", self.upstream, re.ASCII)
-        return (int(match[1]), int(match[2]), int(match[3])) if match else (0, 0, 0)
+        known = parse(self.upstream) if self.assumed or self.counts.patch else None
+        known = known or (begins_like(self.upstream) if self.counts.patch else None)
+        return (known.major, known.minor, known.patch) if known is not None else (0, 0, 0)
 
-
-def release_of(version: str) -> tuple[int, int]:
-    """Major and minor of a version text; (0, 0) of one that has none."""
-    match = re.match(r"v?(\d{1,6})\.(\d{1,6})", version, re.ASCII)
-    return (int(match[1]), int(match[2])) if match else (0, 0)
+    @property
+    def own(self) -> bool:
+        """Whether it is upstream's own build of a tag, which has no more and no less than that tag."""
+        found = parse(self.version)
+        return found is not None and not found.commits and self.version == self.upstream
 
 
 def changed(record: KubeVirt, *, configuration: str | None = None, version: str | None = None) -> KubeVirt:
@@ -124,7 +131,8 @@ def changed(record: KubeVirt, *, configuration: str | None = None, version: str 
     Raises ValueError for a configuration that is undecodable.
     """
     if version is not None:
-        record = msgspec.structs.replace(record, version=version, target=version, upgrading=False, assumed="")
+        record = msgspec.structs.replace(record, version=version, target=version, upgrading=False, assumed="", built="")
+        record = _counted(record)
     text = record.configuration if configuration is None else canonical(configuration.encode())
     return _configured(record, text)
 
@@ -152,6 +160,15 @@ def _configured(record: KubeVirt, text: str) -> KubeVirt:
         drain_taint=migrations.node_drain_taint_key or DRAIN_TAINT,
         reference_policy=_policy(wire, record.release),
     )
+
+
+def _counted(record: KubeVirt) -> KubeVirt:
+    """With what its versions count as. While it is upgraded the operator is of the target already."""
+    of = record.managed_by_hco
+    counts = upstream_of(record.version, "" if record.upgrading else record.built, openshift=of)
+    coming = upstream_of(record.target, record.built, openshift=of).version
+    counts = counts if counts.version else Upstream(record.version)
+    return msgspec.structs.replace(record, counts=counts, coming=coming)
 
 
 def _policy(configuration: _Configuration, release: tuple[int, int]) -> str:
@@ -184,8 +201,9 @@ def _reduce(wire: _KubeVirt) -> KubeVirt:
         managed_by_hco=meta.name == _HCO_NAME or (meta.labels or {}).get(_MANAGER) == _HCO,
         default_architecture=intern(status.default_architecture or ""),
         evicts_outdated="Evict" in ((updates and updates.workload_update_methods) or ()),
+        built="" if spec.image_tag else status.operator_version or "",
     )
-    return _configured(record, canonical(spec.configuration))
+    return _configured(_counted(record), canonical(spec.configuration))
 
 
 KIND = ApiKind(

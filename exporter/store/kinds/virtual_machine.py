@@ -94,6 +94,8 @@ class VirtualMachine(Record, frozen=True, gc=False):
     failure: str  # the reason of its condition Failure
     failed: str  # and its message, where it may be about an instancetype or preference
     failed_since: float | None
+    restart: str  # the message of its condition RestartRequired; empty while that is not True
+    restart_since: float | None
     waits_for_disks: bool
     critical: bool  # its priority class is one of those of Kubernetes for what must not fail
     instancetype: Reference | None
@@ -128,6 +130,15 @@ def _failure(status: _Status) -> tuple[str, str, float | None]:
                 return reason, "", None
             return reason, intern((condition.message or "")[:256]), epoch(condition.last_transition_time)
     return "", "", None
+
+
+def _restart(status: _Status) -> tuple[str, float | None]:
+    """Message and time of the condition RestartRequired."""
+    for condition in status.conditions or ():
+        if condition and condition.type == "RestartRequired" and condition.status == "True":
+            message = condition.message or "a restart is required"
+            return intern(message[:256]), epoch(condition.last_transition_time)
+    return "", None
 
 
 def _origin(meta: _Meta, uuid: str) -> str:
@@ -173,6 +184,7 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
     fields = identity(meta)
     networks = networks_of(template, fields[0], autoattach=True)
     failure, failed, failed_since = _failure(status)
+    restart, restart_since = _restart(status)
     instancetype = reference_of(spec.instancetype, status.instancetype_ref)
     preference = reference_of(spec.preference, status.preference_ref)
     requested, strategy = status.state_change_requests, _run_strategy(spec)
@@ -195,6 +207,8 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         failure=failure,
         failed=failed,
         failed_since=failed_since,
+        restart=restart,
+        restart_since=restart_since,
         waits_for_disks=status.printable_status in _NOT_STARTED_FOR_ITS_DISKS,
         critical=template.priority_class_name in _CRITICAL,
         instancetype=instancetype,

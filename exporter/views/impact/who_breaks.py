@@ -30,7 +30,7 @@ TITLES = {
     SubjectOutcome.OTHER: "Different, and no worse",
 }
 # Of a VM or pool whose object is gone: none has a copy of it, or one has.
-_BREAKING = ("ObjectMissing", "PoolObjectMissing")
+_BREAKING = ("ObjectMissing", "PoolObjectMissing", "SnapshotObjectMissing")
 _BACKED = ("ObjectGone",)
 
 _NOW, _EDIT, _START, _RESTART, _MIGRATION = (
@@ -117,6 +117,8 @@ def _pending(cluster: Cluster, subject: Ref) -> bool:
 
 def _gone(cluster: Cluster, subject: Ref) -> str:
     """Of an object that is gone."""
+    if subject.kind == "VirtualMachineSnapshotContent":
+        return "when a VM is restored from it"
     if subject.kind != "VirtualMachine":
         return "when it creates its next VM"
     running = cluster.get(VirtualMachineInstance, subject.namespace, subject.name) is not None

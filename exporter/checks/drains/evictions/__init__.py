@@ -186,7 +186,15 @@ CHECK = Check(
             )
         ),
         Node.KIND: ("drained_by", "label_pairs", "ready", "taints", "unready_since", "unschedulable"),
-        KubeVirt.KIND: ("assumed", "drain_taint", "evicts_outdated", "per_cluster", "per_node", "strategy", "version"),
+        KubeVirt.KIND: (
+            "assumed",
+            "counts",
+            "drain_taint",
+            "evicts_outdated",
+            "per_cluster",
+            "per_node",
+            "strategy",
+        ),
     },
     requires=(VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND),
 )

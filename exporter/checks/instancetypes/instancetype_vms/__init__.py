@@ -89,7 +89,7 @@ CHECK = Check(
             "shape",
         ),
         VirtualMachineInstance.KIND: ("generation", "phase", "vm_uid"),
-        KubeVirt.KIND: ("assumed", "reference_policy", "version"),
+        KubeVirt.KIND: ("assumed", "counts", "reference_policy"),
     },
     requires=(VirtualMachine.KIND, *CLUSTER_WIDE),
 )
