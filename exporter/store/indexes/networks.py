@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from ...domain.networks.addresses import host
 from ...domain.networks.vm_networks import claim_name
 from ..index import ByName, Index
 from ..kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
@@ -55,9 +56,9 @@ def vm_key(namespace: str, name: str) -> str:
     return f"{namespace}/{name}"
 
 
-def address(network: str, host: str) -> str:
+def address(network: str, ip: str) -> str:
     """The key of an address: networks are isolated from each other, so it counts within one."""
-    return f"{network} {host}"
+    return f"{network} {ip}"
 
 
 def _vms(record: Record, _: ByName) -> Iterable[str]:
@@ -74,16 +75,25 @@ def _attachments(record: Record, _: ByName) -> Iterable[str]:
 
 def _addresses(record: Record, lookup: ByName) -> Iterable[str]:
     if isinstance(record, IPAMClaim):
-        return {address(record.network, host) for host in record.hosts} if record.network else ()
+        return {address(record.network, ip) for ip in record.hosts} if record.network else ()
+    if isinstance(record, VirtualMachineInstance):
+        return dict.fromkeys(_requests(record, lookup)) if record.known_requested else ()
     if not isinstance(record, Pod):
         return ()
     # A loop, since one network may have tens of thousands of them, which are looked up again where its NAD changes.
     found: dict[str, None] = {}
-    for nad, host, _ in record.known_addresses:
+    for nad, ip, _ in record.known_addresses:
         network = _network(nad, lookup)
         if network:
-            found[address(network, host)] = None
+            found[address(network, ip)] = None
     return found
+
+
+def _requests(vmi: VirtualMachineInstance, lookup: ByName) -> Iterable[str]:
+    for network, text in vmi.known_requested:
+        claim = lookup(IPAMClaim, vmi.namespace, claim_name(vmi.name, network))
+        if isinstance(claim, IPAMClaim) and claim.network:
+            yield address(claim.network, host(text) or text)
 
 
 def _network(nad: str, lookup: ByName) -> str:
@@ -252,7 +262,6 @@ VM = Index(
 # Of all that belongs to a VM, which may be thousands, what belongs to another one too.
 SEVERAL_VMS = Index("several vms", _several_vms, of=VM.of, namespaced=True)
 ATTACHMENT = Index("attachment", _attachments, of=(Pod,))
-ADDRESS = Index("address", _addresses, of=(IPAMClaim, Pod), through=((NetworkAttachmentDefinition, ATTACHMENT),))
 CLAIM = Index("claim", _claims, of=(IPAMClaim, Pod))
 # Of what network a NAD is, and which NADs VMs refer to; VMs and claims only listen.
 NAD = Index(
@@ -287,6 +296,14 @@ CLAIM_NAME = Index(
     of=(IPAMClaim, VirtualMachine, VirtualMachineInstance),
     through=((NetworkAttachmentDefinition, INTERFACE),),
     namespaced=True,
+)
+# VMIs are under the addresses that they request of a claim's network, and only listen.
+ADDRESS = Index(
+    "address",
+    _addresses,
+    of=(IPAMClaim, Pod, VirtualMachineInstance),
+    through=((NetworkAttachmentDefinition, ATTACHMENT), (IPAMClaim, CLAIM_NAME)),
+    dependents=(VirtualMachineInstance,),
 )
 # The claims, by network, that no VM has an interface for.
 LEFTOVER = Index(

@@ -152,6 +152,7 @@ CHECK = Check(
         ),
         Pod.KIND: (
             "created",
+            "deleting",
             "domain",
             "known_addresses",
             "known_claims",
