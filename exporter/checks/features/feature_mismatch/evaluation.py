@@ -44,7 +44,7 @@ def mismatches(view: View, storage: tuple[StorageClass, ...] | None = None) -> I
             if any(not BY_ID[rule].common for requests in asked for rule, _ in requests):
                 raise UnansweredError(str(known))
             continue  # what it asks for, every VM does, and KubeVirt allows it unless somebody has forbidden it
-        yield from _of(view, pair, asked, kubevirt, storage)
+        yield from _of(view, pair, asked, kubevirt, Ground(known, storage))
 
 
 def _asked(view: View, pair: Pair, kubevirt: KubeVirt | str) -> tuple[tuple[Request, ...], tuple[Request, ...]]:
@@ -59,9 +59,8 @@ def _of(
     pair: Pair,
     asked: tuple[tuple[Request, ...], tuple[Request, ...]],
     kubevirt: KubeVirt,
-    storage: tuple[StorageClass, ...] | None,
+    ground: Ground,
 ) -> Iterator[Finding]:
-    ground = Ground(Effective.of(kubevirt), storage)
     now = _states(ground, pair, asked)
     for rule, (state, whys) in now.items():
         found = _finding(pair, rule, state, whys, ground.configuration, kubevirt.managed_by_hco)
@@ -69,7 +68,7 @@ def _of(
     target = forecast(kubevirt)
     if target is None:
         return
-    ground = Ground(target, storage)
+    ground = Ground(target, ground.storage)
     for rule, (state, whys) in _states(ground, pair, asked).items():
         if rule not in now:
             found = _forecast(pair, rule, state, whys, target, kubevirt.managed_by_hco)

@@ -90,7 +90,7 @@ def test_the_next_step_names_what_can_be_edited(own: Row, rest: Row, says: str) 
 
 
 def test_what_the_template_asks_for_itself_is_not_brought() -> None:
-    own = {"launchSecurity": {"sev": {}}}
+    own: Row = {"launchSecurity": {"sev": {}}}
     found = refused(KUBEVIRT, LIVE, vm(preference=REFERS, domain=own))
 
     assert "brings it" not in found.message
@@ -99,7 +99,7 @@ def test_what_the_template_asks_for_itself_is_not_brought() -> None:
 
 
 def test_of_two_devices_one_is_of_the_template() -> None:
-    permitted = {"permittedHostDevices": {"pciHostDevices": []}}
+    permitted: Row = {"permittedHostDevices": {"pciHostDevices": []}}
     kubevirt = KUBEVIRT | {"gates": ["HostDevices", "GPU"], "configuration": permitted}
     brings = {"gpus": [{"name": "g", "deviceName": "a.com/one"}], "cpu": {"guest": 1}, "memory": {"guest": "1Gi"}}
     sized = {"kind": "VirtualMachineClusterInstancetype", "name": "gpu", "uid": "t1", "spec": brings}
