@@ -1,11 +1,14 @@
-"""VMIs whose launcher pod is not there or does not end, and nodes whose virt-handler gives no sign, though the node is
-Ready and open.
+"""VMIs whose launcher pod is not there or does not end, guests that stand still for an IO error, and nodes whose
+virt-handler gives no sign, all on nodes that are Ready.
 
-KubeVirt waits in all three without an end. A VMI stays Running though its pod is gone where virt-handler can't reach
+KubeVirt waits in all of these without an end. A VMI stays Running though its pod is gone where virt-handler can't reach
 what the pod left (kubevirt/kubevirt#6685). A pod that is being deleted ends once the kubelet has stopped its containers
 and taken its volumes apart; until then nothing is started in its place (kubernetes/kubernetes#122960 is one that stayed
 after a power cycle). virt-handler labels its node `kubevirt.io/schedulable=true` once a minute; where it does not,
 virt-controller labels it `false`: no VM starts there, and nobody looks after those that run on it.
+
+PausedByIOError: QEMU stops a guest whose disk fails, and it goes on when somebody resumes it. One cause is a drain that
+evicts the pod of a plugged volume before the guest has left (kubevirt/kubevirt#13523): that disk is gone for the guest.
 
 NodeUnheard is only of nodes with VMIs: KubeVirt may have been taken off the others on purpose. Of nodes that are not
 Ready NodeLost says more (`evictions`), of VMIs that were deleted on nodes that are drained StuckTerminating.
@@ -57,6 +60,20 @@ _REASONS = {
         commands=("kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE NAME -o yaml", _HANDLERS, _EVENTS),
         alert=_ALERT,
     ),
+    "PausedByIOError": Reason(
+        (_WARNING,),
+        "QEMU has paused the guest of a VMI for an IO error on one of its disks.",
+        Family("kubevirt_vmi_paused_by_io_error", "A guest is paused for an IO error on one of its disks."),
+        grace=60.0,
+        next="Look at its volumes and their storage first. Once they work, unpause the VMI; where a disk was detached"
+        " under the guest, stop and start the VM instead, with its owner's consent.",
+        commands=(
+            "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE NAME -o yaml",
+            "kubectl get pods -n NAMESPACE -o wide",
+            _EVENTS,
+        ),
+        alert="VMPausedByIOError",
+    ),
     "PodNotEnding": Reason(
         (_WARNING,),
         "The launcher pod of a VMI is being deleted and does not end, though its node is Ready.",
@@ -78,6 +95,7 @@ def find(view: View) -> Iterator[Finding | None]:
     here = sorted((each for each in vmis if each.deleting is None), key=lambda vmi: vmi.ref)
     if here and _unheard(node):
         yield _silent(node, here)
+    yield from _stopped(here)
     pods = [each for each in view.members(NODE, node.name, Pod) if each.role is DrainRole.LAUNCHER]
     yield from _missing(here, {each.vmi_uid for each in pods})
     yield from _ending(node, {each.uid: each for each in vmis}, pods)
@@ -99,6 +117,22 @@ def _silent(node: Node, here: list[VirtualMachineInstance]) -> Finding:
         node=node.name,
         evidence={"vmis": len(here), "named": [f"{vmi.namespace}/{vmi.name}" for vmi in here[:NAMED]]},
     )
+
+
+def _stopped(here: Iterable[VirtualMachineInstance]) -> Iterator[Finding]:
+    for vmi in here:
+        if vmi.io_error is not None:
+            plugged = "; volumes were plugged into it" if vmi.plugged else ""
+            yield Finding(
+                reason="PausedByIOError",
+                severity=_WARNING,
+                subject=vmi.ref,
+                message=f"The guest is paused for an IO error on one of its disks{plugged}",
+                node=vmi.node,
+                since=vmi.io_error or None,
+                since_source=Since.CONDITION if vmi.io_error else Since.FIRST_SEEN,
+                evidence={"plugged": vmi.plugged},
+            )
 
 
 def _missing(here: Iterable[VirtualMachineInstance], owners: set[str]) -> Iterator[Finding | None]:
@@ -136,13 +170,13 @@ def _ending(node: Node, vmis: dict[str, VirtualMachineInstance], pods: Iterable[
 
 CHECK = Check(
     id="launchers",
-    title="Launcher pods that are missing or do not end, and nodes whose virt-handler is silent",
+    title="Launcher pods that are missing or do not end, guests stopped by IO errors, silent virt-handlers",
     reads=(VirtualMachineInstance.KIND, Pod.KIND, Node.KIND),
     scope=Scope("one node", NODE),
     reasons=_REASONS,
     find=find,
     fields_read={
-        VirtualMachineInstance.KIND: ("deleting", "node", "phase"),
+        VirtualMachineInstance.KIND: ("deleting", "io_error", "node", "phase", "plugged"),
         Pod.KIND: ("deleting", "node", "role", "vmi_uid"),
         Node.KIND: ("deleting", "label_pairs", "ready", "taints", "unschedulable"),
     },

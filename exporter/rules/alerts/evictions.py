@@ -150,6 +150,21 @@ AREA = Area(
             },
         ),
         FindingAlert(
+            name="VMPausedByIOError",
+            by=("kind", "namespace", "name", "node", "reason"),
+            summary="The guest of VMI {object} is paused for an IO error",
+            description="QEMU has paused the guest of VMI {object} on node {{ $labels.node }}, since one of its disks"
+            " failed. Look at its volumes; once they work, unpause the VMI, or stop and start the VM.",
+            wait="2m",  # the finding opens after a minute, in which a disk may come back and the guest be resumed
+        ),
+        FindingAlert(
+            name="KubeVirtUnavailable",
+            summary="KubeVirt {object} is not available",
+            description="The condition Available of KubeVirt {object} has been False for half an hour. Look at its"
+            " conditions, its pods and the log of virt-operator.",
+            wait="5m",  # the finding opens after half an hour
+        ),
+        FindingAlert(
             name="KubeVirtNoNodeTakesVMs",
             summary="No node takes VMs: none starts, and none is migrated",
             description="Every node of KubeVirt is cordoned, drained, not Ready or not schedulable. Uncordon a node, or"

@@ -350,6 +350,23 @@ def _pod_not_ending(stage: Stage) -> Values:
     return _values(stage, pod)
 
 
+def _io_error(stage: Stage) -> Values:
+    _ready_node(stage, "true")
+    vmi = _vmi(stage, "LiveMigrate")
+    _pod(stage, vmi["metadata"]["uid"])
+    paused = {"type": "Paused", "status": "True", "reason": "PausedIOError", "lastTransitionTime": REQUESTED}
+    status = {"conditions": [*vmi["status"]["conditions"], paused]}
+    stage.client.patch(VMIS, stage.namespace, "db", {"status": status})
+    return _values(stage, vmi)
+
+
+def _unavailable(stage: Stage) -> Values:
+    made = _kubevirt(stage)
+    waits = {"type": "Available", "status": "False", "reason": "DeploymentInProgress", "lastTransitionTime": REQUESTED}
+    stage.client.update_status({**made, "status": {**made["status"], "conditions": [waits]}})
+    return {**_values(stage), "NAME": made["metadata"]["name"]}
+
+
 def _closed(stage: Stage) -> Values:
     _kubevirt(stage)
     made = _node(stage)
@@ -424,6 +441,8 @@ STORIES = [
     Story("KubeVirtNodeUnheard", "NodeUnheard", _unheard, leaves=nothing),
     Story("VMLauncherPodStuck", "PodMissing", _pod_missing, leaves=nothing),
     Story("VMLauncherPodStuck", "PodNotEnding", _pod_not_ending, leaves=nothing),
+    Story("VMPausedByIOError", "PausedByIOError", _io_error, leaves=nothing),
+    Story("KubeVirtUnavailable", "KubeVirtUnavailable", _unavailable, leaves=nothing),
     Story("KubeVirtNoNodeTakesVMs", "NoNodeTakesVMs", _closed, leaves=nothing),
     Story("KubeVirtNodeDrainStalled", "NodeDrainStalled", _not_migratable, (acts.UNCORDON,), leaves=_schedulable),
     Story("VMStoppedAfterDrain", "StoppedAfterDrain", _stopped_after_drain, (acts.FORGET_STOP,)),
