@@ -1,4 +1,4 @@
-"""VMIs whose launcher pod is not there or does not end, guests that stand still for an IO error, and nodes whose
+"""VMIs whose launcher pod is not there, does not start or does not end, guests that stand still for an IO error, and nodes whose
 virt-handler gives no sign, all on nodes that are Ready.
 
 KubeVirt waits in all of these without an end. A VMI stays Running though its pod is gone where virt-handler can't reach
@@ -74,6 +74,15 @@ _REASONS = {
         ),
         alert="VMPausedByIOError",
     ),
+    "PodNotStarting": Reason(
+        (_WARNING,),
+        "The launcher pod of a VMI has had a node for a quarter of an hour and does not start.",
+        _POD,
+        grace=900.0,
+        next="Find out what the pod waits for: an image, a volume, the network, an init container that does not end.",
+        commands=("kubectl get pods -n NAMESPACE NAME -o yaml", _EVENTS),
+        alert=_ALERT,
+    ),
     "PodNotEnding": Reason(
         (_WARNING,),
         "The launcher pod of a VMI is being deleted and does not end, though its node is Ready.",
@@ -99,6 +108,7 @@ def find(view: View) -> Iterator[Finding | None]:
     pods = [each for each in view.members(NODE, node.name, Pod) if each.role is DrainRole.LAUNCHER]
     yield from _missing(here, {each.vmi_uid for each in pods})
     yield from _ending(node, {each.uid: each for each in vmis}, pods)
+    yield from _starting(view, pods)
 
 
 def _unheard(node: Node) -> bool:
@@ -148,6 +158,32 @@ def _missing(here: Iterable[VirtualMachineInstance], owners: set[str]) -> Iterat
         yield None
 
 
+def _starting(view: View, pods: Iterable[Pod]) -> Iterator[Finding | None]:
+    """The target of a migration is none of them: what it waits for is said of the migration."""
+    for pod in pods:
+        if pod.phase != "Pending" or pod.node != view.partition or pod.migration or pod.deleting is not None:
+            continue
+        vmi = view.named(VirtualMachineInstance, pod.namespace, pod.domain)
+        if vmi is None or vmi.uid != pod.vmi_uid or vmi.final or vmi.deleting is not None:
+            continue
+        container, why, message = pod.waiting or ("", "", "")
+        said = ": ".join(filter(None, (why, message)))
+        yield Finding(
+            reason="PodNotStarting",
+            severity=_WARNING,
+            subject=pod.ref,
+            related=(vmi.ref,),
+            vm=vmi.name,
+            message=f"The pod has node {pod.node} and does not start"
+            + (f": container {container} waits{f' ({said})' if said else ''}" if container else ""),
+            node=pod.node,
+            since=pod.scheduled,
+            since_source=Since.CONDITION if pod.scheduled is not None else Since.FIRST_SEEN,
+            evidence={"container": container, "waiting": said},
+        )
+        yield None
+
+
 def _ending(node: Node, vmis: dict[str, VirtualMachineInstance], pods: Iterable[Pod]) -> Iterator[Finding | None]:
     for pod in pods:
         vmi = vmis.get(pod.vmi_uid)
@@ -170,14 +206,16 @@ def _ending(node: Node, vmis: dict[str, VirtualMachineInstance], pods: Iterable[
 
 CHECK = Check(
     id="launchers",
-    title="Launcher pods that are missing or do not end, guests stopped by IO errors, silent virt-handlers",
+    title="Launcher pods that are missing, do not start or do not end; guests stopped by IO errors; silent nodes",
     reads=(VirtualMachineInstance.KIND, Pod.KIND, Node.KIND),
     scope=Scope("one node", NODE),
     reasons=_REASONS,
     find=find,
     fields_read={
         VirtualMachineInstance.KIND: ("deleting", "io_error", "node", "phase", "plugged"),
-        Pod.KIND: ("deleting", "node", "role", "vmi_uid"),
+        Pod.KIND: (
+            *("deleting", "domain", "migration", "node", "phase", "role", "scheduled", "vmi_uid", "waiting"),
+        ),
         Node.KIND: ("deleting", "label_pairs", "ready", "taints", "unschedulable"),
     },
     requires=(VirtualMachineInstance.KIND,),

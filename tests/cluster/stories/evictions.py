@@ -341,6 +341,13 @@ def _pod_missing(stage: Stage) -> Values:
     return _values(stage, _vmi(stage, "LiveMigrate"))
 
 
+def _pod_not_starting(stage: Stage) -> Values:
+    _ready_node(stage, "true")
+    vmi = _vmi(stage, "LiveMigrate")
+    placed = {"type": "PodScheduled", "status": "True", "lastTransitionTime": REQUESTED}
+    return _values(stage, _pod(stage, vmi["metadata"]["uid"], phase="Pending", conditions=[placed]))
+
+
 def _pod_not_ending(stage: Stage) -> Values:
     """No kubelet ends it."""
     _ready_node(stage, "true")
@@ -440,6 +447,7 @@ STORIES = [
     Story("KubeVirtNodeLost", "NodeLost", _lost, leaves=nothing),
     Story("KubeVirtNodeUnheard", "NodeUnheard", _unheard, leaves=nothing),
     Story("VMLauncherPodStuck", "PodMissing", _pod_missing, leaves=nothing),
+    Story("VMLauncherPodStuck", "PodNotStarting", _pod_not_starting, leaves=nothing),
     Story("VMLauncherPodStuck", "PodNotEnding", _pod_not_ending, leaves=nothing),
     Story("VMPausedByIOError", "PausedByIOError", _io_error, leaves=nothing),
     Story("KubeVirtUnavailable", "KubeVirtUnavailable", _unavailable, leaves=nothing),
