@@ -1,11 +1,14 @@
-"""VMIs whose launcher pod is not there or does not end, and nodes whose virt-handler gives no sign, though the node is
-Ready and open.
+"""VMIs whose launcher pod is not there, does not start or does not end, guests that stand still for an IO error, and nodes whose
+virt-handler gives no sign, all on nodes that are Ready.
 
-KubeVirt waits in all three without an end. A VMI stays Running though its pod is gone where virt-handler can't reach
+KubeVirt waits in all of these without an end. A VMI stays Running though its pod is gone where virt-handler can't reach
 what the pod left (kubevirt/kubevirt#6685). A pod that is being deleted ends once the kubelet has stopped its containers
 and taken its volumes apart; until then nothing is started in its place (kubernetes/kubernetes#122960 is one that stayed
 after a power cycle). virt-handler labels its node `kubevirt.io/schedulable=true` once a minute; where it does not,
 virt-controller labels it `false`: no VM starts there, and nobody looks after those that run on it.
+
+PausedByIOError: QEMU stops a guest whose disk fails, and it goes on when somebody resumes it. One cause is a drain that
+evicts the pod of a plugged volume before the guest has left (kubevirt/kubevirt#13523): that disk is gone for the guest.
 
 NodeUnheard is only of nodes with VMIs: KubeVirt may have been taken off the others on purpose. Of nodes that are not
 Ready NodeLost says more (`evictions`), of VMIs that were deleted on nodes that are drained StuckTerminating.
@@ -57,6 +60,29 @@ _REASONS = {
         commands=("kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE NAME -o yaml", _HANDLERS, _EVENTS),
         alert=_ALERT,
     ),
+    "PausedByIOError": Reason(
+        (_WARNING,),
+        "QEMU has paused the guest of a VMI for an IO error on one of its disks.",
+        Family("kubevirt_vmi_paused_by_io_error", "A guest is paused for an IO error on one of its disks."),
+        grace=60.0,
+        next="Look at its volumes and their storage first. Once they work, unpause the VMI; where a disk was detached"
+        " under the guest, stop and start the VM instead, with its owner's consent.",
+        commands=(
+            "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE NAME -o yaml",
+            "kubectl get pods -n NAMESPACE -o wide",
+            _EVENTS,
+        ),
+        alert="VMPausedByIOError",
+    ),
+    "PodNotStarting": Reason(
+        (_WARNING,),
+        "The launcher pod of a VMI has had a node for a quarter of an hour and does not start.",
+        _POD,
+        grace=900.0,
+        next="Find out what the pod waits for: an image, a volume, the network, an init container that does not end.",
+        commands=("kubectl get pods -n NAMESPACE NAME -o yaml", _EVENTS),
+        alert=_ALERT,
+    ),
     "PodNotEnding": Reason(
         (_WARNING,),
         "The launcher pod of a VMI is being deleted and does not end, though its node is Ready.",
@@ -78,9 +104,11 @@ def find(view: View) -> Iterator[Finding | None]:
     here = sorted((each for each in vmis if each.deleting is None), key=lambda vmi: vmi.ref)
     if here and _unheard(node):
         yield _silent(node, here)
+    yield from _stopped(here)
     pods = [each for each in view.members(NODE, node.name, Pod) if each.role is DrainRole.LAUNCHER]
     yield from _missing(here, {each.vmi_uid for each in pods})
     yield from _ending(node, {each.uid: each for each in vmis}, pods)
+    yield from _starting(view, pods)
 
 
 def _unheard(node: Node) -> bool:
@@ -101,6 +129,22 @@ def _silent(node: Node, here: list[VirtualMachineInstance]) -> Finding:
     )
 
 
+def _stopped(here: Iterable[VirtualMachineInstance]) -> Iterator[Finding]:
+    for vmi in here:
+        if vmi.io_error is not None:
+            plugged = "; volumes were plugged into it" if vmi.plugged else ""
+            yield Finding(
+                reason="PausedByIOError",
+                severity=_WARNING,
+                subject=vmi.ref,
+                message=f"The guest is paused for an IO error on one of its disks{plugged}",
+                node=vmi.node,
+                since=vmi.io_error or None,
+                since_source=Since.CONDITION if vmi.io_error else Since.FIRST_SEEN,
+                evidence={"plugged": vmi.plugged},
+            )
+
+
 def _missing(here: Iterable[VirtualMachineInstance], owners: set[str]) -> Iterator[Finding | None]:
     for vmi in here:
         if vmi.phase == "Running" and vmi.uid not in owners:
@@ -111,6 +155,32 @@ def _missing(here: Iterable[VirtualMachineInstance], owners: set[str]) -> Iterat
                 message=f"The VMI counts as Running on {vmi.node}, and no launcher pod of it is there",
                 node=vmi.node,
             )
+        yield None
+
+
+def _starting(view: View, pods: Iterable[Pod]) -> Iterator[Finding | None]:
+    """The target of a migration is none of them: what it waits for is said of the migration."""
+    for pod in pods:
+        if pod.phase != "Pending" or pod.node != view.partition or pod.migration or pod.deleting is not None:
+            continue
+        vmi = view.named(VirtualMachineInstance, pod.namespace, pod.domain)
+        if vmi is None or vmi.uid != pod.vmi_uid or vmi.final or vmi.deleting is not None:
+            continue
+        container, why, message = pod.waiting or ("", "", "")
+        said = ": ".join(filter(None, (why, message)))
+        yield Finding(
+            reason="PodNotStarting",
+            severity=_WARNING,
+            subject=pod.ref,
+            related=(vmi.ref,),
+            vm=vmi.name,
+            message=f"The pod has node {pod.node} and does not start"
+            + (f": container {container} waits{f' ({said})' if said else ''}" if container else ""),
+            node=pod.node,
+            since=pod.scheduled,
+            since_source=Since.CONDITION if pod.scheduled is not None else Since.FIRST_SEEN,
+            evidence={"container": container, "waiting": said},
+        )
         yield None
 
 
@@ -136,14 +206,16 @@ def _ending(node: Node, vmis: dict[str, VirtualMachineInstance], pods: Iterable[
 
 CHECK = Check(
     id="launchers",
-    title="Launcher pods that are missing or do not end, and nodes whose virt-handler is silent",
+    title="Launcher pods that are missing, do not start or do not end; guests stopped by IO errors; silent nodes",
     reads=(VirtualMachineInstance.KIND, Pod.KIND, Node.KIND),
     scope=Scope("one node", NODE),
     reasons=_REASONS,
     find=find,
     fields_read={
-        VirtualMachineInstance.KIND: ("deleting", "node", "phase"),
-        Pod.KIND: ("deleting", "node", "role", "vmi_uid"),
+        VirtualMachineInstance.KIND: ("deleting", "io_error", "node", "phase", "plugged"),
+        Pod.KIND: (
+            *("deleting", "domain", "migration", "node", "phase", "role", "scheduled", "vmi_uid", "waiting"),
+        ),
         Node.KIND: ("deleting", "label_pairs", "ready", "taints", "unschedulable"),
     },
     requires=(VirtualMachineInstance.KIND,),

@@ -138,16 +138,33 @@ AREA = Area(
         FindingAlert(
             name="VMLauncherPodStuck",
             by=("kind", "namespace", "name", "vm", "node", "reason"),
-            summary='{{ if eq $labels.kind "Pod" }}Launcher pod {object} does not end{{ else }}VMI {object} has no'
+            summary='{{ if eq $labels.kind "Pod" }}Launcher pod {object} does not start or end{{ else }}VMI {object} has no'
             " launcher pod{{ end }}, on node {{ $labels.node }}",
             description="{{ $labels.kind }} {object} on node {{ $labels.node }}:",
             wait="5m",  # the finding opens after 10 minutes
             says={
                 "PodMissing": "the VMI counts as Running, and its launcher pod is gone. Make sure that no guest of it"
                 " runs on the node, then restart the VM.",
+                "PodNotStarting": "the pod has had its node for a quarter of an hour and does not start. Look at its"
+                " containers, volumes and images.",
                 "PodNotEnding": "the pod is being deleted and does not end, and its VM is started nowhere else. Look"
                 " at the kubelet of the node; delete the pod by force only once its guest is known to be off.",
             },
+        ),
+        FindingAlert(
+            name="VMPausedByIOError",
+            by=("kind", "namespace", "name", "node", "reason"),
+            summary="The guest of VMI {object} is paused for an IO error",
+            description="QEMU has paused the guest of VMI {object} on node {{ $labels.node }}, since one of its disks"
+            " failed. Look at its volumes; once they work, unpause the VMI, or stop and start the VM.",
+            wait="2m",  # the finding opens after a minute, in which a disk may come back and the guest be resumed
+        ),
+        FindingAlert(
+            name="KubeVirtUnavailable",
+            summary="KubeVirt {object} is not available",
+            description="The condition Available of KubeVirt {object} has been False for half an hour. Look at its"
+            " conditions, its pods and the log of virt-operator.",
+            wait="5m",  # the finding opens after half an hour
         ),
         FindingAlert(
             name="KubeVirtNoNodeTakesVMs",

@@ -341,6 +341,13 @@ def _pod_missing(stage: Stage) -> Values:
     return _values(stage, _vmi(stage, "LiveMigrate"))
 
 
+def _pod_not_starting(stage: Stage) -> Values:
+    _ready_node(stage, "true")
+    vmi = _vmi(stage, "LiveMigrate")
+    placed = {"type": "PodScheduled", "status": "True", "lastTransitionTime": REQUESTED}
+    return _values(stage, _pod(stage, vmi["metadata"]["uid"], phase="Pending", conditions=[placed]))
+
+
 def _pod_not_ending(stage: Stage) -> Values:
     """No kubelet ends it."""
     _ready_node(stage, "true")
@@ -348,6 +355,23 @@ def _pod_not_ending(stage: Stage) -> Values:
     pod = _pod(stage, vmi["metadata"]["uid"], grace=1)
     stage.client.delete(PODS, stage.namespace, pod["metadata"]["name"])
     return _values(stage, pod)
+
+
+def _io_error(stage: Stage) -> Values:
+    _ready_node(stage, "true")
+    vmi = _vmi(stage, "LiveMigrate")
+    _pod(stage, vmi["metadata"]["uid"])
+    paused = {"type": "Paused", "status": "True", "reason": "PausedIOError", "lastTransitionTime": REQUESTED}
+    status = {"conditions": [*vmi["status"]["conditions"], paused]}
+    stage.client.patch(VMIS, stage.namespace, "db", {"status": status})
+    return _values(stage, vmi)
+
+
+def _unavailable(stage: Stage) -> Values:
+    made = _kubevirt(stage)
+    waits = {"type": "Available", "status": "False", "reason": "DeploymentInProgress", "lastTransitionTime": REQUESTED}
+    stage.client.update_status({**made, "status": {**made["status"], "conditions": [waits]}})
+    return {**_values(stage), "NAME": made["metadata"]["name"]}
 
 
 def _closed(stage: Stage) -> Values:
@@ -423,7 +447,10 @@ STORIES = [
     Story("KubeVirtNodeLost", "NodeLost", _lost, leaves=nothing),
     Story("KubeVirtNodeUnheard", "NodeUnheard", _unheard, leaves=nothing),
     Story("VMLauncherPodStuck", "PodMissing", _pod_missing, leaves=nothing),
+    Story("VMLauncherPodStuck", "PodNotStarting", _pod_not_starting, leaves=nothing),
     Story("VMLauncherPodStuck", "PodNotEnding", _pod_not_ending, leaves=nothing),
+    Story("VMPausedByIOError", "PausedByIOError", _io_error, leaves=nothing),
+    Story("KubeVirtUnavailable", "KubeVirtUnavailable", _unavailable, leaves=nothing),
     Story("KubeVirtNoNodeTakesVMs", "NoNodeTakesVMs", _closed, leaves=nothing),
     Story("KubeVirtNodeDrainStalled", "NodeDrainStalled", _not_migratable, (acts.UNCORDON,), leaves=_schedulable),
     Story("VMStoppedAfterDrain", "StoppedAfterDrain", _stopped_after_drain, (acts.FORGET_STOP,)),

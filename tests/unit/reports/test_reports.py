@@ -1,5 +1,5 @@
-"""What people reported, as dumps: `steward check` says of each what its file lists, and no more, and nothing of the same
-cluster without the fault.
+"""What people reported, as dumps: `steward check` says of each what its file lists and nothing else above info, and
+nothing of the same cluster without the fault.
 """
 
 from __future__ import annotations
