@@ -32,7 +32,7 @@ VISIBLE = ("yes", "partly", "no")
 VERDICTS = ("right", "partly", "silent", "wrong", "not visible")
 _NEEDS = {"address": str, "area": str, "reported": str, "cause": str, "facts": str, "visible": (str, bool)}
 _MAY = {"base": str, "at": str, "objects": list, "expected": dict, "twin": dict, "verdict": str, "why": str}
-_MAY |= {"finds": list}
+_MAY |= {"finds": list, "unknown": list}
 _EXPECTED = {"about", "says", "next", "at_least"}
 _FOUND = {"reason", "about", "severity", "says", "next"}
 _TWIN = ({"objects"}, {"changes"}, {"without"}, {"changes", "without"})
@@ -50,6 +50,7 @@ class ReportFile:
     verdict: str
     why: str
     finds: tuple[Mapping[str, str], ...]
+    unknown: frozenset[str]  # checks that have no answer there, such as those of features in an old KubeVirt
     expected: Mapping[str, str]
 
 
@@ -75,6 +76,7 @@ def loaded(path: Path) -> ReportFile:
         verdict=found.get("verdict", ""),
         why=found.get("why", ""),
         finds=tuple(found.get("finds", ())),
+        unknown=frozenset(found.get("unknown", ())),
         expected=found.get("expected", {}),
     )
 
