@@ -1,5 +1,5 @@
-"""VMIs whose launcher pod is not there, does not start or does not end, guests that stand still for an IO error, and nodes whose
-virt-handler gives no sign, all on nodes that are Ready.
+"""VMIs whose launcher pod is not there, does not start or does not end, guests that stand still for an IO error, and
+nodes whose virt-handler gives no sign, all on nodes that are Ready.
 
 KubeVirt waits in all of these without an end. A VMI stays Running though its pod is gone where virt-handler can't reach
 what the pod left (kubevirt/kubevirt#6685). A pod that is being deleted ends once the kubelet has stopped its containers
@@ -213,9 +213,7 @@ CHECK = Check(
     find=find,
     fields_read={
         VirtualMachineInstance.KIND: ("deleting", "io_error", "node", "phase", "plugged"),
-        Pod.KIND: (
-            *("deleting", "domain", "migration", "node", "phase", "role", "scheduled", "vmi_uid", "waiting"),
-        ),
+        Pod.KIND: (*("deleting", "domain", "migration", "node", "phase", "role", "scheduled", "vmi_uid", "waiting"),),
         Node.KIND: ("deleting", "label_pairs", "ready", "taints", "unschedulable"),
     },
     requires=(VirtualMachineInstance.KIND,),

@@ -138,8 +138,8 @@ AREA = Area(
         FindingAlert(
             name="VMLauncherPodStuck",
             by=("kind", "namespace", "name", "vm", "node", "reason"),
-            summary='{{ if eq $labels.kind "Pod" }}Launcher pod {object} does not start or end{{ else }}VMI {object} has no'
-            " launcher pod{{ end }}, on node {{ $labels.node }}",
+            summary='{{ if eq $labels.kind "Pod" }}Launcher pod {object} does not start or end{{ else }}VMI {object}'
+            " has no launcher pod{{ end }}, on node {{ $labels.node }}",
             description="{{ $labels.kind }} {object} on node {{ $labels.node }}:",
             wait="5m",  # the finding opens after 10 minutes
             says={
@@ -158,6 +158,14 @@ AREA = Area(
             description="QEMU has paused the guest of VMI {object} on node {{ $labels.node }}, since one of its disks"
             " failed. Look at its volumes; once they work, unpause the VMI, or stop and start the VM.",
             wait="2m",  # the finding opens after a minute, in which a disk may come back and the guest be resumed
+        ),
+        FindingAlert(
+            name="VMStartsFailing",
+            by=("kind", "namespace", "name", "reason"),
+            summary="The starts of VM {object} fail again and again",
+            description="At least 3 starts of VM {object} in a row failed, and KubeVirt goes on trying. Its events and"
+            " its VMI say why.",
+            wait="5m",  # a disk or a node that was away for a moment is back by then
         ),
         FindingAlert(
             name="KubeVirtUnavailable",

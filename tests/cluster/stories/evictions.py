@@ -367,6 +367,12 @@ def _io_error(stage: Stage) -> Values:
     return _values(stage, vmi)
 
 
+def _starts_failing(stage: Stage) -> Values:
+    vm = fleet.vm(stage.namespace, "db")
+    failure = {"consecutiveFailCount": 4, "retryAfterTimestamp": REQUESTED}
+    return _values(stage, stage.client.make({**vm, "status": {**vm.get("status", {}), "startFailure": failure}}))
+
+
 def _unavailable(stage: Stage) -> Values:
     made = _kubevirt(stage)
     waits = {"type": "Available", "status": "False", "reason": "DeploymentInProgress", "lastTransitionTime": REQUESTED}
@@ -450,6 +456,7 @@ STORIES = [
     Story("VMLauncherPodStuck", "PodNotStarting", _pod_not_starting, leaves=nothing),
     Story("VMLauncherPodStuck", "PodNotEnding", _pod_not_ending, leaves=nothing),
     Story("VMPausedByIOError", "PausedByIOError", _io_error, leaves=nothing),
+    Story("VMStartsFailing", "StartsFailing", _starts_failing, leaves=nothing),
     Story("KubeVirtUnavailable", "KubeVirtUnavailable", _unavailable, leaves=nothing),
     Story("KubeVirtNoNodeTakesVMs", "NoNodeTakesVMs", _closed, leaves=nothing),
     Story("KubeVirtNodeDrainStalled", "NodeDrainStalled", _not_migratable, (acts.UNCORDON,), leaves=_schedulable),
