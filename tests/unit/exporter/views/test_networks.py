@@ -18,7 +18,8 @@ from exporter.states.base import Aggregates
 from exporter.states.networks import STATE
 from exporter.store.source import SyncState
 from exporter.usage.addresses import AddressUsage, AddressUse
-from exporter.views.networks import RECLAIMABLE, NetworkReport, Networks, take
+from exporter.views.networks import NetworkReport, Networks, take
+from exporter.views.reclaimable import RECLAIMABLE
 from tests.evaluation import Evaluation
 from tests.rows import full
 
