@@ -152,3 +152,22 @@ def test_no_other_ipam_and_no_migration_that_failed_does(ipam: str, outcome: str
     for finding in findings.values():
         assert finding.next.startswith("Find out which guest")
         assert not any("was migrated" in each for each in finding.evidence["hints"])
+
+
+def started(name: str, **row: Any) -> list[Row]:
+    own = {"networks": {"blue": "blue"}, "uid": f"i-{name}", "vm": f"u-{name}", "macs": {"blue": MAC}}
+    return [vm(name, **{"macs": {}, **row}), {"kind": "VirtualMachineInstance", "name": name, **own}]
+
+
+def test_of_addresses_that_no_spec_sets_a_restart_gives_another_one() -> None:
+    findings = found(*started("db"), *started("web"))
+    assert {each.next.partition(":")[0] for each in findings.values()} == {
+        "Restart one of them, with its owner's consent"
+    }
+
+
+@pytest.mark.parametrize("mac", [MAC, "02:00:00:00:00:77"], ids=["the same", "another one, at the next start"])
+def test_where_a_spec_sets_one_it_does_not(mac: str) -> None:
+    findings = found(*started("db"), *started("web", macs={"blue": mac}))
+    assert len(findings) == 2
+    assert all(each.next.startswith("Decide with their owners") for each in findings.values())
