@@ -1,4 +1,4 @@
-"""A file of tests/reports that has another form is refused in a sentence, and objects are put over those of its base."""
+"""A file of tests/reports of another form is refused in a sentence, and objects are put over those of its base."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def test_objects_are_merged_into_those_of_the_base(tmp_path: Path) -> None:
         ({"expected": {"about": "x"}}, "`expected` has about, at_least"),
         ({"twin": {"rows": []}}, "`twin` has `objects`, or `changes` and `without`"),
         ({"twin": {"without": ["Pod ns/a"]}}, "`without` names what the report does not have: Pod ns/a"),
-        ({"verdict": "good"}, "`verdict` is one of right, partly"),
+        ({"verdict": "good"}, "first run differs, is one of right, partly"),
+        ({"first": "good"}, "first run differs, is one of right, partly"),
         ({"verdict": "silent"}, "`why` says why the verdict is silent"),
         ({"verdict": "not visible", "why": "f"}, "what is visible has another verdict"),
         ({"verdict": "right", "finds": [{"reason": "X"}]}, "each of `finds` has about"),
