@@ -30,10 +30,15 @@ AREAS = ("drains", "features", "identity", "instancetypes", "networks")
 SEVERITIES = ("info", "warning", "critical")
 VISIBLE = ("yes", "partly", "no")
 VERDICTS = ("right", "partly", "silent", "wrong", "not visible")
-_NEEDS = {"address": str, "area": str, "reported": str, "cause": str, "facts": str, "visible": (str, bool)}
-_MAY = {"base": str, "at": str, "objects": list, "expected": dict, "twin": dict, "first": str, "verdict": str}
-_MAY |= {"why": str}
-_MAY |= {"finds": list}
+_NEEDS: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("address", "area", "reported", "cause", "facts"), str),
+    "visible": (str, bool),  # YAML's yes and no
+}
+_MAY: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("base", "at", "first", "verdict", "why"), str),
+    **dict.fromkeys(("objects", "finds"), list),
+    **dict.fromkeys(("expected", "twin"), dict),
+}
 _EXPECTED = {"about", "says", "next", "at_least"}
 _FOUND = {"reason", "about", "severity", "says", "next"}
 _TWIN = ({"objects"}, {"changes"}, {"without"}, {"changes", "without"})
