@@ -13,7 +13,8 @@ sidecar goes on, a pod that is being deleted, and whatever is there while a migr
 ends of a migration between namespaces or clusters are two VMIs, each with one pod.
 
 Not seen here: a copy that makes no progress in post-copy, or with both time-outs of KubeVirt set to 0; failures whose
-migrations were deleted (KubeVirt keeps five of a VMI); whether QEMU runs in a pod.
+migrations were deleted (KubeVirt keeps five of a VMI), which `/api/v1/migrations` has while the exporter runs; whether
+QEMU runs in a pod.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ _REASONS = {
         alert="VMSourcePodLeft",
     ),
     "MigrationFailing": _trouble(
-        "At least two migrations of the VMI in a row failed; `cause` says of what, where that is known.",
+        "At least two migrations of the VMI in a row failed; `cause` says of what the last one did, where that is"
+        " known, and `failures` of what each did.",
         0.0,
         "MigrationFailing",
     ),
