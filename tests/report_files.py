@@ -30,9 +30,15 @@ AREAS = ("drains", "features", "identity", "instancetypes", "networks")
 SEVERITIES = ("info", "warning", "critical")
 VISIBLE = ("yes", "partly", "no")
 VERDICTS = ("right", "partly", "silent", "wrong", "not visible")
-_NEEDS = {"address": str, "area": str, "reported": str, "cause": str, "facts": str, "visible": (str, bool)}
-_MAY = {"base": str, "at": str, "objects": list, "expected": dict, "twin": dict, "verdict": str, "why": str}
-_MAY |= {"finds": list, "unknown": list}
+_NEEDS: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("address", "area", "reported", "cause", "facts"), str),
+    "visible": (str, bool),  # YAML's yes and no
+}
+_MAY: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("base", "at", "first", "verdict", "why"), str),
+    **dict.fromkeys(("objects", "finds", "unknown"), list),
+    **dict.fromkeys(("expected", "twin"), dict),
+}
 _EXPECTED = {"about", "says", "next", "at_least"}
 _FOUND = {"reason", "about", "severity", "says", "next"}
 _TWIN = ({"objects"}, {"changes"}, {"without"}, {"changes", "without"})
@@ -106,8 +112,8 @@ def _wrong(found: Any, visible: Any) -> Iterator[str]:
             yield f"`expected` has {', '.join(sorted(_EXPECTED))}, and `at_least` a severity"
     if "twin" in found and set(found["twin"]) not in _TWIN:
         yield "`twin` has `objects`, or `changes` and `without`"
-    if found.get("verdict", VERDICTS[0]) not in VERDICTS:
-        yield f"`verdict` is one of {', '.join(VERDICTS)}"
+    if {found.get("verdict", VERDICTS[0]), found.get("first", VERDICTS[0])} - set(VERDICTS):
+        yield f"`verdict`, and `first` where that of the first run differs, is one of {', '.join(VERDICTS)}"
     yield from _wrong_verdict(found, visible)
 
 

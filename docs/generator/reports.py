@@ -64,8 +64,9 @@ def _totals(reports: list[Report]) -> Iterator[str]:
     visible = [each for each in reports if each["visible"] not in ("no", False)]
     right = sum(1 for each in visible if each.get("verdict") == "right")
     share = round(100 * right / len(visible)) if visible else 0
+    first = sum(1 for each in visible if each.get("first", each.get("verdict")) == "right")
     yield f"Of {len(reports)} reports {len(visible)} are visible in objects, some of them in part. Of {right} of these"
-    yield f"({share} %) is said what was expected.\n"
+    yield f"({share} %) is said what was expected. At the first run it was {first}: the steward learned the others.\n"
     yield "| Verdict | Reports | Meaning |"
     yield "| --- | --- | --- |"
     yield from (f"| {_SHOWN.get(each, each)} | {counts[each]} | {_MEANING[each]} |" for each in _ORDER)
@@ -77,7 +78,7 @@ def _rank(report: Report) -> tuple[int, str]:
 
 
 def _verdict(report: Report) -> str:
-    verdict = report.get("verdict", "")
+    verdict = str(report.get("verdict", ""))
     said = _SHOWN.get(verdict, verdict)
     return f"{said}: {_cell(report['why'])}" if report.get("why") else said
 

@@ -17,7 +17,7 @@ from tests.report_files import FILES, ReportFile, loaded
 
 Found = list[dict[str, Any]]
 REPORTS = [pytest.param(path, id=path.stem) for path in FILES]
-TWINS = [each for each in REPORTS if "\ntwin:" in each.values[0].read_text(encoding="utf-8")]  # type: ignore[attr-defined]
+TWINS = [pytest.param(each, id=each.stem) for each in FILES if "\ntwin:" in each.read_text(encoding="utf-8")]
 
 
 @pytest.mark.parametrize("path", REPORTS)

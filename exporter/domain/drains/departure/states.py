@@ -214,11 +214,12 @@ def _awaiting(own: VMIContext, state: DrainState, to: str) -> Departure:
     vmi, handler, deadline = own.vmi, own.vmi.handler, text(own.deadline)
     who = to or "its controller"
     until = f" (which gives up at {deadline})" if deadline else ""
+    able = "; by strategy LiveMigrate KubeVirt would migrate it" if vmi.migratable == "True" else ""
     made = of(
         own,
         state,
         "ExternalAwaiting",
-        f"it is asked to leave {vmi.node}, KubeVirt leaves that to {who}{until}, and it is still there",
+        f"it is asked to leave {vmi.node}, KubeVirt leaves that to {who}{until}, and it is still there{able}",
         since=own.taken_up,
         to=to,
         handler=handler,
