@@ -17,6 +17,7 @@ from ...checks import all_checks
 from ...config.settings import Config
 from ...engine.fleet import ClusterComparison
 from ...engine.restraints import Restraints
+from ...findings.finding import Finding
 from ...offline.files import DumpError
 from ...store.source import FILE
 from ...views.causes import causes_of
@@ -48,6 +49,10 @@ def evaluate_each(dumps: Sequence[Dump], reading: DumpReading) -> tuple[Report, 
     restraints: dict[str, Restraints] = {}  # of each dump
     fleet = ClusterComparison(check for check in all_checks() if check.id in filters.checks)
     reports, read = [], {}
+
+    def shown(finding: Finding) -> Finding:
+        return restraints[finding.cluster].applied(finding)
+
     for dump in dumps:
         try:
             report, read[dump.name], restraints[dump.name] = _evaluate(dump, reading, fleet)
@@ -58,10 +63,9 @@ def evaluate_each(dumps: Sequence[Dump], reading: DumpReading) -> tuple[Report, 
             report, read[dump.name] = _unreadable(dump, error, filters.now), ""
         reports.append(report)
     compared = tuple(fleet.findings(filters.now))
-    shown = (restraints[finding.cluster].applied(finding) for finding in compared)
-    across = filters.of(Report(0, [reported(finding) for finding in shown], [], [], []))
+    across = filters.of(Report(0, [reported(shown(finding)) for finding in compared], [], [], []))
     left = {finding.fingerprint for finding in across.findings}
-    causes = causes_of((each for each in compared if each.fingerprint in left), all_checks())
+    causes = causes_of((each for each in compared if each.fingerprint in left), all_checks(), shown=shown)
     return merged((*reports, msgspec.structs.replace(across, causes=causes))), read
 
 
