@@ -241,7 +241,7 @@ CHECK = Check(
     find=find,
     fields_read={
         Namespace.KIND: ("labels", "terminating"),
-        Pod.KIND: ("domain", "known_addresses"),
+        Pod.KIND: ("domain", "known_addresses", "unreadable"),
         VirtualMachine.KIND: ("networks",),
         VirtualMachineInstance.KIND: ("networks", "phase"),
     },

@@ -94,7 +94,7 @@ CHECK = Check(
     reasons=_REASONS,
     find=find,
     fields_read={
-        VirtualMachineInstance.KIND: ("created", "deleting", "migratable", "phase", "tapped"),
+        VirtualMachineInstance.KIND: ("created", "deleting", "migratable", "networks", "phase", "tapped"),
         NetworkAttachmentDefinition.KIND: ("network", "ovn", "persistent", "role", "topology"),
     },
     requires=(VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
