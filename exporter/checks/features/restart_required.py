@@ -44,9 +44,9 @@ _REASONS = {
         "A change of the VM waits for its next start; until then KubeVirt changes nothing of it live.",
         _FAMILY,
         grace=300.0,
-        next="It can wait for the next planned restart. Look at the VM's other findings before: they say whether it "
-        "would start, and as what.",
-        commands=(_CONDITION, _STARTED_WITH, "steward check vm/NAME -n NAMESPACE"),
+        next="The change can wait for the next planned restart. The VM's other findings say whether it "
+        "would start then, and as what.",
+        commands=(_CONDITION, _STARTED_WITH, "steward check -n NAMESPACE"),
     ),
     "RestartReportedOfUUID": Reason(
         (Severity.INFO,),

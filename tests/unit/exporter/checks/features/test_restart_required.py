@@ -31,7 +31,7 @@ def test_what_waits(case: str, differs: list[str] | None) -> None:
     assert f'KubeVirt says: "{finding.evidence["reported"]}"' in finding.message
     assert ("differs from its VMI in" in finding.message) == (differs is not None)
     assert ("the restart changes its identity" in finding.message) == (case == "identity_waits")
-    assert "It can wait for the next planned restart" in finding.next
+    assert "can wait for the next planned restart" in finding.next
 
 
 def test_since_when_it_waits() -> None:
