@@ -9,6 +9,7 @@ from msgspec import Raw, field
 from ...domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, set_by, stop_of
 from ...domain.features.asks import asks_of
 from ...domain.features.demand import Demand, demand_of
+from ...domain.features.memory_demand import memory_demand
 from ...domain.features.rule import IGNITION, SIDECARS, Asking, Request
 from ...domain.identity.firmware import WireFirmware, identifying
 from ...domain.instancetypes.matching import Reference, WireMatcher, WireStatusRef, reference_of
@@ -18,6 +19,7 @@ from ...domain.networks.vm_networks import VMNetwork, networks_of
 from ..annotations import Note
 from ..kind import ApiKind
 from ..record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
+from ..text.quantity import Amounts
 from .common.vm_spec import WireDomain, WireVMSpec, sealed_by
 
 __all__ = ["KIND", "VirtualMachine"]
@@ -101,6 +103,7 @@ class VirtualMachine(Record, frozen=True, gc=False):
     failed_since: float | None
     restart: str  # the message of its condition RestartRequired; empty while that is not True
     restart_since: float | None
+    restart_required: str  # the message of this condition: what waits for its next start; empty for nothing
     waits_for_disks: bool
     failed_starts: int  # in a row, by KubeVirt's count
     critical: bool  # its priority class is one of those of Kubernetes for what must not fail
@@ -109,6 +112,7 @@ class VirtualMachine(Record, frozen=True, gc=False):
     shape: Shape | None  # what its template sets itself, where it has one of the two
     asks: tuple[Request, ...]  # features, of its template as it is written
     demand: Demand  # of its node, beside features
+    memory: Amounts  # that its launcher pod asks for at the least, as far as its template says (memory_demand.py)
     start_requested: bool  # by somebody, and not done yet
     settled: bool  # its status has the same run strategy: what that starts at once has been started
     drain_stop: DrainStop | None  # that it was stopped for the drain of a node, by its annotation
@@ -145,6 +149,13 @@ def _restart(status: _Status) -> tuple[str, float | None]:
             message = condition.message or "a restart is required"
             return intern(message[:256]), epoch(condition.last_transition_time)
     return "", None
+
+
+def _restart_required(status: _Status) -> str:
+    for condition in status.conditions or ():
+        if condition and condition.type == "RestartRequired" and condition.status == "True":
+            return intern((condition.message or condition.reason or condition.type)[:256])
+    return ""
 
 
 def _origin(meta: _Meta, uuid: str) -> str:
@@ -215,6 +226,7 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         failed_since=failed_since,
         restart=restart,
         restart_since=restart_since,
+        restart_required=_restart_required(status),
         waits_for_disks=status.printable_status in _NOT_STARTED_FOR_ITS_DISKS,
         failed_starts=(status.start_failure and status.start_failure.consecutive_fail_count) or 0,
         critical=template.priority_class_name in _CRITICAL,
@@ -223,6 +235,7 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         shape=shape_of(spec.template) if instancetype or preference else None,
         asks=asks_of(_asking(spec, status, strategy)),
         demand=demand_of(template),
+        memory=memory_demand(domain),
         start_requested=bool(requested and requested[0] and requested[0].action == "Start"),
         settled=bool(strategy) and status.run_strategy == strategy,
         drain_stop=stop,
