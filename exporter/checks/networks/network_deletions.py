@@ -245,5 +245,5 @@ CHECK = Check(
         VirtualMachine.KIND: ("networks",),
         VirtualMachineInstance.KIND: ("networks", "phase"),
     },
-    requires=(NetworkAttachmentDefinition.KIND,),
+    requires=(NetworkAttachmentDefinition.KIND, VirtualMachine.KIND),
 )

@@ -114,7 +114,7 @@ def find(view: View) -> Iterator[Finding | None]:
     yield from view.apart(_namespace(view))
 
 
-def _namespace(view: View) -> Iterator[Finding]:
+def _namespace(view: View) -> Iterator[Finding | None]:
     namespace = next(iter(view.all(Namespace)), None)
     if namespace is None or namespace.terminating:
         return
@@ -181,8 +181,8 @@ def _has_primary(view: View) -> bool:
 
 def _guests(view: View, key: str) -> _Guests:
     """`key` is the `namespace/name` of the NAD; empty for the primary network, to which the pod network goes."""
-    vmis, _ = known(_using(view, VirtualMachineInstance, key))
-    vms, _ = known(_using(view, VirtualMachine, key))
+    vmis, whole = known(_using(view, VirtualMachineInstance, key))
+    vms = list(_using(view, VirtualMachine, key)) if whole else []  # else nobody knows which of them run
     there = [each for each in vmis if isinstance(each, VirtualMachineInstance) and not each.final]
     names = {each.name for each in there}
     return _Guests(
@@ -255,5 +255,5 @@ CHECK = Check(
         VirtualMachine.KIND: ("networks",),
         VirtualMachineInstance.KIND: ("created", "deleting", "networks", "phase"),
     },
-    requires=(NetworkAttachmentDefinition.KIND, UserDefinedNetwork.KIND),
+    requires=(NetworkAttachmentDefinition.KIND, UserDefinedNetwork.KIND, VirtualMachine.KIND),
 )

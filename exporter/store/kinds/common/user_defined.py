@@ -72,7 +72,6 @@ class UserDefined(Record, frozen=True, gc=False):
     since: float | None
     flag_off: bool  # it fails because OVN-Kubernetes runs without --enable-persistent-ips
     holders: tuple[str, ...]  # the pods, by `namespace/name`, that the condition names as those that are still on it
-    created: bool  # a condition says that the network is there, and none that it is not
     deleting: float | None
     finalizers: tuple[str, ...]
 
@@ -89,14 +88,17 @@ def reduced(
     """
     metadata, conditions = wire.metadata, (wire.status and wire.status.conditions) or ()
     fields = identity(metadata)
-    failure = _failure_of(conditions)
+    failed, reason, message, since, flag_off, holders = _failure_of(conditions)
     return record(
         *fields,
         intern(f"{fields[0] if prefix is None else prefix}_{fields[1]}"),
         *_facts_of(network),
-        *failure,
-        created=not failure.failed
-        and any(each is not None and each.type in _CREATED and each.status == "True" for each in conditions),
+        failed,
+        reason,
+        message,
+        since,
+        flag_off,
+        holders,
         deleting=epoch(metadata.deletion_timestamp),
         finalizers=tuple(intern(each) for each in metadata.finalizers or () if each),
         **more,
