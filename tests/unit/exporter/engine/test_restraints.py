@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from random import Random
 
 from exporter.domain.acts import NOTHING_FORBIDDEN, Act, Forbids
@@ -99,3 +100,29 @@ def test_what_is_kept_is_what_there_is_whatever_came_and_went() -> None:
         beside = [each for each in open_.values() if key_of(each) == key_of(RESTART)]
         assert restraints.applied(RESTART) == with_others(RESTART, beside)
     assert any(each.forbids is UNSURE for each in open_.values())
+
+
+def test_a_look_costs_the_same_however_many_claims_are_labelled_with_the_vm() -> None:
+    keep = Forbids((Act.DELETE,), "another one has its address")
+
+    def compared(count: int) -> int:
+        restraints, compared_with = Restraints(), 0
+        own = finding("Leaked", subject=CLAIM, next="Delete it.", does=(Act.DELETE,))
+        claims = [Ref("IPAMClaim", "ns", f"db.{at}", f"c{at}") for at in range(1, count + 1)]
+        restraints.update((), [finding("Twice", subject=each, forbids=keep) for each in (CLAIM, *claims)])
+
+        def trace(*_: object) -> object:
+            nonlocal compared_with
+            compared_with += 1
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)  # type: ignore[arg-type]
+        try:
+            shown = restraints.applied(own)
+        finally:
+            sys.settrace(before)
+        assert shown.next.startswith("Before you delete it, see Twice")
+        return compared_with
+
+    assert compared(2000) == compared(2)

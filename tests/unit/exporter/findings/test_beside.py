@@ -154,3 +154,13 @@ def test_what_is_not_declared_is_noticed() -> None:
     assert undeclared("Restart the VM when it suits its owner.", (), (), None) == {"RESTART"}
     assert undeclared("Look.", ("virtctl stop -n ns db",), (), Forbids((Act.STOP,), "why")) == {"STOP"}
     assert undeclared("Do not restart it.", (), (), Forbids((Act.RESTART,), "why")) == set()
+
+
+def test_whoever_must_not_stop_a_vm_must_not_restart_it() -> None:
+    wrong = [name for name, reason in reasons() if reason.forbids and _halves(reason.forbids.acts)]
+
+    assert wrong == []
+
+
+def _halves(acts: tuple[Act, ...]) -> bool:
+    return Act.STOP in acts and Act.RESTART not in acts

@@ -13,6 +13,7 @@ import pytest_asyncio
 from exporter.checks import all_checks
 from exporter.views import drain
 from exporter.views.findings import Filter, take, with_causes
+from exporter.views.vm.view import take as one_vm
 from tests.rows import full
 from tests.served import Served, served
 from tests.tenants import by_header
@@ -108,6 +109,8 @@ async def test_every_surface_says_the_same(server: Served) -> None:
     assert found.next.startswith(FIRST)
     assert {found.next} == {cause.next, left.next, listed_cause.next}
     assert left.commands == found.commands
+    whole = one_vm(engine, "ns", "db")
+    assert [each.next for each in whole.findings if each.reason == "NotMigratable"] == [found.next]
     page = (await server.get("/"))[2].decode()
     assert "see SpecRunMismatch: its next start changes" in page
 
