@@ -24,6 +24,7 @@ from .api.instancetypes import InstancetypesView
 from .api.migrations import MigrationsView
 from .api.networks import NetworksView
 from .api.scrape import Scrape
+from .api.vm import VMView
 from .application import Routes
 from .html.rendering import prepare
 from .page.page import HtmlPage, stylesheet
@@ -84,4 +85,5 @@ def routes(
         "/api/v1/features": features.handle,
         "/api/v1/drain": drain.handle,
         "/api/v1/impact": impact.handle,
+        "/api/v1/vms/{namespace}/{name}": VMView(engine, versions, instance).handle,
     }

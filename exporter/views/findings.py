@@ -9,7 +9,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ..engine.engine import Engine
-from ..findings.finding import Finding, Severity, Unknown
+from ..findings.advice import advised
+from ..findings.check import Check
+from ..findings.finding import Finding, Severity, Unknown, fingerprint
 from ..sidecar.repairs import ReportedRepair
 from ..store.record import Record, Ref
 from ..store.source import Source, Undecodable
@@ -31,6 +33,7 @@ __all__ = [
     "order",
     "plan_command",
     "reported",
+    "supposed",
     "surroundings",
     "take",
     "undecodable_report",
@@ -226,6 +229,14 @@ def reported(
         cluster or finding.cluster,
         repairs,
     )
+
+
+def supposed(check: Check, finding: Finding) -> FindingReport:
+    """A finding that a check makes and that is not open, as it would be."""
+    whole = msgspec.structs.replace(
+        finding, check=check.id, fingerprint=fingerprint(check.id, finding), cause=check.cause_id(finding)
+    )
+    return reported(advised(whole, check.reasons[finding.reason]))
 
 
 def _source(engine: Engine, source: Source, cluster: str) -> SourceReport:

@@ -146,6 +146,11 @@ class Effective:
         return self._developer.use_emulation is True
 
     @property
+    def memory_overcommit(self) -> int:
+        """In percent: of how much memory a guest is said to have, its launcher pod asks for 100."""
+        return self._developer.memory_overcommit or 100
+
+    @property
     def hypervisors(self) -> tuple[str, ...]:
         """As configured, where that has an effect, else kvm."""
         named = tuple(each.name for each in self.settings.hypervisors or () if each is not None and each.name)
