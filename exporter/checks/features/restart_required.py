@@ -75,8 +75,11 @@ def find(view: View) -> Iterator[Finding]:
     message = f'A change of the VM waits for a restart; KubeVirt says: "{vm.restart_required}"'
     if differs:
         message += f". Its template differs from its VMI in {named(differs)}"
+    else:
+        message += ". In networks, firmware and features its template is like its VMI"
     if UUID in differs:
         message += ", so that the restart changes its identity"
+    message += ". CPU and memory are not changed live before"
     if kubevirt is not None and keeps_it(kubevirt):
         message += f". KubeVirt {kubevirt.upstream} goes on reporting it until then, even if the change is taken back"
     yield _finding("ChangeWaitsForRestart", vm, own, message, listed("differs", differs) if differs else {})

@@ -76,6 +76,10 @@ _REASONS = {
 _BY_POD = "End the pods that are on it, if nothing needs the network any more."
 _COMPLETED = "Delete the pods that the condition names, if they still exist as completed ones."
 _WITH_NAMESPACE = "Look at what is left in the namespace: it has to end before the NAD does."
+_SELECTED = (  # ovn-kubernetes/ovn-kubernetes#5883
+    "Change the labels of the namespace so that the ClusterUserDefinedNetwork does not select it any more, or update "
+    "OVN-Kubernetes: releases before the fix #5888 keep the NAD as long as it does. Do not remove the finalizer."
+)
 
 Defined = UserDefinedNetwork | ClusterUserDefinedNetwork
 
@@ -141,8 +145,14 @@ def _nad(view: View, nad: NetworkAttachmentDefinition) -> Iterator[Finding]:
         "NetworkDeletionHeld" if users.pods else "NetworkDeletionStuck",
         what + ("" if ends else _missing_it(users)),
         users,
-        next_step=_WITH_NAMESPACE if ends else _BY_POD if users.pods and not _of_vms(users) else "",
+        next_step=_ending(maker, namespace, users) if ends else "" if _of_vms(users) or not users.pods else _BY_POD,
     )
+
+
+def _ending(maker: Defined | None, namespace: Namespace | None, users: NetworkUsers) -> str:
+    """What ends a NAD of a namespace that is being deleted."""
+    selects = namespace is not None and isinstance(maker, ClusterUserDefinedNetwork) and maker.selects(namespace.labels)
+    return _SELECTED if selects and not users.pods else _WITH_NAMESPACE
 
 
 def _maker(view: View, nad: NetworkAttachmentDefinition) -> Defined | None:
@@ -230,7 +240,7 @@ CHECK = Check(
     reasons=_REASONS,
     find=find,
     fields_read={
-        Namespace.KIND: ("terminating",),
+        Namespace.KIND: ("labels", "terminating"),
         Pod.KIND: ("domain", "known_addresses", "unreadable"),
         VirtualMachine.KIND: ("networks",),
         VirtualMachineInstance.KIND: ("networks", "phase"),

@@ -3,8 +3,9 @@
 With a binding plugin such as l2bridge the guest has the address of its launcher pod on the primary network of its
 namespace. The target pod of a migration gets the same address only by an IPAMClaim, which a layer-2 network that allows
 persistent IPs has. A layer-3 network has a subnet on each node, so no address of it can move to another one
-(`IsPodAllowedForMigration` in go-controller/pkg/kubevirt/pod.go of OVN-Kubernetes). KubeVirt does not look at the
-network: for it such a VMI can migrate.
+(`IsPodAllowedForMigration` in go-controller/pkg/kubevirt/pod.go of OVN-Kubernetes), and OVN-Kubernetes serves DHCP to
+guests on layer-2 networks alone (ovn-kubernetes/ovn-kubernetes#4750, #5155). KubeVirt does not look at the network: for
+it such a VMI can migrate.
 
 Not seen here: other bindings: with masquerade and passt the guest has an address of its own, or connections end in the
 pod; secondary networks; the default pod network.
@@ -65,15 +66,22 @@ def _found(view: View, vmi: VirtualMachineInstance) -> Iterator[Finding]:
         network=nad.network,
         message=f"The VMI can migrate, and gets another address with each migration: its primary network {nad.network} "
         f"{why}",
+        next=_OF_LAYER_3 if nad.topology == "layer3" else "",
         since=vmi.created,
         since_source=Since.CREATION if vmi.created is not None else Since.FIRST_SEEN,
         evidence={"vmName": vmi.name, "nadName": nad.name, "topology": nad.topology},
     )
 
 
+_OF_LAYER_3 = (
+    "Let the VM run in a namespace with a primary layer-2 network, with ipam.lifecycle Persistent if it needs its "
+    "address; the topology of a network can't be changed."
+)
+
+
 def _why(nad: NetworkAttachmentDefinition) -> str:
     if nad.topology == "layer3":
-        return "is layer 3, with a subnet on each node"
+        return "is layer 3, with a subnet on each node, and without DHCP: a guest that asks for its address gets none"
     return "does not allow persistent IPs" if nad.topology == "layer2" and not nad.persistent else ""
 
 

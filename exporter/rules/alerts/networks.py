@@ -107,6 +107,15 @@ AREA = Area(
             },
         ),
         FindingAlert(
+            name="VMNADMissing",
+            critical=("NadMissing",),
+            summary="{{ $labels.kind }} {object} refers to a NAD that does not exist",
+            description="A network of {{ $labels.kind }} {object} refers to a NAD that does not exist, so the VM can"
+            " neither start nor migrate: create the NAD again as it was, or stop the VM and take the network and its"
+            " interface out of its template.",
+            wait="10m",  # long enough to create a network again
+        ),
+        FindingAlert(
             name="VMNetworkPersistenceDisabled",
             by=_BY,
             summary="Network {{ $labels.network }} of {object} no longer allows persistent IPs",

@@ -13,7 +13,7 @@ import msgspec
 from ...domain.features.versions import Upstream, begins_like, number_of, parse, upstream_of
 from ...domain.instancetypes.specs import canonical
 from ..kind import ApiKind, Reach
-from ..record import Record, Wire, WireMeta, epoch, identity
+from ..record import Record, Wire, WireCondition, WireMeta, epoch, identity
 
 __all__ = ["EVEN_PARITY", "KIND", "KubeVirt", "assuming", "changed"]
 
@@ -64,6 +64,7 @@ class _Status(Wire, frozen=True, gc=False):
     observed_generation: int | None = None
     default_architecture: str | None = None
     operator_version: str | None = None
+    conditions: list[WireCondition | None] | None = None
 
 
 class _Meta(WireMeta, frozen=True, gc=False):
@@ -95,6 +96,8 @@ class KubeVirt(Record, frozen=True, gc=False):
     deleting: float | None
     managed_by_hco: bool  # by the HyperConverged Cluster Operator, which reverts what others write
     default_architecture: str
+    unavailable: float | None  # since when its condition Available is False: 0 where that is not known
+    unavailable_for: str  # the reason and message of that condition
     evicts_outdated: bool  # it evicts VMIs whose launcher is of an earlier release
     assumed: str = ""  # the upstream version that we were configured to take it for
     built: str = ""  # what virt-operator was built of, as v1.4.1-75-gb3a54913fd; empty where it installs another build
@@ -182,6 +185,8 @@ def _reduce(wire: _KubeVirt) -> KubeVirt:
     meta, spec, status = wire.metadata, wire.spec or _Spec(), wire.status or _Status()
     observed, target = status.observed_kube_virt_version or "", status.target_kube_virt_version or ""
     updates = spec.workload_update_strategy
+    conditions = (each for each in status.conditions or () if each is not None and each.type == "Available")
+    missing = next((each for each in conditions if each.status == "False"), None)
     record = KubeVirt(
         *identity(meta),
         version=observed,
@@ -200,6 +205,8 @@ def _reduce(wire: _KubeVirt) -> KubeVirt:
         deleting=epoch(meta.deletion_timestamp),
         managed_by_hco=meta.name == _HCO_NAME or (meta.labels or {}).get(_MANAGER) == _HCO,
         default_architecture=intern(status.default_architecture or ""),
+        unavailable=(epoch(missing.last_transition_time) or 0.0) if missing is not None else None,
+        unavailable_for=": ".join(filter(None, (missing.reason, (missing.message or "")[:256]))) if missing else "",
         evicts_outdated="Evict" in ((updates and updates.workload_update_methods) or ()),
         built="" if spec.image_tag else status.operator_version or "",
     )

@@ -67,6 +67,7 @@ class NetworkAttachmentDefinition(Record, frozen=True, gc=False):
     link: str  # the layer-2 network that it attaches to (link.py); empty where it does not tell
     deleting: float | None
     finalizers: tuple[str, ...]
+    ipam: str  # the plugin that gives out its addresses; empty for none, and for OVN-Kubernetes
 
     @property
     def shared(self) -> bool:
@@ -139,7 +140,14 @@ def _reduce(wire: _NetworkAttachmentDefinition) -> NetworkAttachmentDefinition:
         link=intern(link_of(conf.network, conf.raw, f"{fields[0]}/{fields[1]}")),
         deleting=epoch(meta.deletion_timestamp),
         finalizers=tuple(intern(each) for each in meta.finalizers or () if each),
+        ipam=intern(_ipam(conf)),
     )
+
+
+def _ipam(conf: NetConf) -> str:
+    ipam = conf.raw.get("ipam")
+    plugin = ipam.get("type") if isinstance(ipam, dict) else None
+    return plugin if isinstance(plugin, str) else ""
 
 
 def _effective(conf: NetConf) -> bool:

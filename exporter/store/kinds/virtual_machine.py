@@ -63,6 +63,10 @@ class _Tracking(Wire, frozen=True, gc=False):
     state: str | None = None
 
 
+class _StartFailure(Wire, frozen=True, gc=False):
+    consecutive_fail_count: int | None = None
+
+
 class _Status(Wire, frozen=True, gc=False):
     conditions: list[WireCondition | None] | None = None
     printable_status: str | None = None
@@ -71,6 +75,7 @@ class _Status(Wire, frozen=True, gc=False):
     state_change_requests: list[_StateChange | None] | None = None
     changed_block_tracking: _Tracking | None = None
     run_strategy: str | None = None
+    start_failure: _StartFailure | None = None
 
 
 class _VirtualMachine(Wire, frozen=True, gc=False):
@@ -99,6 +104,7 @@ class VirtualMachine(Record, frozen=True, gc=False):
     restart_required: str  # the message of this condition: what waits for its next start; empty for nothing
     restart_since: float | None
     waits_for_disks: bool
+    failed_starts: int  # in a row, by KubeVirt's count
     critical: bool  # its priority class is one of those of Kubernetes for what must not fail
     instancetype: Reference | None
     preference: Reference | None
@@ -213,6 +219,7 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         restart_required=restart,
         restart_since=restart_since,
         waits_for_disks=status.printable_status in _NOT_STARTED_FOR_ITS_DISKS,
+        failed_starts=(status.start_failure and status.start_failure.consecutive_fail_count) or 0,
         critical=template.priority_class_name in _CRITICAL,
         instancetype=instancetype,
         preference=preference,

@@ -36,6 +36,7 @@ from .common.vm_spec import WireDomain, WireVMSpec, sealed_by
 __all__ = ["FINAL", "KIND", "PENDING", "Migration", "VirtualMachineInstance"]
 
 FINAL = ("Succeeded", "Failed")
+_IO_ERROR = "PausedIOError"
 PENDING = ("", "Pending", "Scheduling", "WaitingForSync")
 _SHUTDOWN = 180  # seconds, where the spec says nothing
 _REVISION = "revision-start-vm-"
@@ -160,6 +161,7 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     hindrance: str  # the condition's reason
     hindered: str  # and its message
     paused: bool
+    io_error: float | None  # since when it is paused for an IO error of a disk: 0 where that is not known
     migration: Migration | None
     plugged: bool  # volumes were plugged into it while it ran
     outdated: bool  # it runs in a launcher of an older KubeVirt
@@ -299,6 +301,12 @@ def _blocked(phase: str, conditions: Mapping[str | None, WireCondition]) -> str:
     return ""
 
 
+def _io_error(paused: WireCondition | None) -> float | None:
+    if paused is None or paused.status != "True" or paused.reason != _IO_ERROR:
+        return None
+    return epoch(paused.last_transition_time) or 0.0
+
+
 def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
     meta, status, spec = wire.metadata, wire.status or _Status(), wire.spec or WireVMSpec()
     labels, notes = meta.labels or _Labels(), _notes(meta.annotations)
@@ -340,6 +348,7 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         hindrance=intern(live.reason or ""),
         hindered=intern((live.message or "")[:256]),
         paused=paused is not None and paused.status == "True",
+        io_error=_io_error(paused),
         migration=_migration(status.migration_state),
         plugged=_plugged(status),
         outdated=labels.outdated is not None,

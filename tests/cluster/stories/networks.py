@@ -106,6 +106,15 @@ def _not_rendered(stage: Stage) -> Mapping[str, str]:
     return _starting(stage)
 
 
+def _without_nad(stage: Stage) -> Mapping[str, str]:
+    stage.vm()
+    return {"NAME": "db"}
+
+
+def _nad_again(stage: Stage) -> Mapping[str, Object]:
+    return {"nad.yaml": fleet.nad(stage.namespace, "blue", stage.network)}
+
+
 def _primary(stage: Stage) -> Mapping[str, Object]:
     network = fleet.user_defined_network(stage.namespace, "main", "")
     network["spec"]["layer2"]["role"] = "Primary"
@@ -180,4 +189,5 @@ STORIES = [
         files=_primary,
     ),
     Story("VMNamespaceWithoutNetwork", "NetworkNotRendered", _not_rendered, leaves=nothing),
+    Story("VMNADMissing", "NadMissing", _without_nad, (acts.MAKE_NAD,), files=_nad_again),
 ]

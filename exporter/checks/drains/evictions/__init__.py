@@ -175,6 +175,7 @@ CHECK = Check(
                 "node",
                 "owner",
                 "phase",
+                "placement",
                 "ready",
                 "role",
                 "sandboxed",
@@ -185,7 +186,7 @@ CHECK = Check(
                 "waiting",
             )
         ),
-        Node.KIND: ("drained_by", "ready", "taints", "unready_since", "unschedulable"),
+        Node.KIND: ("drained_by", "label_pairs", "ready", "taints", "unready_since", "unschedulable"),
         KubeVirt.KIND: (
             "assumed",
             "counts",

@@ -167,6 +167,11 @@ REMEDIES = {
         "Relax the node selector, node affinity or CPU model of the VM, or label another node accordingly.",
         (_PODS, _NODES),
     ),
+    "TargetUnschedulable/Stale": Remedy(
+        f"{_CONSENT.capitalize()} restart the VM: its guest then gets a CPU that the nodes have by now; no other"
+        " attempt helps while it runs. Not before findings that say it could not start again are mended.",
+        (_RESTART, _MIGRATIONS),
+    ),
     "TargetUnschedulable/Taint": Remedy("Remove the taints from a node, or let the VM tolerate them.", (_PODS, _NODES)),
     "TargetUnschedulable/Cordoned": Remedy("Uncordon a node that may take it.", (_NODES,)),
     "TargetUnschedulable/AntiAffinity": Remedy(
