@@ -84,7 +84,7 @@ class VirtualMachineInstanceMigration(Record, frozen=True, gc=False):
 
     @property
     def updates(self) -> bool:
-        """Whether KubeVirt's workload updater made it: for an update of KubeVirt, what was plugged, or other volumes."""
+        """Whether the workload updater made it: for an update of KubeVirt, what was plugged, or other volumes."""
         return self.name.startswith(_UPDATE)
 
     @property

@@ -52,8 +52,8 @@ class Neighbourhood:
         return found
 
     def apart_from(self, pod: Pod) -> list[str]:
-        """The VMs that its anti-affinity keeps it apart from, in order; those of its namespace, since who asks may not be
-        one who may see others.
+        """The VMs that its anti-affinity keeps it apart from, in order; only those of its namespace, since whoever asks
+        may not be allowed to see others.
         """
         terms = (term for term in pod.neighbours.terms if term.apart)
         return sorted({name for term in terms for _, name in self._matching(pod, term) if name})
