@@ -173,6 +173,6 @@ def _apply_changes(vmi: Object, labels: Object) -> None:
         labels.pop(label, None)
     status.pop("migratedVolumes", None)
     if cpu := domain.get("cpu"):
-        status["currentCPUTopology"] = {each: cpu[each] for each in ("sockets", "cores", "threads")}
+        status["currentCPUTopology"] = {each: cpu.get(each, 1) for each in ("sockets", "cores", "threads")}
     if guest := (domain.get("memory") or {}).get("guest"):
         status["memory"] |= {"guestCurrent": guest, "guestRequested": guest}
