@@ -1,4 +1,4 @@
-"""What becomes of VMIs whose node is not Ready any more, and when.
+"""What happens to VMIs whose node is not Ready any more, and when.
 
 Kubernetes taints such a node, and deletes each pod once it does not tolerate the taint any longer, after five minutes
 where the pod says nothing else (pkg/controller/tainteviction and plugin/pkg/admission/defaulttolerationseconds of
