@@ -6,6 +6,7 @@ from tests.cluster.exporter import Exporter
 from tests.cluster.resources import NODES
 from tests.kubevirt.installation import NODES as VM_NODES
 from tests.kubevirt.migration_findings import MOVES, becomes, found, none_of
+from tests.kubevirt.settings import Settings
 from tests.kubevirt.stage import Answer, Stage
 from tests.kubevirt.story import Story
 from tests.manifests import Object
@@ -68,8 +69,9 @@ def note(stage: Stage, **drains: str | None) -> None:
     stage.client.patch(NODES, None, NODE, {"metadata": {"annotations": annotations}})
 
 
-def test_a_drain_taint_that_is_wiped_in_the_middle(stage: Stage, exporter: Exporter) -> None:
+def test_a_drain_taint_that_is_wiped_in_the_middle(stage: Stage, exporter: Exporter, settings: Settings) -> None:
     """KubeVirt goes on with the migrations that it has made, and makes no other: nobody waits for them any more."""
+    settings.put({**settings.before, "migrations": {"parallelOutboundMigrationsPerNode": 5}}, lambda: True)
     with stage.only_on(NODE):
         for name in ("db", "copied", "failing"):
             stage.running(name, **MOVES)

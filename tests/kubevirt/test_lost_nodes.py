@@ -106,7 +106,8 @@ def test_a_drain_of_a_lost_node_moves_nothing_and_each_migration_is_said_to_hang
     assert stage.evict("db").code == 429
     stage.wait_phases("db", "TargetReady")
     finding = found(exporter, stage, "evictions", "MigrationHanging", "db")
-    assert finding["evidence"]["cause"] == "SourceNode"
+    assert (finding["evidence"]["cause"], finding["evidence"]["nodeReady"]) == ("SourceHandler", False)
+    assert finding["next"].startswith(f"Bring node {NODE} back")
     assert found(exporter, stage, "evictions", "NodeLost")["evidence"]["startAgain"] == 1
     stage.orders.dead.clear()
     stage.wait_moved("db", NODE)
