@@ -40,6 +40,7 @@ def moving(drain: DrainContext, vmi: VirtualMachineInstance) -> VMIContext:
             migrations=[each for each in parts if isinstance(each, VirtualMachineInstanceMigration)],
         ),
         vmi,
+        evictable=False,
     )
 
 
