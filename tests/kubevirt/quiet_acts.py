@@ -30,6 +30,7 @@ BY_HAND, STAYS_OFF = "batch", ("batch", "db-2")  # what somebody has to start, a
 MOVE = tuple(name for name, how in QUIET.items() if "eviction" in how)
 TAINT = "kubevirt.io/drain"
 DESCHEDULER = "sigs.k8s.io/descheduler"
+FINAL = ("Succeeded", "Failed")
 PATIENCE = 120  # seconds: KubeVirt looks twice a minute for what it has to update
 
 Act = Callable[[Stage, str], None]
@@ -37,10 +38,16 @@ Act = Callable[[Stage, str], None]
 
 def started(stage: Stage) -> None:
     """All of them run."""
-    if not stage.vmi(BY_HAND):
-        assert stage.act(BY_HAND, "start") == Answer()
+    wait_until(partial(by_hand_runs, stage), PATIENCE, f"{BY_HAND} runs", every=0.5)
     for name in QUIET:
         stage.wait_running(name)
+
+
+def by_hand_runs(stage: Stage) -> bool:
+    phase = (stage.vmi(BY_HAND) or {}).get("status", {}).get("phase")
+    if phase in (None, *FINAL):
+        stage.act(BY_HAND, "start")
+    return bool(phase == "Running")
 
 
 def node_of(stage: Stage, name: str) -> str:
@@ -78,7 +85,7 @@ def powered_off(stage: Stage, name: str) -> None:
 def has_ended(stage: Stage, before: Any) -> bool:
     vmi = stage.vmi(before["metadata"]["name"])
     other = vmi is None or vmi["metadata"]["uid"] != before["metadata"]["uid"]
-    return other or bool(vmi and vmi["status"].get("phase") == "Succeeded")
+    return other or bool(vmi and vmi["status"].get("phase") in FINAL)
 
 
 # -- they move

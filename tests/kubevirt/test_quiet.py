@@ -9,6 +9,8 @@ import random
 import time
 from typing import Any
 
+import pytest
+
 from tests.cluster.exporter import Exporter, grant
 from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.quiet_acts import ACTS, CLAIMS, QUIET, Act, started
@@ -21,7 +23,11 @@ SEED = int(os.environ.get("STEWARD_QUIET_SEED", "20"))
 
 
 def test_starts_stops_migrations_restarts_and_evictions_are_no_findings(
-    kubevirt: ControlPlane, stage: Stage, settings: Settings, record_property: Any
+    kubevirt: ControlPlane,
+    stage: Stage,
+    settings: Settings,
+    record_property: Any,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     grant(kubevirt.admin)
     settings.updates("LiveMigrate")
@@ -40,6 +46,7 @@ def test_starts_stops_migrations_restarts_and_evictions_are_no_findings(
             assert not worse
             assert set(acts) == set(ACTS)
             assert not exporter.report()["unknown"]
+            assert not [each for each in caplog.messages if "check raised" in each]
     finally:
         remove_disks(stage.client, stage.namespace)
 
