@@ -55,7 +55,7 @@ def test_what_becomes_of_each_vm_is_said_before_it_happens(stage: Stage, exporte
     assert facts["startAgain"] == len(START) + 1  # and kept, once somebody deletes its pod
     down = {"alone": "no VM", "batch": "run strategy Manual", "once": "run strategy Once"}
     assert facts["stayDown"] == [f"{stage.namespace}/{name} ({why})" for name, why in down.items()]
-    assert "whatever its eviction strategy, none of them is migrated" in said["message"]
+    assert "whatever its eviction strategy, none is migrated" in said["message"]
 
     assert_its_pods_are_deleted_and_nothing_moves(stage, exporter, before, moment(facts["podsDeletedFrom"]))
     assert {vmi: stage.vmi(vmi)["metadata"]["uid"] for vmi in before} == uids(before)  # type: ignore[index]

@@ -60,13 +60,13 @@ def _lost(node: NodeContext, here: list[VirtualMachineInstance]) -> Finding:
         f"Kubernetes deletes {'the others' if ending else 'their launcher pods'} from {text(coming.first)} on"
         if coming.first is not None
         else "",
-        f"once it is gone {_restarts(len(here), down)}" if down is not None else "",
+        _restarts(len(here), down) if down is not None else "",
     ]
     return _finding(
         node,
         "NodeLost",
-        f"the node is not Ready and {_vmis(len(here))} on it: whatever its eviction strategy, none of them is migrated,"
-        f" and none starts elsewhere while its launcher pod is there{''.join(f'; {each}' for each in clauses if each)}",
+        f"the node is not Ready and {_vmis(len(here))} on it: whatever its eviction strategy, none is migrated, and"
+        f" none starts elsewhere while its launcher pod is there{''.join(f'; {each}' for each in clauses if each)}",
         since=(subject.unready_since, Since.CONDITION),
         vmis=len(here),
         named=[f"{vmi.namespace}/{vmi.name}" for vmi in here[:NAMED]],
@@ -90,9 +90,9 @@ def _down(node: NodeContext, here: list[VirtualMachineInstance]) -> list[str] | 
 
 def _restarts(count: int, down: list[str]) -> str:
     if not down:
-        return "each starts on another node"
+        return "each starts on another node once its pod is gone"
     start = count - len(down)
-    others = f"{start} start{'s' if start == 1 else ''} on another node, and " if start else ""
+    others = f"{start} start{'s' if start == 1 else ''} on another node once the pod is gone, and " if start else ""
     return f"{others}nobody starts {named(down)} again"
 
 
