@@ -6,6 +6,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+import pytest
+
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import NODES, VMIS
 from tests.kubevirt.installation import NODES as VM_NODES
@@ -29,6 +31,12 @@ LOST: dict[str, dict[str, Any]] = {
     "batch": {"strategy": "Manual"},
 }
 START = ("db", "old", "rerun", "tenant")
+
+
+@pytest.fixture(autouse=True)
+def whole(stage: Stage) -> None:
+    """The node that another test has lost is back."""
+    stage.wait_ready(NODE, ready=True)
 
 
 def test_what_becomes_of_each_vm_is_said_before_it_happens(stage: Stage, exporter: Exporter, patient: Exporter) -> None:
