@@ -113,8 +113,13 @@ def test_a_drain_of_a_lost_node_moves_nothing_and_each_migration_is_said_to_hang
     stage.cordon(NODE)
     assert stage.evict("db").code == 429
     stage.wait_phases("db", "TargetReady")
-    finding = found(exporter, stage, "evictions", "MigrationHanging", "db")
-    assert (finding["evidence"]["cause"], finding["evidence"]["nodeReady"]) == ("SourceHandler", False)
+
+    def waits_for_its_source() -> Object | None:
+        finding = found(exporter, stage, "evictions", "MigrationHanging", "db")
+        return finding if finding["evidence"]["cause"] == "SourceHandler" else None
+
+    finding = wait_until(waits_for_its_source, 30, "the migration waits for its source")
+    assert finding["evidence"]["nodeReady"] is False
     assert finding["next"].startswith(f"Bring node {NODE} back")
     assert found(exporter, stage, "evictions", "NodeLost")["evidence"]["startAgain"] == 1
     stage.orders.dead.clear()
