@@ -190,8 +190,9 @@ def _who_waits(own: VMIContext) -> tuple[str, str]:
     if own.node.closed:
         key = "cordoned" if own.node.cordoned else f"tainted ({own.node.taints[0]})"
         return f"; its node {own.vmi.node} is {key}", f"node {own.vmi.node} is {key}"
-    made_for = own.migrations[0].made_for
-    return (f"; {made_for} waits for it", made_for) if made_for and own.vmi.outdated else ("", "")
+    # What was plugged, or volumes that are moved, are such updates too: for these the guest has no other launcher.
+    updated = own.vmi.outdated and own.migrations[0].updates
+    return ("; an update of KubeVirt waits for it", "an update of KubeVirt") if updated else ("", "")
 
 
 CHECK = Check(

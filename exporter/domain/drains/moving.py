@@ -51,7 +51,9 @@ def troubles(own: VMIContext) -> Iterator[Departure]:
     if own.open is None:
         return
     made = hanging(own) or held(own, own.open)
-    if made is None and own.open.phase in _WAITS and own.target is None:
+    # KubeVirt waits before it tries again what it has made itself, which MigrationFailing says better.
+    backs_off = bool(own.open.made_for and failed)
+    if made is None and own.open.phase in _WAITS and own.target is None and not backs_off:
         made = replace(in_turn(own, running=True), reason="MigrationOverdue")
     if made is not None:
         yield made

@@ -12,13 +12,13 @@ from dataclasses import replace
 from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ....store.text.naming import named
-from ....store.text.since import Since, Time
+from ....store.text.since import UNKNOWN, Since, Time
 from ..scheduling import hindrance, ruled_out
 from .building import of
 from .shape import Departure, DrainState
 from .vmi import VMIContext
 
-__all__ = ["starting", "unschedulable"]
+__all__ = ["explained", "starting", "unschedulable"]
 
 _IMAGE = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError")
 _CPU_FEATURE = "cpu-feature.node.kubevirt.io/"
@@ -105,3 +105,13 @@ def _case(pod: Pod, reason: str) -> tuple[str, str]:
     if reason in _CREATING and pod.sandboxed == "False":
         return "Sandbox", "its volumes or its network are not there, and "
     return ("Creating" if reason in _CREATING else "Container"), ""
+
+
+def explained(own: VMIContext, made: Departure) -> Departure:
+    """With what the target pod of its open migration waits for: KubeVirt does not say why it gave up those before."""
+    waits = starting(own, own.open, UNKNOWN) if own.open is not None else None
+    if waits is None or waits.evidence["cause"] == "Creating":
+        return made
+    why = f"{made.why.removesuffix('.')}; now {waits.why[:1].lower()}{waits.why[1:]}"
+    evidence = {**made.evidence, "waiting": waits.evidence.get("waiting", "")}
+    return replace(made, why=why, remedy=waits.remedy, values={**made.values, **waits.values}, evidence=evidence)
