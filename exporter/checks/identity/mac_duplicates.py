@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from ...domain.acts import Act, Forbids
 from ...domain.identity.firmware import group_id
 from ...domain.networks.guest_interfaces import parted
 from ...findings.causes import Cause
@@ -65,6 +66,7 @@ _REASONS = {
         next="Decide with their owners which one keeps the MAC address, stop the other one, and give it a new one.",
         commands=_COMMANDS,
         alert="VMMACAddressDuplicate",
+        does=(Act.STOP,),
     ),
     "LatentDuplicateMAC": Reason(
         (Severity.INFO,),
@@ -72,6 +74,7 @@ _REASONS = {
         _MAC,
         next="Give one of them a new MAC address before both run.",
         commands=_COMMANDS,
+        forbids=Forbids((Act.START,), "it shares its MAC address with another VM"),
     ),
 }
 
@@ -129,6 +132,7 @@ def _finding(view: View, found: Collisions, member: Member, *, together: bool) -
         since_source=Since.CREATION if since is not None else Since.FIRST_SEEN,
         message=_message(found, member, others, together=together),
         next=_next(found, member, others, together=together),
+        does=() if copy_among(found.copies, member, others) not in (None, member) else None,
         evidence={"macAddress": mac, "nads": sorted(_nads(member, mac)), **found.facts(member, others)},
     )
 

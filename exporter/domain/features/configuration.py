@@ -17,6 +17,7 @@ import msgspec
 from ...store.kinds.kube_virt import EVEN_PARITY, KubeVirt
 from ...store.text.misfits import misfit
 from ...store.text.text_cache import remembered
+from .device_names import like
 from .gates import NEWEST, Gates, states_of
 from .settings import (
     Architecture,
@@ -163,6 +164,10 @@ class Effective:
         if permitted is None:
             return None
         return _resources(_devices(permitted))
+
+    def permitted_like(self, device: str) -> tuple[str, ...]:
+        """The resource names of some permitted devices that are nearly called so."""
+        return like(device, _devices(self.settings.permitted_host_devices))
 
     @cached_property
     def mediated_devices(self) -> frozenset[str]:

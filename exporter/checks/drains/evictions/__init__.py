@@ -115,6 +115,7 @@ def _findings(found: Departure, context: NodeContext) -> Iterator[Finding]:
         evidence={name: fact for name, fact in found.evidence.items() if fact not in ("", [], None)},
         next=found.next,
         commands=found.commands,
+        does=found.remedy.does,
     )
     for each in found.also:
         yield from _findings(each, context)
