@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ...domain.acts import Act
 from ...domain.drains.eviction import drain_taints
 from ...domain.features.node_sets import SCHEDULABLE, UNSCHEDULABLE, closed
 from ...findings.causes import Cause
@@ -59,6 +60,7 @@ _REASONS = {
         next="Make sure that no guest of it runs on node NODE, then restart the VM; look at virt-handler there.",
         commands=("kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE NAME -o yaml", _HANDLERS, _EVENTS),
         alert=_ALERT,
+        does=(Act.RESTART,),
     ),
     "PausedByIOError": Reason(
         (_WARNING,),
@@ -73,6 +75,7 @@ _REASONS = {
             _EVENTS,
         ),
         alert="VMPausedByIOError",
+        does=(Act.RESTART,),
     ),
     "PodNotStarting": Reason(
         (_WARNING,),
