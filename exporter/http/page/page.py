@@ -16,11 +16,13 @@ from ...findings.finding import Severity
 from ...views.drain import STAYS, TITLES, Drain, NoSuchNodeError, draining
 from ...views.features.manual import BITES, MIGRATES
 from ...views.findings import Filter, plan_command
+from ...views.network_state import STATES
 from ...views.times import rfc3339
 from ..access.viewer import Visible, visible_to
 from ..api.drain import DrainView
 from ..api.features import FeaturesView
 from ..api.instancetypes import InstancetypesView
+from ..api.migrations import MigrationsView
 from ..api.networks import NetworksView
 from ..html.rendering import page_of
 from ..reports.listing import Listings
@@ -50,11 +52,12 @@ class HtmlPage:
         instancetypes: InstancetypesView,
         features: FeaturesView,
         drain: DrainView,
+        migrations: MigrationsView,
     ) -> None:
         self._engine, self._title, self._config = engine, title, config
         self._listings = listings
         self._networks, self._instancetypes, self._features = networks, instancetypes, features
-        self._drain = drain
+        self._drain, self._migrations = drain, migrations
         self._parameters = Parameters(engine, ("page",))
         self._meanings = {
             f"{check.id}/{name}": reason.meaning for check in engine.checks for name, reason in check.reasons.items()
@@ -81,6 +84,7 @@ class HtmlPage:
             "report": report,
             "reconcile": report.reconcile or None,
             "plan_command": plan_command,
+            "failures_of": self._migrations.of,
             "time": rfc3339,
             "most": _SHOWN_OTHERS,
             "total": len(chosen),
@@ -108,6 +112,7 @@ class HtmlPage:
         drained, drain = await self._draining()
         return {
             "networks": networks,
+            "network_states": STATES,
             "shown_networks": networks.networks[:_SHOWN_NETWORKS],
             "instancetypes": instancetypes,
             "shown_instancetypes": instancetypes.objects[:_SHOWN_INSTANCETYPES],
