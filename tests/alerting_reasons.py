@@ -13,8 +13,8 @@ ALERTS = [rule for rule in EVERY_RULE if rule.alerts]
 
 
 RECORDED: dict[str, list[Rule]] = {}
-for recorded in (rule for rule in EVERY_RULE if not rule.alerts):
-    RECORDED.setdefault(recorded.name, []).append(recorded)
+for _recorded in (rule for rule in EVERY_RULE if not rule.alerts):
+    RECORDED.setdefault(_recorded.name, []).append(_recorded)
 
 
 def read_by(selector: Selector) -> set[str]:

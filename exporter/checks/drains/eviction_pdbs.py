@@ -129,7 +129,7 @@ CHECK = Check(
     fields_read={
         VirtualMachineInstance.KIND: (),
         Pod.KIND: ("deleting", "domain", "label_pairs", "migration", "vmi_uid"),
-        KubeVirt.KIND: ("assumed", "upgrading", "version"),
+        KubeVirt.KIND: ("assumed", "counts", "upgrading"),
     },
     requires=(VirtualMachineInstance.KIND,),
 )

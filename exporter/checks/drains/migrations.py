@@ -216,9 +216,9 @@ CHECK = Check(
         ),
         Pod.KIND: (
             *("created", "deleting", "domain", "evicted", "guest_ended", "lagging", "migration", "node", "phase"),
-            *("ready", "role", "sandboxed", "scheduled", "started", "unschedulable", "vmi_uid", "waiting"),
+            *("placement", "ready", "role", "sandboxed", "scheduled", "started", "unschedulable", "vmi_uid", "waiting"),
         ),
-        Node.KIND: ("drained_by", "ready", "taints", "unschedulable"),
+        Node.KIND: ("drained_by", "label_pairs", "ready", "taints", "unschedulable"),
         KubeVirt.KIND: ("drain_taint", "per_cluster", "per_node", "strategy"),
     },
     requires=(VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND),

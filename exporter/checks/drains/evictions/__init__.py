@@ -190,8 +190,10 @@ CHECK = Check(
                 "waiting",
             )
         ),
-        Node.KIND: ("drained_by", "ready", "taints", "unready_since", "unschedulable"),
-        KubeVirt.KIND: ("assumed", "drain_taint", "evicts_outdated", "per_cluster", "per_node", "strategy", "version"),
+        Node.KIND: ("drained_by", "label_pairs", "ready", "taints", "unready_since", "unschedulable"),
+        KubeVirt.KIND: (
+            *("assumed", "counts", "drain_taint", "evicts_outdated", "per_cluster", "per_node", "strategy", "version"),
+        ),
         VirtualMachine.KIND: ("deleting", "run_strategy"),
     },
     requires=(VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND),

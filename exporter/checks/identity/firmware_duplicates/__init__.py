@@ -129,7 +129,7 @@ CHECK = Check(
             "uuid",
             "vm_uid",
         ),
-        KubeVirt.KIND: ("assumed", "version"),
+        KubeVirt.KIND: ("assumed", "counts"),
     },
     requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
 )

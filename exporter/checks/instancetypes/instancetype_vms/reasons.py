@@ -6,7 +6,17 @@ from ....domain.acts import Act, Forbids
 from ....findings.causes import Cause
 from ....findings.check import Family, Reason
 from ....findings.finding import Severity
-from .._commands import ALL_REVISIONS, COPIES, READ_OBJECT, READ_POLICY, READ_REFERENCE, READ_REVISION, TOUCH
+from .._commands import (
+    ALL_REVISIONS,
+    CLEAR_PIN,
+    CLEAR_REFERENCE,
+    COPIES,
+    READ_OBJECT,
+    READ_POLICY,
+    READ_REFERENCE,
+    READ_REVISION,
+    TOUCH,
+)
 
 __all__ = ["REASONS"]
 
@@ -195,6 +205,16 @@ REASONS = {
         _DRIFTED,
         next="Nothing, unless the VM is to follow: that takes a new ControllerRevision and a restart.",
         does=(Act.RESTART,),
+    ),
+    "PinOfOtherObject": Reason(
+        (Severity.INFO,),
+        "The VM's spec names one object, and pins the VM to a ControllerRevision that is a copy of another one.",
+        _DRIFTED,
+        next="Nothing, if the VM is to keep that. To have it follow the object that its spec names, remove the pin, "
+        "then the reference in its status, to which KubeVirt from 1.5 on copies the pin. The VM gets the resources of "
+        "that object with its next start, or at once where KubeVirt hotplugs them. KubeVirt refuses another name in "
+        "the spec while revisionName stays.",
+        commands=(READ_REFERENCE, READ_REVISION, CLEAR_PIN, CLEAR_REFERENCE),
     ),
     "StaleReference": Reason(
         (Severity.INFO,),

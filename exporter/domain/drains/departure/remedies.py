@@ -167,6 +167,12 @@ REMEDIES = {
         "Relax the node selector, node affinity or CPU model of the VM, or label another node accordingly.",
         (_PODS, _NODES),
     ),
+    "TargetUnschedulable/Stale": Remedy(
+        f"{_CONSENT.capitalize()} restart the VM: its guest then gets a CPU that the nodes have by now; no other"
+        " attempt helps while it runs.",
+        (_RESTART, _MIGRATIONS),
+        does=(Act.RESTART,),
+    ),
     "TargetUnschedulable/Taint": Remedy("Remove the taints from a node, or let the VM tolerate them.", (_PODS, _NODES)),
     "TargetUnschedulable/Cordoned": Remedy("Uncordon a node that may take it.", (_NODES,)),
     "TargetUnschedulable/AntiAffinity": Remedy(
@@ -299,7 +305,7 @@ REMEDIES = {
 }
 # Where no node is left, what rules out most of them says what to do, beforehand as of a target pod.
 REMEDIES |= {
-    f"NoTarget/{case}": Remedy(found.next, ("kubectl describe nodes",))
+    f"NoTarget/{case}": Remedy(found.next, ("kubectl describe nodes",), does=found.does)
     for reason, _, case in (each.partition("/") for each in REMEDIES)
     for found in (REMEDIES[f"{reason}/{case}"] if case else NOTHING,)
     if reason == "TargetUnschedulable" and case

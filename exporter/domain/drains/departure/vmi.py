@@ -13,7 +13,7 @@ from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ....store.text.since import UNKNOWN, Since, Time
-from ..eviction import EvictionAnswer, Verdict, current_pod, evicted, kubevirt_taint, strategy_of
+from ..eviction import Verdict, current_pod, evicted, kubevirt_taint, strategy_of
 from .context import NodeContext
 
 __all__ = ["VMIContext"]
@@ -31,9 +31,8 @@ _ONE_DRAIN = 3600.0
 
 
 class VMIContext:
-    def __init__(self, node: NodeContext, vmi: VirtualMachineInstance, *, evictable: bool = True) -> None:
-        """With `evictable` False nobody wants to know what an eviction comes to: the view needs no PDBs."""
-        self.node, self.vmi, self._evictable = node, vmi, evictable
+    def __init__(self, node: NodeContext, vmi: VirtualMachineInstance) -> None:
+        self.node, self.vmi = node, vmi
         self.strategy = strategy_of(vmi, node.drain.kubevirt)
         # Its launcher pods that have not ended, in order, and its migrations, newest first: one that ended and is older
         # than the VMI was of an earlier one of its name.
@@ -50,11 +49,6 @@ class VMIContext:
     @cached_property
     def verdict(self) -> Verdict:
         return evicted(self.vmi, self.pod, self.strategy, self.node.drain.pdbs_of)
-
-    @property
-    def answer(self) -> EvictionAnswer | None:
-        """What an eviction is answered with; None for a VMI that is being deleted."""
-        return self.verdict.answer if self._evictable and self.vmi.deleting is None else None
 
     @cached_property
     def open(self) -> VirtualMachineInstanceMigration | None:

@@ -264,3 +264,59 @@ def test_a_kind_that_is_not_served_has_no_object() -> None:
     evaluation.sync_state("NetworkAttachmentDefinition", SyncState.ABSENT)
     with pytest.raises(NoSuchObjectError, match="the cluster does not serve network-attachment-definitions"):
         deletion(evaluation.engine.cluster, [(NAD, "ns", "blue")])
+
+
+# -- snapshots
+
+
+@pytest.mark.parametrize(
+    ("vm", "severity"),
+    [
+        ([], "warning"),
+        (
+            [
+                {
+                    "kind": "VirtualMachine",
+                    "name": "db",
+                    "uid": "u1",
+                    "instancetype": {"name": "small"},
+                    "instancetypeRef": {
+                        "name": "small",
+                        "kind": "VirtualMachineClusterInstancetype",
+                        "controllerRevisionRef": {"name": "rev"},
+                    },
+                },
+                {
+                    "kind": "ControllerRevision",
+                    "name": "rev",
+                    "vm": "db",
+                    "owner": "u1",
+                    "of": {
+                        "apiVersion": "instancetype.kubevirt.io/v1beta1",
+                        "kind": "VirtualMachineClusterInstancetype",
+                        "metadata": {"name": "small", "uid": "t1", "generation": 1},
+                        "spec": {"cpu": {"guest": 1}, "memory": {"guest": "1Gi"}},
+                    },
+                },
+            ],
+            "info",
+        ),
+    ],
+)
+def test_a_snapshot_without_a_copy_needs_the_instancetype(vm: list[dict[str, object]], severity: str) -> None:
+    evaluation = evaluation_of(
+        {"kind": "KubeVirt", "name": "kubevirt", "version": "v1.7.0"},
+        {"kind": "VirtualMachineClusterInstancetype", "name": "small", "uid": "t1", "generation": 1},
+        {
+            "kind": "VirtualMachineSnapshotContent",
+            "name": "c",
+            "snapshot": "s",
+            "source": "db",
+            "instancetype": {"name": "small"},
+        },
+        *vm,
+    )
+    impact = take(evaluation.engine, without(evaluation.engine.cluster, ["small"]))
+    (found,) = (each for each in impact.findings if each.finding.subject.name == "c")
+    assert (found.finding.reason, found.finding.severity) == ("SnapshotObjectMissing", severity)
+    assert (found.outcome, found.when) == ("breaks", "when a VM is restored from it")
