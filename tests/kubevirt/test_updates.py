@@ -23,12 +23,12 @@ def test_updates_that_fail_are_a_warning_and_the_others_are_not(
     settings.updates("LiveMigrate")
     wait_until(lambda: stage.phases("db")[:2] == ["Failed", "Failed"], TRIED_TWICE, "two updates of db have failed")
     finding = becomes(exporter, stage, "MigrationFailing", "warning")
-    assert (finding["subject"]["name"], finding["evidence"]["failed"]) == ("db", 2)
+    assert (finding["subject"]["name"], finding["evidence"]["failed"] >= 2) == ("db", True)
     assert finding["evidence"]["cause"] == "CPU"
     assert finding["message"].endswith("; an update of KubeVirt waits for it.")
-    assert finding["next"].startswith("With its owner's consent restart the VM")
-    assert stage.phases("web") == ["Succeeded"]
-    assert not outdated(stage, "web")
+    assert "With its owner's consent restart the VM" in finding["next"]
+    wait_until(lambda: not outdated(stage, "web"), 60, "web is updated")
+    stage.wait_phases("web", "Succeeded")
     assert (reasons(patient, stage, "web"), set(reasons(patient, stage, "db"))) == ([], {"MigrationFailing"})
     assert "MigrationOverdue" not in reasons(exporter, stage, "db")  # KubeVirt waits before the third
 

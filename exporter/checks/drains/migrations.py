@@ -211,7 +211,7 @@ CHECK = Check(
     find=find,
     fields_read={
         VirtualMachineInstance.KIND: (
-            *("created", "deleting", "descheduled", "evacuation", "migratable"),
+            *("created", "deleting", "descheduled", "evacuation"),
             *("migration", "node", "outdated", "phase", "plugged", "strategy"),
         ),
         Pod.KIND: (

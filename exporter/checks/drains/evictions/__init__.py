@@ -192,7 +192,7 @@ CHECK = Check(
         ),
         Node.KIND: ("drained_by", "label_pairs", "ready", "taints", "unready_since", "unschedulable"),
         KubeVirt.KIND: (
-            *("assumed", "counts", "drain_taint", "evicts_outdated", "per_cluster", "per_node", "strategy", "version"),
+            *("assumed", "counts", "drain_taint", "evicts_outdated", "per_cluster", "per_node", "strategy"),
         ),
         VirtualMachine.KIND: ("deleting", "run_strategy"),
     },
