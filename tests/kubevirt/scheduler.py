@@ -57,7 +57,7 @@ def _lacking(pod: Object, name: str, node: Object, world: World) -> list[str]:
 
 
 def _requests(pod: Object) -> Any:
-    containers = pod["spec"]["containers"]
+    containers = pod["spec"].get("containers", ())
     return plus(*(amounts_of((each.get("resources") or {}).get("requests")) for each in containers))
 
 

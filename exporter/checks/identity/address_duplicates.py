@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...domain.acts import Act
 from ...domain.identity.firmware import group_id
 from ...domain.networks.guest_interfaces import parted
 from ...findings.causes import Cause
@@ -105,6 +106,7 @@ def _finding(view: View, found: Collisions, member: Member) -> Finding:
         message=f"{the(member.ref.kind)}'s guest reports the same IP address as that of {found.who(others, member)} on "
         f"{found.where(member)}{of_copy(found.copies, member, others)}",
         next=_next(moved[0]) if moved else "",
+        does=(Act.RESTART,) if moved else None,
         evidence={
             "ipAddress": view.partition.rpartition(" ")[2],
             **found.facts(member, others),

@@ -240,7 +240,7 @@ CHECK = Check(
     reasons=_REASONS,
     find=find,
     fields_read={
-        Namespace.KIND: ("labels", "terminating"),
+        Namespace.KIND: ("label_pairs", "terminating"),
         Pod.KIND: ("domain", "known_addresses", "unreadable"),
         VirtualMachine.KIND: ("networks",),
         VirtualMachineInstance.KIND: ("networks", "phase"),

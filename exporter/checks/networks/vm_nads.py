@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...domain.acts import Act
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Lookup, Reason, View
 from ...findings.finding import Finding, Severity, Since
@@ -49,6 +50,7 @@ _REASONS = {
         "stop the VM and take its network and interface out of the VM's template.",
         commands=(_NADS, _NETWORKS, _VMI),
         alert="VMNADMissing",
+        does=(Act.STOP,),
     ),
 }
 
