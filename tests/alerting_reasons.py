@@ -13,6 +13,8 @@ ALERTS = [rule for rule in EVERY_RULE if rule.alerts]
 
 
 RECORDED: dict[str, list[Rule]] = {}
+for _recorded in (rule for rule in EVERY_RULE if not rule.alerts):
+    RECORDED.setdefault(_recorded.name, []).append(_recorded)
 
 
 def read_by(selector: Selector) -> set[str]:
@@ -35,9 +37,8 @@ def alerting(check: Check, reason: str, severity: Severity) -> list[Rule]:
         if severity is not Severity.INFO
         and any(
             family.name in read_by(each)
-            and not each.metric.startswith("reason:")
             and (check.scope is PER_FLEET or each.names("reason", reason))
-            and each.takes("severity", severity.value)
+            and each.takes("finding_severity", severity.value)
             for each in selectors(alert.expr)
         )
     ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from exporter.rules import Values, groups
+from exporter.rules import Values, rule_files
 from exporter.rules.formats import document
 
 from . import bundle, chart, release
@@ -19,12 +19,12 @@ __all__ = ["generated"]
 def generated(read: Callable[[str], str], boards: Iterable[str], note: str) -> dict[str, str]:
     """The text of each generated file by its path. `boards` are the paths of all files of dashboards/."""
     version = release.version(read("pyproject.toml"))
-    rules = document("prometheusrule", groups(Values()), Values())
+    rules = document("prometheusrule", rule_files(Values()), Values())
     of_users = Values(exported=True)
     made = {
         "deploy/components/release/kustomization.yaml": release.component(version, note),
         "deploy/components/prometheus-operator/rules.yaml": rules,
-        "deploy/components/openshift-user/rules.yaml": document("openshift-user", groups(of_users), of_users),
+        "deploy/components/openshift-user/rules.yaml": document("openshift-user", rule_files(of_users), of_users),
         "deploy/components/vanilla-prometheus/rules.yaml": _config_map(read, note),
     }
 
@@ -38,7 +38,7 @@ def _config_map(read: Callable[[str], str], note: str) -> str:
     """One ConfigMap with all files of rules/. Not a kustomization there: `rules/*.yaml` are files for Prometheus."""
     lines = [f"# {note}", "apiVersion: v1", "kind: ConfigMap", "metadata:", "  name: kubevirt-steward-rules"]
     lines += ["  labels: {app.kubernetes.io/name: steward-exporter}", "data:"]
-    for group in groups(Values()):
+    for group in rule_files(Values()):
         text = read(f"rules/{group.name}.yaml").splitlines()
         lines += [f"  {group.name}.yaml: |", *(f"    {line}".rstrip() for line in text)]
     return "\n".join(lines) + "\n"

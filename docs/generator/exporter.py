@@ -20,9 +20,10 @@ from exporter.findings.check import PER_FLEET, Check, Family
 from exporter.metrics import causes
 from exporter.metrics.exposition import LABELS
 from exporter.metrics.telemetry import METRICS, PREFIX
-from exporter.rules import Values, groups
+from exporter.rules import Values, rule_files
 from exporter.rules.formats import files
 from exporter.rules.manual import alerting
+from exporter.rules.paging import paging
 from exporter.states import all_states
 from exporter.states.base import State
 from exporter.store.kind import ApiKind
@@ -46,7 +47,7 @@ def generated() -> dict[str, str]:
         "docs/features.md": between(TOP / "docs/features.md", _BEGIN, manual()),
         "docs/config.md": "\n".join(pages(keys_of(all_checks()), NOTE)) + "\n",
         "docs/config.schema.json": json.dumps(schema(all_checks()), indent=2, ensure_ascii=False) + "\n",
-        **{f"rules/{name}": text for name, text in files("prometheus", groups(Values()), Values()).items()},
+        **{f"rules/{name}": text for name, text in files("prometheus", rule_files(Values()), Values()).items()},
         **{
             f"rules/alertmanager/{name}": text
             for routing in ("alertmanager", "alertmanagerconfig")
@@ -67,20 +68,25 @@ def _checks(checks: Iterable[Check]) -> Iterator[str]:
     yield f"# Checks\n\n{NOTE}\n"
     yield "A check answers with findings, with none, with *unknown* and why, or with *not applicable* where the cluster"
     yield "does not serve what the check is about. A grace is how long a state lasts before its finding opens.\n"
+    yield "Severity is how bad it is for the object, the label `severity` of its metric. The rules call it"
+    yield "`finding_severity`, since the `severity` of an alert is how urgent that is. *Pages* says whether a critical"
+    yield "finding wakes somebody, or why it does not.\n"
+    pages = {(each.check, each.reason): "yes" if each.pages else f"no: {each.why_not}" for each in paging()}
     for check in checks:
         story = inspect.getdoc(inspect.getmodule(check.find)) or ""
         yield f"## {check.id}\n\n{check.title}.\n\n{story}\n"
         yield f"Reads: {', '.join(kind.name for kind in check.reads)}. Evaluated for {check.scope.title} at a time."
         if check.requires:
             yield f"Not applicable without: {', '.join(kind.name for kind in check.requires)}."
-        yield "\n| Reason | Severity | Meaning | Grace | Metric | Alert | Remediation |"
-        yield "| --- | --- | --- | --- | --- | --- | --- |"
+        yield "\n| Reason | Severity | Pages | Meaning | Grace | Metric | Alert | Remediation |"
+        yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
         for name, reason in check.reasons.items():
             severity = ", ".join(s.value for s in reason.severities)
             alert = f"[{reason.alert}](../rules/runbooks/{reason.alert}.md)" if reason.alert else ""
             repair = f"[{reason.remediation}](repairs.md#{reason.remediation})" if reason.remediation else ""
             grace = write_duration(timedelta(seconds=reason.grace)) if reason.grace else ""
-            yield f"| {name} | {severity} | {reason.meaning} | {grace} | `{reason.family.name}` | {alert} | {repair} |"
+            urgent, family = pages.get((check.id, name), "no"), reason.family.name
+            yield f"| {name} | {severity} | {urgent} | {reason.meaning} | {grace} | `{family}` | {alert} | {repair} |"
         yield ""
 
 

@@ -7,9 +7,10 @@ The label block of a finding is built once, when it opens. A page is written in 
 so that its size never holds up an evaluation or another request (prometheus_client writes half a million samples in
 10.9 s, this in 0.4 s).
 
-A family has a series limit, of which an aged one takes two series for each finding, and all together have one. First
-come, first kept: a flood that somebody makes can't push out what is alerted on already. What is left out is counted,
-and comes in when a place becomes free.
+A family has a series limit, of which an aged one takes two series for each finding, and all together have one. What is
+critical comes before what is a warning, and that before what only informs; of one severity the first that came: a flood
+that somebody makes can't push out what is alerted on already. What is left out is counted, and comes in when a place
+becomes free.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain
 
 from ..findings.check import Check, Family
-from ..findings.finding import Finding
+from ..findings.finding import Finding, Severity
 from .causes import NAME as CAUSES
 from .causes import Causes
 from .histogram import Histogram
@@ -32,17 +33,29 @@ from .text import escaped, head
 
 __all__ = ["LABELS", "OPEN_BUCKETS", "Exposition"]
 
-LABELS = ("check", "reason", "severity", "kind", "namespace", "name", "vm", "node", "network", "feature", "group")
+LABELS = (
+    *("check", "reason", "severity", "kind", "namespace", "name", "vm", "node", "network", "feature", "group"),
+    "cause",
+)
 # Seconds: from what repairs itself within minutes to what nobody looks at for a month.
 OPEN_BUCKETS = (60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 86400.0, 3 * 86400.0, 7 * 86400.0, 30 * 86400.0)
 _SLICE = 5000  # lines
+_WORST_FIRST = tuple(sorted(Severity, key=lambda each: -each.rank))
+
+
+_Line = tuple[str, float]  # label block, since
+_Lines = dict[str, _Line]  # by fingerprint, the first that came first
+
+
+def _by_severity() -> dict[Severity, _Lines]:
+    return {severity: {} for severity in _WORST_FIRST}
 
 
 @dataclass(slots=True)
 class _Kept:
     family: Family
-    shown: dict[str, tuple[str, float]] = field(default_factory=dict)  # fingerprint: label block, since
-    left_out: dict[str, tuple[str, float]] = field(default_factory=dict)
+    shown: dict[Severity, _Lines] = field(default_factory=_by_severity)
+    left_out: dict[Severity, _Lines] = field(default_factory=_by_severity)
 
     @property
     def each(self) -> int:
@@ -50,14 +63,31 @@ class _Kept:
 
     @property
     def series(self) -> int:
-        return len(self.shown) * self.each
+        return self.count(self.shown) * self.each
 
-    def leave_out(self, series: int) -> None:
-        """Takes out at least so many, the last ones that came; they are the first to come in again."""
-        count = -(-series // self.each)
-        if count > 0:
-            out = {fingerprint: self.shown.pop(fingerprint) for fingerprint in list(self.shown)[-count:]}
-            self.left_out = {**out, **self.left_out}
+    @staticmethod
+    def count(lines: Mapping[Severity, _Lines]) -> int:
+        return sum(map(len, lines.values()))
+
+    def get(self, fingerprint: str) -> _Line | None:
+        lines = chain(self.shown.values(), self.left_out.values())
+        return next((each[fingerprint] for each in lines if fingerprint in each), None)
+
+    def leave_out(self, severity: Severity, count: int) -> None:
+        """The last ones that came, which are the first to come in again."""
+        shown = self.shown[severity]
+        out = {fingerprint: shown.pop(fingerprint) for fingerprint in list(shown)[len(shown) - count :]}
+        self.left_out[severity] = {**out, **self.left_out[severity]}
+
+    def leave_out_one(self, severity: Severity) -> None:
+        """The last one that came."""
+        fingerprint, line = self.shown[severity].popitem()
+        self.left_out[severity][fingerprint] = line
+
+    def take_in(self, severity: Severity) -> None:
+        """The one that has waited longest."""
+        fingerprint = next(iter(self.left_out[severity]))
+        self.shown[severity][fingerprint] = self.left_out[severity].pop(fingerprint)
 
 
 class Exposition:
@@ -99,10 +129,36 @@ class Exposition:
         self._fill()
 
     def _fill(self) -> None:
-        for kept in self._kept.values():
-            for fingerprint in list(islice(kept.left_out, self._room(kept) // kept.each)) if kept.left_out else ():
-                kept.shown[fingerprint] = kept.left_out.pop(fingerprint)
-                self._total += kept.each
+        """Takes in what there is room for, the worst first, and what is worse than something that is shown."""
+        waiting = [kept for kept in self._kept.values() if any(kept.left_out.values())]
+        for severity in _WORST_FIRST if waiting else ():
+            for kept in waiting:
+                while kept.left_out[severity] and self._made_room(kept, severity):
+                    kept.take_in(severity)
+                    self._total += kept.each
+
+    def _made_room(self, kept: _Kept, severity: Severity) -> bool:
+        """Whether there is room for one finding of a family, if need be in the place of less severe ones."""
+        while self._room(kept) < kept.each:
+            within = self._series_limit.family - kept.series < kept.each
+            found = self._least((kept,) if within else self._kept.values(), severity)
+            if found is None:
+                return False
+            other, least = found
+            other.leave_out_one(least)
+            self._total -= other.each
+        return True
+
+    @staticmethod
+    def _least(families: Iterable[_Kept], than: Severity) -> tuple[_Kept, Severity] | None:
+        """The largest family with a finding of the least severity that is shown, where that is less than another."""
+        for severity in reversed(_WORST_FIRST):
+            if severity.rank >= than.rank:
+                return None
+            shown = [kept for kept in families if kept.shown[severity]]
+            if shown:
+                return max(shown, key=lambda kept: len(kept.shown[severity])), severity
+        return None
 
     def _close(self, finding: Finding) -> None:
         key = finding.check, finding.reason
@@ -116,23 +172,27 @@ class Exposition:
 
     def _remove(self, finding: Finding) -> None:
         kept = self._of[finding.check, finding.reason]
-        if kept.shown.pop(finding.fingerprint, None) is not None:
-            self._total -= kept.each
-        kept.left_out.pop(finding.fingerprint, None)
+        for severity in _WORST_FIRST:
+            if kept.shown[severity].pop(finding.fingerprint, None) is not None:
+                self._total -= kept.each
+            kept.left_out[severity].pop(finding.fingerprint, None)
 
     def _show(self, finding: Finding) -> None:
-        kept = self._of[finding.check, finding.reason]
-        earlier = kept.shown.get(finding.fingerprint) or kept.left_out.get(finding.fingerprint)
+        kept, severity = self._of[finding.check, finding.reason], finding.severity
+        earlier = kept.get(finding.fingerprint)
         # An alert shows it as a date: of one without a beginning it is when it was first seen.
         line = (_label_block(finding), finding.since or (earlier[1] if earlier else self._clock()))
-        if finding.fingerprint in kept.shown:
-            kept.shown[finding.fingerprint] = line
-        elif self._room(kept) >= kept.each:
-            kept.left_out.pop(finding.fingerprint, None)  # it changed while it waited
-            kept.shown[finding.fingerprint] = line
+        for lines in (kept.shown[severity], kept.left_out[severity]):
+            if finding.fingerprint in lines:
+                lines[finding.fingerprint] = line
+                return
+        if earlier:
+            self._remove(finding)  # it has another severity now
+        if self._room(kept) >= kept.each:
+            kept.shown[severity][finding.fingerprint] = line
             self._total += kept.each
         else:
-            kept.left_out[finding.fingerprint] = line
+            kept.left_out[severity][finding.fingerprint] = line
 
     @property
     def series_limit(self) -> SeriesLimit:
@@ -140,19 +200,32 @@ class Exposition:
 
     @series_limit.setter
     def series_limit(self, series_limit: SeriesLimit) -> None:
-        """Less room leaves out who came last, of the largest families first; more room lets in who waits."""
+        """Less room leaves out the least severe, of the largest families and the last that came; more lets in."""
         self._series_limit = series_limit
         if self._states:
             self._states.series_limit = series_limit
-        sizes = [kept.series for kept in self._kept.values()]
-        low, high = 0, series_limit.family  # the largest cap for each family by which all together fit
-        while low < high:
-            cap = (low + high + 1) // 2
-            low, high = (cap, high) if sum(min(size, cap) for size in sizes) <= series_limit.total else (low, cap - 1)
         for kept in self._kept.values():
-            kept.leave_out(kept.series - low)
+            self._cut([kept], series_limit.family)
+        self._cut(list(self._kept.values()), series_limit.total)
         self._total = sum(kept.series for kept in self._kept.values())
         self._fill()
+
+    @staticmethod
+    def _cut(families: list[_Kept], most: int) -> None:
+        """Leaves out until the families together have so many series."""
+        for severity in reversed(_WORST_FIRST):
+            total = sum(kept.series for kept in families)
+            if total <= most:
+                return
+            sizes = [len(kept.shown[severity]) * kept.each for kept in families]
+            room = max(most - (total - sum(sizes)), 0)  # for those of this severity
+            low, high = 0, max(sizes)  # the largest cap for each family by which all together fit
+            while low < high:
+                cap = (low + high + 1) // 2
+                low, high = (cap, high) if sum(min(size, cap) for size in sizes) <= room else (low, cap - 1)
+            for kept, size in zip(families, sizes, strict=True):
+                if size > low:
+                    kept.leave_out(severity, -(-(size - low) // kept.each))
 
     def _room(self, kept: _Kept) -> int:
         """How many more series of the family there may be."""
@@ -174,7 +247,7 @@ class Exposition:
     @property
     def left_out(self) -> dict[str, int]:
         """Series left out by the series limit, by family."""
-        found = {name: len(kept.left_out) * kept.each for name, kept in self._kept.items()}
+        found = {name: kept.count(kept.left_out) * kept.each for name, kept in self._kept.items()}
         if self._causes:
             found[CAUSES] = self._causes.left_out(self._room_of_causes)
         return found | (self._states.left_out if self._states else {})
@@ -182,7 +255,7 @@ class Exposition:
     async def render(self) -> AsyncIterator[bytes]:
         """The text of all families, in slices; the same in the text format and in OpenMetrics."""
         for name, kept in sorted(self._kept.items()):
-            lines = list(kept.shown.values())  # one moment of the family
+            lines = [line for each in kept.shown.values() for line in each.values()]  # one moment of the family
             yield head(name, kept.family.help)
             for start in range(0, len(lines), _SLICE):
                 yield "".join(f"{name}{block} 1\n" for block, _ in lines[start : start + _SLICE]).encode()
@@ -206,7 +279,7 @@ def _label_block(finding: Finding) -> str:
     subject = finding.subject
     values = (
         *(finding.check, finding.reason, finding.severity.value, subject.kind, subject.namespace, subject.name),
-        *(finding.vm, finding.node, finding.network, finding.feature, finding.group),
+        *(finding.vm, finding.node, finding.network, finding.feature, finding.group, finding.cause),
     )
     block = _BLOCK % values
     # Hardly any value has a character to escape: looking at all of them at once is four times as fast.

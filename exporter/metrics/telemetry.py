@@ -69,6 +69,12 @@ METRICS: dict[str, Described] = {
         f"1 for a namespace with objects for which the check has no answer; at most {_NAMESPACES} series. None of a "
         "check that is unknown for the whole cluster: `check_up` says so.",
     ),
+    "check_kind_unseen": Described(
+        "gauge",
+        ("check", "kind"),
+        "1 for a kind that the check reads and that can't be seen, or not all of it: objects that can't be decoded "
+        "are among it. Not there for a kind that is seen.",
+    ),
     "check_errors": Described("counter", ("check",), "Times the check raised."),
     "check_duration_seconds": Described("counter", ("check",), "Time spent in the check."),
     "check_partitions": Described("counter", ("check",), "Partitions that the check evaluated."),
@@ -224,6 +230,11 @@ class Telemetry(Collector):
         engine = self._engine
         states = check_states(engine, self._disabled)
         evaluated = engine.evaluated.items()
+        unseen = {
+            each.name
+            for each in engine.cluster.all(Source)
+            if not each.current or engine.cluster.shared_by(UNREADABLE, each.name)
+        }
         return {
             "check_state": [
                 ((name, each.value), each is state) for name, state in states.items() for each in CheckState
@@ -231,6 +242,9 @@ class Telemetry(Collector):
             "check_up": [((check.id,), states[check.id] is CheckState.ANSWERING) for check in engine.checks],
             "check_unknown_partitions": [((name,), count) for name, count in engine.unknown_places().items()],
             "namespace_unknown": [(each, 1) for each in islice(engine.unknown_namespaces(), _NAMESPACES)],
+            "check_kind_unseen": [
+                ((check.id, kind.name), 1) for check in engine.checks for kind in check.reads if kind.name in unseen
+            ],
             "check_errors": [((name,), each.errors) for name, each in evaluated],
             "check_duration_seconds": [((name,), each.seconds) for name, each in evaluated],
             "check_partitions": [((name,), each.partitions) for name, each in evaluated],

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+from ..findings.check import Family
+from ..findings.finding import Severity
 from . import alerts
-from .findings import alerts_of, families_of
-from .held import held, storm_of
-from .model import Alerting, Area, Rule, RuleGroup
+from .by_cause import alone_and_together
+from .findings import alerts_of, causes_of, families_of, severities_of, whatever_reason
+from .held import evaluated, held, remembered, remembered_at
+from .model import Alerting, Area, Rule, RuleFile, RuleGroup
 from .values import Values
 
-__all__ = ["all_areas", "groups"]
+__all__ = ["MOST", "all_areas", "rule_files"]
+
+MOST = 20  # rules of a group: what ruler services take by default
+_NOTE_EVERY = "2m"
 
 
 @cache
@@ -24,20 +30,56 @@ def all_areas() -> tuple[Area, ...]:
     return tuple(import_module(f"{alerts.__name__}.{name}").AREA for name in names)
 
 
-def groups(values: Values) -> tuple[RuleGroup, ...]:
-    """One group of rules for each area, in the order in which they have to be evaluated."""
-    return tuple(RuleGroup(area.name, area.note, tuple(_rules(area, values))) for area in all_areas())
+def rule_files(values: Values) -> tuple[RuleFile, ...]:
+    """One file for each area. Raises ValueError where an area says what can't be."""
+    return tuple(RuleFile(area.name, area.note, tuple(_groups(area, values))) for area in all_areas())
 
 
-def _rules(area: Area, values: Values) -> Iterator[Rule]:
-    yield from area.before(values)
+def _groups(area: Area, values: Values) -> Iterator[RuleGroup]:
+    """Findings in groups that each record what they read of themselves, then what they note, then the alerts."""
+    before = tuple(area.before(values))
+    for number, families in enumerate(_parts(area, MOST - 1 - len(before)), 1):
+        part = area.name if number == 1 else f"{area.name}-{number}"
+        recorded = [rule for family in families for rule in _of_family(area, family, part, values)]
+        yield RuleGroup(part, (*before, *recorded, evaluated(part)))
+        yield RuleGroup(
+            f"{part}-notes",
+            (*(remembered(family, part) for family in families), remembered_at(part)),
+            interval=_NOTE_EVERY,
+        )
+        before = ()
+    if before:
+        yield RuleGroup(area.name, before)
+    made = [rule for alert in area.findings for rule in alerts_of(alert, area.name, values)]
+    made += [_in_area(rule, area.name) for rule in area.after(values)]
+    name = f"{area.name}-alerts" if families_of(area) else area.name
+    for start in range(0, len(made), MOST):
+        number = f"-{start // MOST + 1}" if start else ""
+        yield RuleGroup(f"{name}{number}", tuple(made[start : start + MOST]))
+
+
+def _parts(area: Area, room: int) -> Iterator[list[Family]]:
+    """The families, in parts that each fit into a group."""
+    part: list[Family] = []
+    size = 0
     for family in families_of(area):
-        yield from held(family, values, quiet=family.name in area.quiet)
-    # However many findings a counted alert has, it is one.
-    single = replace(area, findings=tuple(alert for alert in area.findings if not alert.counted))
-    if single.findings:
-        yield storm_of(area.name, [family.name for family in families_of(single)], values)
-    for alert in area.findings:
-        yield from alerts_of(alert, area.name, values)
-    for rule in area.after(values):
-        yield replace(rule, area=area.name) if isinstance(rule, Alerting) and rule.area is None else rule
+        rules = len(tuple(_of_family(area, family, "", Values())))
+        if part and size + rules > room:
+            yield part
+            part, size, room = [], 0, MOST - 1
+        part.append(family)
+        size += rules
+    if part:
+        yield part
+
+
+def _of_family(area: Area, family: Family, part: str, values: Values) -> Iterable[Rule]:
+    critical = Severity.CRITICAL in severities_of(family.name)
+    yield from held(family, part, values, quiet=family.name in area.quiet, critical=critical)
+    if causes := causes_of(area, family.name):
+        kept = whatever_reason(area, family.name)
+        yield from alone_and_together(family.name, causes, values, whatever_reason=kept)
+
+
+def _in_area(rule: Rule, area: str) -> Rule:
+    return replace(rule, area=area) if isinstance(rule, Alerting) and rule.area is None else rule

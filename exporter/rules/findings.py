@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ..checks import all_checks
+from ..findings.causes import Cause
 from ..findings.check import PER_FLEET, Family
 from ..findings.finding import Severity
-from .held import STORM, held_name
+from .by_cause import alone_name, together_name
+from .held import SEVERITY, held_name
 from .model import Alerting, Area, FindingAlert
 from .values import Values
 
-__all__ = ["alerts_of", "families_of"]
+__all__ = ["alerts_of", "causes_of", "families_of", "severities_of", "whatever_reason"]
+
+_NAMED = 5  # objects that a text names
+_CLUSTER = "{{ with $labels.cluster }} (cluster {{ . }}){{ end }}"
 
 
 def families_of(area: Area) -> tuple[Family, ...]:
@@ -19,6 +24,33 @@ def families_of(area: Area) -> tuple[Family, ...]:
     found = {family.name: family for alert in area.findings for _, family, _ in _reasons(alert)}
     found |= {family.name: family for family in area.families}
     return tuple(found[name] for name in sorted(found))
+
+
+def severities_of(family: str) -> set[Severity]:
+    """Those that the findings of a family have."""
+    checks = (check for check in all_checks() if check.scope is not PER_FLEET)
+    reasons = (reason for check in checks for reason in check.reasons.values())
+    return {severity for reason in reasons if reason.family.name == family for severity in reason.severities}
+
+
+def causes_of(area: Area, family: str) -> dict[str, Cause]:
+    """By what the findings of a family have one cause, by reason; none where each alert of them is counted anyway."""
+    single = {alert.name for alert in area.findings if not alert.counted}
+    return {
+        name: reason.cause or check.cause
+        for check in all_checks()
+        for name, reason in check.reasons.items()
+        if reason.family.name == family and reason.alert in single
+    }
+
+
+def whatever_reason(area: Area, family: str) -> bool:
+    """Whether an alert of the family fires on when the reason of its object changes."""
+    return any(
+        "reason" not in alert.by and any(each.name == family for _, each, _ in _reasons(alert))
+        for alert in area.findings
+        if not alert.counted
+    )
 
 
 def _reasons(alert: FindingAlert) -> Iterator[tuple[str, Family, tuple[Severity, ...]]]:
@@ -40,16 +72,22 @@ def alerts_of(alert: FindingAlert, area: str, values: Values) -> Iterator[Alerti
     both = {n for n, _, severities in reasons if n in critical and Severity.WARNING in severities}
     rest = {name for name, _, _ in reasons} - critical
     if critical:
-        paging = list(_selectors(reasons, critical, 'severity="critical"'))
-        yield _rule(alert, area, values, paging, "critical", alert.impact, critical)
+        paging = _selectors(reasons, critical, f'{SEVERITY}="critical"')
+        yield _Rule(alert, values, list(paging), critical).made(area, "critical", alert.impact)
     if rest or both:
-        others = [*_selectors(reasons, rest, 'severity!="info"'), *_selectors(reasons, both, 'severity="warning"')]
-        yield _rule(alert, area, values, others, "warning", "none", rest | both)
+        others = (
+            *_selectors(reasons, rest, f'{SEVERITY}!="info"'),
+            *_selectors(reasons, both, f'{SEVERITY}="warning"'),
+        )
+        yield _Rule(alert, values, list(others), rest | both).made(area, "warning", "none")
+
+
+_Selector = tuple[str, str]  # a family, and matchers
 
 
 def _selectors(
     reasons: Iterable[tuple[str, Family, tuple[Severity, ...]]], wanted: set[str], severity: str
-) -> Iterator[str]:
+) -> Iterator[_Selector]:
     by_family: dict[str, list[str]] = {}
     for name, family, _ in reasons:
         if name in wanted and name not in by_family.setdefault(family.name, []):
@@ -57,47 +95,108 @@ def _selectors(
     for family_name, names in by_family.items():
         if names:
             operator = "=" if len(names) == 1 else "=~"
-            yield f'{held_name(family_name)}{{reason{operator}"{"|".join(names)}", {severity}}}'
+            yield family_name, f'reason{operator}"{"|".join(names)}", {severity}'
 
 
-def _rule(
-    alert: FindingAlert, area: str, values: Values, selectors: list[str], severity: str, impact: str, reasons: set[str]
-) -> Alerting:
-    by = ", ".join(("cluster", *(values.namespace_label if label == "namespace" else label for label in alert.by)))
-    series = "\n  or ".join(selectors)
-    if alert.counted:
-        expr = f"count by ({by}) (\n  {series}\n)"
-    else:
-        single = series if len(selectors) == 1 else f"({series})"
-        expr = f"min by ({by}) (\n  {single}\n  unless on (cluster, check, reason) {STORM}\n)"
-    aged = not alert.counted and all(f.aged for name, f, _ in _reasons(alert) if name in reasons)
-    says = {name: text for name, text in alert.says.items() if name in reasons}
-    asks = "" if "reason" in alert.by or alert.counted else _asks(alert, selectors, values)
-    parts = [alert.description, _of_reason(says, asks)]
-    parts += ["Since {{ $value | humanizeTimestamp }}."] if aged else []
-    return Alerting(
-        alert=alert.name,
-        expr=expr,
-        wait=alert.wait,
-        keep=alert.keep,
-        severity=severity,
-        impact=impact,
-        own=alert.cluster_wide,
-        area=area,
-        summary=_text(f"{alert.summary.rstrip('.')}{_CLUSTER}.", values),
-        description=_text(" ".join(filter(None, parts)), values),
+class _Rule:
+    """One rule of an alert: of some of its reasons, with one severity."""
+
+    def __init__(self, alert: FindingAlert, values: Values, selectors: list[_Selector], reasons: set[str]) -> None:
+        self._alert, self._values, self._selectors, self._reasons = alert, values, selectors, reasons
+        self._by = tuple(values.namespace_label if label == "namespace" else label for label in alert.by)
+
+    def made(self, area: str, severity: str, impact: str) -> Alerting:
+        alert = self._alert
+        summary, description = self._texts()
+        return Alerting(
+            alert=alert.name,
+            expr=self._expr(),
+            wait=alert.wait,
+            keep=alert.keep,
+            severity=severity,
+            impact=impact,
+            own=alert.cluster_wide,
+            area=area,
+            summary=_text(summary, self._values),
+            description=_text(description, self._values),
+        )
+
+    def _expr(self) -> str:
+        by = ", ".join(("cluster", *self._by))
+        if self._alert.counted:
+            return f"count by ({by}) (\n  {self._series(held_name)}\n)"
+        # Alerts of what has no namespace have that of the steward.
+        there = () if self._alert.cluster_wide else (self._values.namespace_label,)
+        together = ", ".join(("cluster", *there, "reason", "cause"))
+        return (
+            f"min by ({by}) (\n  {self._series(alone_name)}\n)\n"
+            f"or sum by ({together}) (\n  {self._series(together_name)}\n)"
+        )
+
+    def _series(self, name: Callable[[str], str]) -> str:
+        return "\n  or ".join(f"{name(family)}{{{matchers}}}" for family, matchers in self._selectors)
+
+    def _texts(self) -> tuple[str, str]:
+        """Summary and description. Of a cause they say how many findings it has, and name the first objects."""
+        alert = self._alert
+        says = {name: text for name, text in alert.says.items() if name in self._reasons}
+        aged = all(family.aged for name, family, _ in _reasons(alert) if name in self._reasons)
+        asks = "" if "reason" in alert.by or alert.counted else self._query(held_name, ("cluster", *self._by))
+        parts = [alert.description, _of_reason(says, asks)]
+        summary = f"{alert.summary.rstrip('.')}{_CLUSTER}."
+        if alert.counted:
+            first = _first(self._query(held_name, ("cluster", *self._by)), self._values)
+            return summary, " ".join(filter(None, (*parts, f"The first: {first}.")))
+        parts += ["Since {{ $value | humanizeTimestamp }}."] if aged else []
+        return _either(self._of_cause(), summary), _either(self._of_cause_whole(), " ".join(filter(None, parts)))
+
+    def _of_cause(self) -> str:
+        place = f"{{{{ with $labels.{self._values.namespace_label} }}}} in namespace {{{{ . }}}}{{{{ end }}}}"
+        place = "" if self._alert.cluster_wide else place
+        return f"{{{{ $value }}}} findings {{{{ $labels.reason }}}} with one cause{place}{_CLUSTER}."
+
+    def _of_cause_whole(self) -> str:
+        meanings = {
+            name: reason.meaning
+            for check in all_checks()
+            for name, reason in check.reasons.items()
+            if name in self._reasons and reason.alert == self._alert.name
+        }
+        first = _first(self._query(held_name, ("cluster", "cause"), "unless", alone_name), self._values)
+        return (
+            f"{_of_reason(meanings, '')} One act may mend them, or the same act each: {first}. `steward check"
+            " --reason {{ $labels.reason }}` lists them and says what to do."
+        )
+
+    def _query(
+        self,
+        name: Callable[[str], str],
+        labels: tuple[str, ...],
+        but: str = "",
+        others: Callable[[str], str] | None = None,
+    ) -> str:
+        """The query of a template for the findings behind an alert."""
+        matchers = ", ".join(f"{label}=%q" for label in labels)
+        parts = []
+        for family, selected in self._selectors:
+            found = f"{name(family)}{{{selected}, {matchers}}}"
+            parts.append(f"({found} {but} {others(family)})" if others else found)
+        query = " or ".join(parts)
+        return f"query (printf `{query}` {' '.join(f'$labels.{each}' for each in labels * len(parts))})"
+
+
+def _either(of_cause: str, of_object: str) -> str:
+    return f"{{{{ if $labels.cause }}}}{of_cause}{{{{ else }}}}{of_object}{{{{ end }}}}"
+
+
+def _first(query: str, values: Values) -> str:
+    """The first objects that a query finds, by name."""
+    namespace = f"{{{{ with $each.Labels.{values.namespace_label} }}}}{{{{ . }}}}/{{{{ end }}}}"
+    named = f"{{{{ if $i }}}}, {{{{ end }}}}{namespace}{{{{ $each.Labels.name }}}}"
+    return (
+        f'{{{{ range $i, $each := {query} | sortByLabel "name" }}}}'
+        f"{{{{ if lt $i {_NAMED} }}}}{named}{{{{ else if eq $i {_NAMED} }}}}, …{{{{ end }}}}{{{{ end }}}}"
     )
-
-
-_CLUSTER = "{{ with $labels.cluster }} (cluster {{ . }}){{ end }}"
-
-
-def _asks(alert: FindingAlert, selectors: Iterable[str], values: Values) -> str:
-    """The query of a template for the findings behind an alert whose labels do not have their reason."""
-    labels = ("cluster", *alert.by)
-    matchers = ", ".join(f"{values.namespace_label if each == 'namespace' else each}=%q" for each in labels)
-    query = " or ".join(f"{selector.removesuffix('}')}, {matchers}}}" for selector in selectors)
-    return f"query (printf `{query}` {' '.join(f'$labels.{each}' for each in labels * query.count(matchers))})"
 
 
 def _of_reason(says: dict[str, str], asks: str) -> str:

@@ -1,12 +1,20 @@
-"""Findings as one series each, which a blind or dead steward does not end.
+"""Findings as one series each, which a blind, dead or restarted observer does not end.
 
 A finding is what a replica reports that is ready and whose check has an answer. While no replica of the cluster has one
-(a missed scrape, a restart, a permission that was lost) the finding is what it was, for as long as `Values.hold` after
-the last answer: else a steward that was uninstalled would leave its alerts behind. A check that is switched off, or
-whose subject is gone from the cluster, lets go of its findings.
+(a missed scrape, a restart, a permission that was lost) the finding is what it was: for as long as `Values.hold` after
+the last answer, and a critical one until there is an answer again, unless its cluster is forgotten. What the series
+limit left out of the page may be true as well: while it leaves out anything of a family, no finding of that ends. A
+check that is switched off, that no replica has any more, or whose subject is gone from the cluster, lets go.
+
+A finding that is missing in one scrape, or in two, is there for `_FLAP`, unless another one of the check is about its
+object by then.
 
 What has an answer is asked of the scraped series in the same expression, and never of a recorded one: a group that is
 evaluated between a failed scrape and the next recording would take the findings for repaired.
+
+A Prometheus that was away for longer than its look-back has no `held` of before. Every two minutes it notes which
+findings it holds (`remembered`) and when (`rules:…:remembered`). Its first evaluation, which sees no earlier one of
+itself (`rules:…:evaluated`), takes up those of the last note.
 """
 
 from __future__ import annotations
@@ -18,10 +26,29 @@ from ..metrics.exposition import LABELS
 from .model import Recording
 from .values import Values
 
-__all__ = ["ANSWERING", "STORM", "answering", "answers", "folded", "held", "held_name", "labels_of", "off", "storm_of"]
+__all__ = [
+    "ANSWERING",
+    "KNOWN",
+    "SEVERITY",
+    "answering",
+    "answers",
+    "evaluated",
+    "folded",
+    "held",
+    "held_name",
+    "known",
+    "labels_of",
+    "off",
+    "remembered",
+    "remembered_at",
+]
 
+SEVERITY = "finding_severity"  # alerts have a severity of their own, which says how urgent they are
 ANSWERING = "check:kubevirt_steward_check_up:answering"
-STORM = "reason:kubevirt_steward_findings:storm"
+KNOWN = "cluster:kubevirt_steward_build_info:known"
+_EVALUATED = "rules:kubevirt_steward_findings:evaluated"
+_REMEMBERED_AT = "rules:kubevirt_steward_findings:remembered"
+_FLAP = "3m"
 _READY = "and on (cluster, job, instance) kubevirt_steward_ready == 1"
 # An upgrade that takes longer than two hours hangs, also one that was there at the first scrape.
 _UPGRADE = """max by (cluster) (last_over_time(kubevirt_upgrade_in_progress[6m])) == 1
@@ -45,7 +72,8 @@ def off(check: str = "") -> str:
 
 def labels_of(values: Values) -> tuple[str, ...]:
     """The labels of a held finding."""
-    return ("cluster", *(values.namespace_label if label == "namespace" else label for label in LABELS))
+    own = {"namespace": values.namespace_label, "severity": SEVERITY}
+    return ("cluster", *(own.get(label, label) for label in LABELS))
 
 
 def held_name(family: str) -> str:
@@ -56,23 +84,42 @@ def answering() -> Recording:
     return Recording(record=ANSWERING, expr=f"max by (cluster, check) ({answers()})")
 
 
-def held(family: Family, values: Values, *, quiet: bool) -> tuple[Recording, ...]:
-    """The recording rules of a family. The value is since when it is so (seconds since 1970); 1 of one without age."""
+def known(values: Values) -> Recording:
+    """The clusters that had a steward, for as long as they are not forgotten. The value is the number of replicas."""
+    seen = f"last_over_time(kubevirt_steward_build_info[{values.forget}])"
+    return Recording(record=KNOWN, expr=f"count by (cluster) ({seen})")
+
+
+def evaluated(part: str) -> Recording:
+    """When the held findings of a part of the rules were recorded last, behind them in their group."""
+    return Recording(record=_EVALUATED, expr="vector(time())", labels={"part": part})
+
+
+def remembered(family: Family, part: str) -> Recording:
+    """The held findings of a family; the value is when they were noted."""
+    return Recording(
+        record=_memory_name(family),
+        expr=f"0 * {held_name(family.name)} + time()\nand on () {_evaluation(part)}",
+    )
+
+
+def remembered_at(part: str) -> Recording:
+    """When the held findings of a part were noted last: not before they were taken up again after a restart."""
+    return Recording(record=_REMEMBERED_AT, expr=f"vector(time()) and on () {_evaluation(part)}", labels={"part": part})
+
+
+def held(family: Family, part: str, values: Values, *, quiet: bool, critical: bool) -> tuple[Recording, ...]:
+    """The recording rules of a family. The value is since when it is so (seconds since 1970); 1 of one without age.
+
+    Of one that is `quiet` nothing new is reported during an upgrade; one that is `critical` has critical findings.
+    """
     name = held_name(family.name)
-    seen = f"""min by ({", ".join(labels_of(values))}) (
-  {_series(family, values)}
-  and on (cluster, check, job, instance) ({answers()})
-)"""
-    kept = f"""(
-  {name}
-  unless on (cluster, check) ({answers()})
-  unless on (cluster, check) ({off()})
-  and on (cluster, check) last_over_time({ANSWERING}[{values.hold}])
-)"""
+    seen = _seen(family, values)
+    kept = f"{_kept(family, values, critical=critical)}\nor {_taken_up(family, part, values)}"
     if not quiet:
         return (Recording(record=name, expr=f"{seen}\nor {kept}"),)
     seen_name = f"finding:{family.name}:seen"
-    object_of = f"cluster, check, kind, {values.namespace_label}, name"
+    object_of = _object_of(values)
     return (
         Recording(record=seen_name, expr=seen),
         Recording(
@@ -89,20 +136,57 @@ or {kept}""",
     )
 
 
-def storm_of(area: str, families: Iterable[str], values: Values) -> Recording:
-    """There for a reason with more findings than `Values.storm`, until a fifth of those are gone."""
-    every = " or ".join(f'{held_name(family)}{{severity!="info"}}' for family in families)
-    count = f"count by (cluster, check, reason) ({every})"
-    return Recording(
-        record=STORM,
-        expr=f"""{count} > {values.storm}
-or ({count} > {values.storm * 4 // 5} and on (cluster, check, reason) {STORM})""",
-        labels={"area": area},
-    )
+def _kept(family: Family, values: Values, *, critical: bool) -> str:
+    """What was held and is, since nobody knows better."""
+    name = held_name(family.name)
+    all_reported = f'kubevirt_steward_series_dropped{{family="{family.name}"}} > 0'
+    lately = f"{name}\n    and on (cluster, check) last_over_time({ANSWERING}[{values.hold}])"
+    longer = f'\n    or {name}{{{SEVERITY}="critical"}} and on (cluster) {KNOWN}' if critical else ""
+    return f"""(
+  (
+    {lately}{longer}
+  )
+  unless on (cluster, check) ({answers()} unless on (cluster, job, instance) {all_reported})
+  unless on (cluster, check) ({off()})
+  unless ({name} and on (cluster) kubevirt_steward_ready == 1 unless on (cluster, check) kubevirt_steward_check_up)
+)"""
 
 
-def _series(family: Family, values: Values) -> str:
-    return folded(f"{family.name}_since_timestamp_seconds" if family.aged else family.name, values)
+def _taken_up(family: Family, part: str, values: Values) -> str:
+    """What the last note before this Prometheus was away holds, in its first evaluation and in no other."""
+    noted = f'last_over_time({_REMEMBERED_AT}{{part="{part}"}}[{values.hold}])'
+    return f"""(
+  (last_over_time({_memory_name(family)}[{values.hold}]) == on () group_left () {noted})
+  unless on () {_evaluation(part)}
+)"""
+
+
+def _memory_name(family: Family) -> str:
+    return f"finding:{family.name}:remembered"
+
+
+def _evaluation(part: str) -> str:
+    return f'{_EVALUATED}{{part="{part}"}}'
+
+
+def _object_of(values: Values) -> str:
+    return f"cluster, check, kind, {values.namespace_label}, name"
+
+
+def _seen(family: Family, values: Values) -> str:
+    name = f"{family.name}_since_timestamp_seconds" if family.aged else family.name
+    now, lately = (_labelled(each, values) for each in (name, f"last_over_time({name}[{_FLAP}])"))
+    return f"""min by ({", ".join(labels_of(values))}) (
+  (
+    {now}
+    or {lately} unless on ({_object_of(values)}) {now}
+  )
+  and on (cluster, check, job, instance) ({answers()})
+)"""
+
+
+def _labelled(series: str, values: Values) -> str:
+    return f'label_replace({folded(series, values)}, "{SEVERITY}", "$1", "severity", "(.*)")'
 
 
 def folded(series: str, values: Values, labels: Iterable[str] = ("namespace", "name", "node")) -> str:

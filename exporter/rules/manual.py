@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .areas import groups
-from .model import Alerting, RuleGroup
+from .areas import rule_files
+from .model import Alerting, RuleFile
 from .routing import LabelMatcher, inhibitions, routes
 from .values import KEYS, Values
 
@@ -15,7 +15,7 @@ __all__ = ["alerting"]
 def alerting(values: Values) -> Iterator[str]:
     yield "### Alerts\n"
     yield "| Area | Alert | Severity | `for` |\n| --- | --- | --- | --- |"
-    yield from _alerts(groups(values))
+    yield from _alerts(rule_files(values))
     yield "\n### Values\n"
     yield "| `--set` | Default | Value |\n| --- | --- | --- |"
     for key, (field, _, hint) in KEYS.items():
@@ -35,16 +35,16 @@ def alerting(values: Values) -> Iterator[str]:
         yield f"| {_code(rule.source)} | {_code(rule.target)} | {_code(rule.equal)} | {rule.why} |"
 
 
-def _alerts(pack: Iterable[RuleGroup]) -> Iterator[str]:
-    for group in pack:
+def _alerts(pack: Iterable[RuleFile]) -> Iterator[str]:
+    for file in pack:
         severities: dict[str, list[Alerting]] = {}
-        for rule in group.rules:
+        for rule in file.rules:
             if isinstance(rule, Alerting):
                 severities.setdefault(rule.alert, []).append(rule)
         for name, rules in severities.items():
             waits = ", ".join(dict.fromkeys(rule.wait for rule in rules))
             severity = ", ".join(dict.fromkeys(rule.severity for rule in rules))
-            yield f"| {group.name} | [{name}](../rules/runbooks/{name}.md) | {severity} | {waits} |"
+            yield f"| {file.name} | [{name}](../rules/runbooks/{name}.md) | {severity} | {waits} |"
 
 
 def _code(parts: Iterable[LabelMatcher | str]) -> str:

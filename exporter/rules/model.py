@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ..findings.check import Family
 from .values import Values
 
-__all__ = ["Alerting", "Area", "FindingAlert", "Recording", "Rule", "RuleGroup"]
+__all__ = ["Alerting", "Area", "FindingAlert", "Recording", "Rule", "RuleFile", "RuleGroup"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +48,11 @@ class FindingAlert:
 
     `by` are the labels that an alert keeps beside `cluster`: without `reason` one whose reason changes fires on.
     `critical` has the reasons whose critical findings are critical alerts; all else is a warning, whatever the severity
-    of the finding is. `impact` is that of the critical ones. `counted` gives one alert for all findings of the same
-    labels: its value is their number, and else the time since which it is so, which the description gets to say at its
-    end. `says` is a sentence for each reason, put into the description, which asks for the reason where `by` leaves it
-    out. In texts `{object}` is namespace and name.
+    of the finding is. `not_paging` says of each other reason that has critical findings, or of all of them under "",
+    why nobody is woken for it. `impact` is that of the critical ones. `counted` gives one alert for all findings of the
+    same labels: its value is their number, and else the time since which it is so, which the description gets to say at
+    its end. `says` is a sentence for each reason, put into the description, which asks for the reason where `by` leaves
+    it out. In texts `{object}` is namespace and name.
     """
 
     name: str
@@ -61,6 +62,7 @@ class FindingAlert:
     keep: str = "5m"
     by: tuple[str, ...] = ("kind", "namespace", "name", "reason")
     critical: tuple[str, ...] = ()
+    not_paging: Mapping[str, str] = field(default_factory=dict)
     impact: str = "none"
     counted: bool = False
     cluster_wide: bool = False  # its objects have no namespace
@@ -86,6 +88,21 @@ class Area:
 
 @dataclass(frozen=True)
 class RuleGroup:
+    """Rules that are evaluated one after another, every `interval`; empty for that of the Prometheus."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    interval: str = ""
+
+
+@dataclass(frozen=True)
+class RuleFile:
+    """What one area has, in the order in which it has to be evaluated."""
+
     name: str
     note: str
-    rules: tuple[Rule, ...]
+    groups: tuple[RuleGroup, ...]
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        return tuple(rule for group in self.groups for rule in group.rules)

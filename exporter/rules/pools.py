@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..checks.networks.ipam_networks import CHECK, FULL
-from .held import ANSWERING, STORM, answers, held_name, off
+from .held import ANSWERING, SEVERITY, answers, held_name, off
 from .model import Alerting, Recording, Rule
 from .values import Values
 
@@ -64,10 +64,11 @@ def _over(record: str, percent: int) -> Recording:
 def pool_alerts(_: Values) -> Iterator[Rule]:
     """Each waits as long as the other keeps firing: a pool that gets from one to the other is never resolved between.
 
-    A finding stands in where the ratio of its network is not known. A critical one also counts below 95 %: it then says
-    that an IPAMClaim got no address. Of a pool one alert fires at a time.
+    A network has one alert at a time, whichever of its subnets is full and however that is known: a finding stands in
+    where the ratio of its network is not known. A critical one also counts below 95 %: it then says that an IPAMClaim
+    got no address.
     """
-    found = f'{held_name(PRESSURE.family.name)}{{reason="PoolPressure", severity='
+    found = f'{held_name(PRESSURE.family.name)}{{reason="PoolPressure", {SEVERITY}='
     yield Recording(
         record=_REFUSED,
         expr=f"""min by (cluster, network) (
@@ -76,16 +77,12 @@ def pool_alerts(_: Values) -> Iterator[Rule]:
 )""",
     )
     yield _pressure(
-        f"""max by ({_POOL}) (
+        f"""max by (cluster, network) (
   {_NEARLY_FULL}
-  unless on ({_POOL}) {_FULL}
-  unless on (cluster, network) {_REFUSED}
+  or {found}"warning"}} unless on (cluster, network) {_USED}
 )
-or min by (cluster, network) (
-  {found}"warning"}}
-  unless on (cluster, check, reason) {STORM}
-  unless on (cluster, network) {_USED}
-)""",
+unless on (cluster, network) {_FULL}
+unless on (cluster, network) {_REFUSED}""",
         severity="warning",
         wait="15m",
         keep="10m",
@@ -93,11 +90,9 @@ or min by (cluster, network) (
         finding=f"At least 80 % of the addresses of a subnet of {_IN} are in use.",
     )
     yield _pressure(
-        f"""max by ({_POOL}) ({_FULL}) > 0
-or min by (cluster, network) (
-  {found}"critical"}}
-  and on (cluster, network) {_REFUSED}
-  unless on (cluster, check, reason) {STORM}
+        f"""max by (cluster, network) (
+  {_FULL}
+  or {found}"critical"}} and on (cluster, network) {_REFUSED}
 )""",
         severity="critical",
         wait="10m",
@@ -108,8 +103,11 @@ or min by (cluster, network) (
 
 
 def _pressure(expr: str, *, severity: str, wait: str, keep: str, summary: str, finding: str) -> Alerting:
-    labels = "{cluster=%q, network=%q, subnet=%q}"
-    asked = f"printf `{_DAYS}{labels}` $labels.cluster $labels.network $labels.subnet | query"
+    labels = "cluster=%q, network=%q"
+    over = (
+        f"query (printf `{_NEARLY_FULL}{{{labels}}} or {_FULL}{{{labels}}}` {'$labels.cluster $labels.network ' * 2})"
+    )
+    days = f"printf `{_DAYS}{{{labels}, subnet=%q}}` $labels.cluster $labels.network $each.Labels.subnet | query"
     return Alerting(
         alert=PRESSURE.alert,
         expr=expr,
@@ -118,9 +116,9 @@ def _pressure(expr: str, *, severity: str, wait: str, keep: str, summary: str, f
         severity=severity,
         area="networks",
         summary=summary,
-        description=f"{{{{ if $labels.subnet }}}}{{{{ $value | humanizePercentage }}}} of the addresses of subnet"
-        f" {{{{ $labels.subnet }}}} of {_IN} are in use.{{{{ with {asked} }}}} At the pace of the last day it is full"
-        f' in {{{{ . | first | value | printf "%.1f" }}}} days.{{{{ end }}}}{{{{ else }}}}{finding}'
-        " Since {{ $value | humanizeTimestamp }}.{{ end }} VMs and pods that start on a full"
-        " network hang. Release the reclaimable addresses that `steward networks` lists, or enlarge the network.",
+        description=f'{{{{ range $each := {over} | sortByLabel "subnet" }}}}{{{{ $each.Value | humanizePercentage }}}}'
+        f" of the addresses of subnet {{{{ $each.Labels.subnet }}}} of {_IN} are in use.{{{{ with {days} }}}} At the"
+        ' pace of the last day it is full in {{ . | first | value | printf "%.1f" }} days.{{ end }} {{ else }}'
+        f"{finding} {{{{ end }}}}VMs and pods that start on a full network hang. Release the reclaimable addresses that"
+        " `steward networks` lists, or enlarge the network.",
     )

@@ -72,7 +72,7 @@ def _below(values: Values) -> Iterator[Route]:
         matchers=(LabelMatcher("severity", "=", "critical"),),
         group_by=("cluster", "area"),
         wait="1m",
-        interval="30m",
+        interval="5m",
         repeat="4h",
     )
     yield Route(
@@ -114,10 +114,16 @@ def _of_the_steward() -> Iterator[Inhibition]:
             *("StewardScrapeSlow", "StewardRepairSourceDown"),
         ),
     )
+    critical = LabelMatcher("severity", "=", "critical")
     yield Inhibition(
-        why="Checks have no answer because of what the steward can't see.",
-        source=_alerts("StewardBlind", "StewardObjectUndecodable", "StewardNotReady"),
-        target=_alerts("StewardCheckUnknown"),
+        why="Nobody knows whether what was critical still is, which this alert says for all of it.",
+        source=(*_alerts("StewardDown"), critical),
+        target=(LabelMatcher("alertname", "!~", "Steward.+"), critical),
+    )
+    yield Inhibition(
+        why="It is said with the critical findings that there were.",
+        source=(*_alerts("StewardDown"), critical),
+        target=(*_alerts("StewardDown"), LabelMatcher("severity", "=", "warning")),
     )
     yield Inhibition(
         why="A restarted replica waits for a kind that it can't see.",
@@ -138,7 +144,7 @@ def _of_the_steward() -> Iterator[Inhibition]:
 
 
 def _of_addresses() -> Iterator[Inhibition]:
-    broken = "VMIPAMClaim.+|VMPersistentIPBroken|StewardFindingStorm"
+    broken = "VMIPAMClaim.+|VMPersistentIPBroken"
     unreleased = "StuckTerminatingBlocksOwnerDeletion|StuckTerminatingOwnerGone"
     for cause, reasons, why in (
         ("KubeVirtIPAMControllerDown", f"MissingClaim|{unreleased}", "Nobody creates or releases IPAMClaims."),
@@ -171,7 +177,7 @@ def _of_drains() -> Iterator[Inhibition]:
     yield Inhibition(
         why="Without KubeVirt's eviction webhook no VMI leaves its node.",
         source=_alerts("KubeVirtEvictionWebhookDown"),
-        target=(LabelMatcher("alertname", "=~", f"{drains}|KubeVirtNodeDrainStalled|StewardFindingStorm"), area),
+        target=(LabelMatcher("alertname", "=~", f"{drains}|KubeVirtNodeDrainStalled"), area),
     )
     yield Inhibition(
         why="A drain stalls because of the VMIs that do not leave; their alerts say why.",

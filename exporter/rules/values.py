@@ -17,7 +17,8 @@ _DURATION = r"[1-9][0-9]{0,4}[smhdw]"
 
 @dataclass(frozen=True)
 class Values:
-    """`exported` says that `namespace` of a finding's series is `exported_namespace`: where Prometheus enforces its own
+    """`clusters` and `presence` are by what clusters without a steward are found; both are empty where nobody says.
+    `exported` says that `namespace` of a finding's series is `exported_namespace`: where Prometheus enforces its own
     `namespace`. Percentages are of a subnet's addresses.
     """
 
@@ -25,7 +26,10 @@ class Values:
     runbook_url: str = field(default_factory=links)
     namespace: str = "kubevirt-steward"
     hold: str = "1d"
-    storm: int = 100
+    forget: str = "30d"
+    objects: int = 5
+    clusters: str = ""
+    presence: str = ""
     pool_warning: int = 80
     pool_full: int = 100
     certificate_days: int = 7
@@ -72,7 +76,18 @@ KEYS: dict[str, tuple[str, str, str]] = {
     "runbookUrl": ("runbook_url", r"https?://\S+", "the URL under which NAME.md is the runbook of alert NAME"),
     "namespace": ("namespace", r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", "the namespace that the steward runs in"),
     "hold": ("hold", _DURATION, "how long a finding is held while nothing answers, such as 1d"),
-    "storm": ("storm", r"[1-9][0-9]{0,5}", "a number of findings"),
+    "forget": ("forget", _DURATION, "how long a cluster whose steward is gone is remembered, such as 30d"),
+    "objects": ("objects", r"[0-9]{1,4}", "a number: of so many findings of a cause each has its own alert"),
+    "clusters": (
+        "clusters",
+        r"[^\s,{}\"\\\\]+(,[^\s,{}\"\\\\]+)*",
+        "the values of the label cluster of all clusters that have a steward, with commas",
+    ),
+    "presence": (
+        "presence",
+        r"[a-zA-Z_:][a-zA-Z0-9_:]*(\{[^{}]*\})?",
+        "a series that each cluster that should have a steward has, such as kube_node_info",
+    ),
     "pool.warning": ("pool_warning", r"[1-9][0-9]?|100", "a percentage from 1 to 100"),
     "pool.full": ("pool_full", r"[1-9][0-9]?|100", "a percentage from 1 to 100"),
     "certificate.days": ("certificate_days", r"[1-9][0-9]?", "a number of days from 1 to 99"),

@@ -148,7 +148,8 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
 def take(engine: Engine, wanted: Filter | None = None, cluster: str = "") -> Report:
     """The worst findings first, then by namespace and name. `cluster` is what the cluster is called in all of it."""
     chosen = [finding for finding in engine.findings() if wanted is None or wanted.wants(finding)]
-    findings = [reported(each, cluster, engine.unknown_of(each)) for each in sorted(chosen, key=order)]
+    shown = engine.restraints.applied
+    findings = [reported(shown(each), cluster, engine.unknown_of(each)) for each in sorted(chosen, key=order)]
     return msgspec.structs.replace(surroundings(engine, cluster), findings=findings)
 
 
@@ -156,7 +157,9 @@ def with_causes(report: Report, engine: Engine, cluster: str = "") -> Report:
     """With the causes of the findings that are in it."""
     chosen = {finding.fingerprint for finding in report.findings}
     findings = (finding for finding in engine.findings() if finding.fingerprint in chosen)
-    return msgspec.structs.replace(report, causes=causes_of(findings, engine.checks, cluster))
+    return msgspec.structs.replace(
+        report, causes=causes_of(findings, engine.checks, cluster, engine.restraints.applied)
+    )
 
 
 def surroundings(engine: Engine, cluster: str = "") -> Report:

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from exporter.rules import Values, groups
+from exporter.rules import Values, rule_files
 from exporter.rules.formats import files
 from tests.case_files import read_yaml
 from tests.manifests import Object
@@ -77,10 +77,13 @@ def _faster(duration: str, least: float = 0) -> str:
     return f"{round(max(seconds(duration) / FASTER, least) * 1000)}ms"
 
 
-def faster_rules(folder: Path) -> Iterator[Path]:
+def faster_rules(folder: Path, values: Values | None = None) -> Iterator[Path]:
     """The files of the pack, with every duration shortened: `for`, `keep_firing_for`, ranges and offsets."""
-    for name, text in files("prometheus", groups(Values()), Values()).items():
+    values = values or Values()
+    for name, text in files("prometheus", rule_files(values), values).items():
         document = read_yaml(text)
+        for group in document["groups"]:
+            group.update({"interval": _faster(group["interval"], 2)} if "interval" in group else {})
         for rule in (rule for group in document["groups"] for rule in group["rules"]):
             rule.update({key: _faster(rule[key]) for key in ("for", "keep_firing_for") if key in rule})
             rule["expr"] = re.sub(

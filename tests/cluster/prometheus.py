@@ -25,6 +25,7 @@ class Setup:
     """What it scrapes and evaluates. Intervals are seconds; a target is `host:port`, scraped at /metrics over http.
 
     `scrape_configs` are added as they are, for targets that want more than that; likewise `alertmanagers`, `host:port`.
+    `look_back` is for how many seconds a sample counts as the present one.
     """
 
     targets: Sequence[str] = ()
@@ -33,6 +34,7 @@ class Setup:
     evaluation_interval: float = 1
     scrape_configs: Sequence[Object] = ()
     alertmanagers: Sequence[str] = ()
+    look_back: float = 300
 
     def config(self) -> Object:
         return {
@@ -62,11 +64,16 @@ class Prometheus:
         command: list[str | Path] = [
             *(binary, "--config.file", config, "--storage.tsdb.path", self.folder / "data"),
             *("--web.listen-address", self.address, "--log.level", "warn"),
+            *("--query.lookback-delta", _duration(setup.look_back)),
         ]
         self._process = Process("prometheus", command, self.folder / "prometheus.log")
 
     def start(self) -> None:
         self._process.start(lambda: answers(f"{self.url}/-/ready"))
+
+    def away(self) -> None:
+        """Ends it; `start` goes on with its data."""
+        self._process.kill()
 
     def stop(self) -> None:
         self._process.kill()

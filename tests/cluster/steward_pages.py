@@ -62,6 +62,7 @@ class Site:
     def _telemetry(self) -> Iterator[str]:
         values = {"ready": 1, "build_info": 1, "config_reload_success": 1, "kind_synced": 1, "kind_objects": VMS}
         values["certificate_expiry_timestamp_seconds"] = EXPIRES
+        yield "process_start_time_seconds 1.0\n"
         for name, family in METRICS.items():
             if family.type == "histogram":
                 continue
@@ -69,6 +70,10 @@ class Site:
             for labels in itertools.product(*(_VALUES.get(label, ("any",)) for label in family.labels)):
                 of = dict(zip(family.labels, labels, strict=True))
                 value = values.get(name, 0)
+                if name == "check_kind_unseen":
+                    if of["check"] not in self.unknown or of["kind"] != "Pod":
+                        continue  # not there for what is seen
+                    value = 1
                 if name in ("check_up", "check_state"):
                     value = of.get("state", "answering") == ("unknown" if of["check"] in self.unknown else "answering")
                 yield _line(f"{PREFIX}{name}{suffix}", of, value)
@@ -171,13 +176,15 @@ def _about(finding: Finding, suffix: str, *, namespace: str = "", node: str = ""
         subject = msgspec.structs.replace(
             subject, namespace=subject.namespace and namespace, name=subject.name + of_vm, uid=subject.uid + of_vm
         )
-    return msgspec.structs.replace(
+    made = msgspec.structs.replace(
         finding,
         subject=subject,
         vm=finding.vm and finding.vm + of_vm,
         node=finding.node and (node or finding.node),
         fingerprint=f"{finding.reason}-{suffix}",
     )
+    check = next(check for check in CHECKS if check.id == finding.check)
+    return msgspec.structs.replace(made, cause=check.cause_id(made))
 
 
 _ONE_OF_A_KIND = ("Kind", "KubeVirt", "Node", "Service", "Deployment", "MutatingWebhookConfiguration")

@@ -145,19 +145,8 @@ def test_a_configuration_with_a_mistake_is_corrected(follow: Follow, tmp_path: P
     assert rejected.verified()
 
 
-@pytest.mark.parametrize("alert", ["StewardDown", "StewardReplicaDown", "StewardScrapeSlow", "StewardCheckErrors"])
+@pytest.mark.parametrize(
+    "alert", ["StewardDown", "StewardReplicaDown", "StewardScrapeSlow", "StewardCheckErrors", "StewardSeriesDropped"]
+)
 def test_what_can_be_asked_without_pods_is_answered(alert: str, follow: Follow) -> None:
     follow(alert, POD="steward-exporter-0", CHECK="ipam_claims").diagnose()
-
-
-def test_a_storm_is_over_when_its_findings_are_gone(cluster: Client, follow: Follow) -> None:
-    take_permission(cluster, "ipamclaims")
-    storm = follow("StewardFindingStorm", REASON="KindForbidden")
-    dropped = follow("StewardSeriesDropped")
-    storm.diagnose()
-    dropped.diagnose()
-    assert not storm.verified()
-
-    cluster.apply(read_yaml(ROLE.read_text(encoding="utf-8")))
-
-    assert storm.verified()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...rules import Alerting, Values, groups
+from ...rules import Alerting, Values, rule_files
 from ...rules.formats import FORMATS, document, files
 from ...rules.values import KEYS
 from ..output.terminal import complain, say
@@ -45,9 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
         complain(f"{error}")
         return 2
     if arguments.output is None:
-        say(document(arguments.format, groups(values), values))
+        say(document(arguments.format, rule_files(values), values))
         return 0
-    rendered = files(arguments.format, groups(values), values)
+    rendered = files(arguments.format, rule_files(values), values)
     try:
         arguments.output.mkdir(parents=True, exist_ok=True)
         for name, text in rendered.items():
@@ -60,5 +60,5 @@ def run(arguments: argparse.Namespace) -> int:
 
 def values_of(format_name: str, settings: list[str]) -> Values:
     """Raises ValueError, one sentence."""
-    names = {rule.alert for group in groups(Values()) for rule in group.rules if isinstance(rule, Alerting)}
+    names = {rule.alert for group in rule_files(Values()) for rule in group.rules if isinstance(rule, Alerting)}
     return replace(Values().with_set(settings, names), exported=format_name.startswith("openshift-user"))

@@ -16,6 +16,7 @@ from ...findings.finding import Severity
 from ...views.drain import STAYS, TITLES, Drain, NoSuchNodeError, draining
 from ...views.features.manual import BITES, MIGRATES
 from ...views.findings import Filter, plan_command
+from ...views.network_state import STATES
 from ...views.times import rfc3339
 from ..access.viewer import Visible, visible_to
 from ..api.drain import DrainView
@@ -111,6 +112,7 @@ class HtmlPage:
         drained, drain = await self._draining()
         return {
             "networks": networks,
+            "network_states": STATES,
             "shown_networks": networks.networks[:_SHOWN_NETWORKS],
             "instancetypes": instancetypes,
             "shown_instancetypes": instancetypes.objects[:_SHOWN_INSTANCETYPES],

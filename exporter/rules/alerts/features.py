@@ -36,6 +36,7 @@ AREA = Area(
         FindingAlert(
             name="KubeVirtConfigurationInvalid",
             by=_OF_KUBEVIRT,
+            not_paging={"InvalidConfiguration": "Nothing fails before components of KubeVirt restart."},
             summary="The configuration of KubeVirt {object} can't be relied on ({{ $labels.reason }})",
             description="",
             wait="15m",  # somebody may be editing it, or deleting one of two
@@ -50,6 +51,9 @@ AREA = Area(
         FindingAlert(
             name="KubeVirtFeatureGround",
             by=_OF_KUBEVIRT,
+            critical=("GateWithoutNodes", "NoKVM", "NoNodeForDefaultModel"),
+            impact="critical",
+            not_paging={"ImageVolumeUnsupported": "VMs start on the nodes that support it, and those that run go on."},
             summary="Nodes do not support what KubeVirt {object} is set to ({{ $labels.reason }})",
             description="",
             wait="15m",  # long enough to finish a change of KubeVirt; most is only reported after 5 minutes
@@ -71,6 +75,9 @@ AREA = Area(
             by=_OF_FEATURE,
             counted=True,
             cluster_wide=True,
+            not_paging={
+                "": "Of VMs that ask for the feature, and for somebody who changed them or the cluster just now."
+            },
             summary=f"VMs that feature {{{{ $labels.feature }}}} blocks {_HOW_MANY}",
             description="",
             wait="5m",  # somebody may be editing the VM, or the list of feature gates
@@ -92,6 +99,7 @@ AREA = Area(
             by=_OF_FEATURE,
             counted=True,
             cluster_wide=True,
+            not_paging={"": "Single VMs that ask for more than nodes have, which nobody adds at night; others run on."},
             summary='VMs that lack a node{{ if ne $labels.feature "placement" }} for feature {{ $labels.feature }}'
             f"{{{{ end }}}} {_HOW_MANY}",
             description="",
@@ -114,6 +122,7 @@ AREA = Area(
             by=_OF_FEATURE,
             counted=True,
             cluster_wide=True,
+            not_paging={"": "The VMs run; only their next start or edit fails."},
             summary="{{ with $labels.feature }}VMs that ask for feature {{ . }}, which is not allowed{{ else }}Invalid"
             f" VMs{{{{ end }}}} {_HOW_MANY}",
             description="",

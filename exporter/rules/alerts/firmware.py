@@ -18,6 +18,7 @@ AREA = Area(
         FindingAlert(
             name="VMFirmwareUUIDDuplicate",
             by=_SHARED,  # no reason: it changes whenever one of them is started or stopped
+            not_paging={"Duplicate": "Both VMs run and serve; licences and inventories take them for one."},
             summary="VM {object} shares its firmware UUID with another VM",
             description="VM {object} shares its firmware UUID with another VM (group {{ $labels.group }}).",
             wait="15m",  # a copy gets its own before its first start

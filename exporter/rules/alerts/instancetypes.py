@@ -19,6 +19,7 @@ AREA = Area(
     findings=(
         FindingAlert(
             name="VMInstancetypeMissing",
+            not_paging={"": "The VM does not start, or not again; what runs goes on, and its owner decides."},
             by=_OF_ROLE,
             summary="KubeVirt can't find or use the {{ $labels.group }} of {{ $labels.kind }} {object}"
             " ({{ $labels.reason }})",
@@ -45,6 +46,7 @@ AREA = Area(
         ),
         FindingAlert(
             name="VMInstancetypeConflict",
+            not_paging={"": "The VM does not start until its owner edits it; all others run on."},
             by=_OF_ROLE,
             summary="VM {object} does not fit its {{ $labels.group }} ({{ $labels.reason }})",
             description="KubeVirt refuses every edit of VM {object} that leaves it so.",
@@ -59,6 +61,7 @@ AREA = Area(
         ),
         FindingAlert(
             name="VMInstancetypeRevisionUnfit",
+            not_paging={"": "What runs goes on; the VM does not start again."},
             by=_OF_ROLE,
             summary="{{ $labels.kind }} {object}: the copy of an instancetype or preference is not safe"
             " ({{ $labels.reason }})",
@@ -84,6 +87,7 @@ AREA = Area(
         ),
         FindingAlert(
             name="VMInstancetypeUnversioned",
+            not_paging={"": "Nothing fails before somebody deletes the object."},
             by=_OF_ROLE,
             summary="{{ $labels.kind }} {object}: VMs depend on a live instancetype or preference"
             " ({{ $labels.reason }})",
@@ -99,6 +103,22 @@ AREA = Area(
                 "DeletableInUse": "VMs without a copy of {{ $labels.kind }} {object} depend on it, and nothing prevents"
                 " its deletion, if it is not already being deleted: without it they can neither start nor be stopped."
                 " See to it that KubeVirt copies it for them, before anybody deletes or changes it.",
+            },
+        ),
+        FindingAlert(
+            name="VMSnapshotInstancetypeMissing",
+            by=_OF_ROLE,
+            summary="A restore of a snapshot ({{ $labels.kind }} {object}) would not find its {{ $labels.group }}"
+            " ({{ $labels.reason }})",
+            description="",
+            wait="60m",  # nothing is lost meanwhile
+            says={
+                "SnapshotRevisionMissing": "The copy of its {{ $labels.group }} that the snapshot with {{ $labels.kind"
+                " }} {object} needs does not exist: a restore of it fails. Create it again from another copy, or take a"
+                " new snapshot.",
+                "SnapshotObjectMissing": "The snapshot with {{ $labels.kind }} {object} has no copy of its"
+                " {{ $labels.group }}, and that does not exist: a VM that is restored from it can't start. Create it"
+                " again before anybody restores the snapshot.",
             },
         ),
         FindingAlert(

@@ -16,6 +16,7 @@ AREA = Area(
     findings=(
         FindingAlert(
             name="VMIPAMClaimLeftBehind",
+            not_paging={"": "Addresses are kept from others; no VM loses traffic. A full network pages."},
             by=_BY,
             summary=f"IPAMClaim {{object}} keeps addresses of {_IN} that nothing releases",
             description=f"The addresses of IPAMClaim {{object}} in {_IN} stay allocated.",
@@ -33,6 +34,7 @@ AREA = Area(
         ),
         FindingAlert(
             name="VMIPAMClaimStuckTerminating",
+            not_paging={"": "A deletion waits; nothing that runs is touched."},
             by=_BY,
             summary="IPAMClaim {object} is terminating, and a finalizer holds it",
             description=f"The deletion of IPAMClaim {{object}} in {_IN} does not end.",
@@ -60,6 +62,7 @@ AREA = Area(
             name="VMIPAMClaimAddressInvalid",
             by=_BY,
             critical=("IpOutsidePool",),
+            not_paging={"IpDrift": "Traffic goes on; the addresses change with the VM's next start."},
             summary=f"The addresses of IPAMClaim {{object}} do not fit {_IN} or its pod",
             description="",
             wait="10m",  # an IPAMClaim and NADs that are changed arrive on different watches
@@ -78,6 +81,7 @@ AREA = Area(
         ),
         FindingAlert(
             name="VMIPAMClaimNetworkMismatch",
+            not_paging={"": "One VM can't start or migrate; what runs goes on."},
             by=_BY,
             summary=f"IPAMClaim {{object}} is of {_IN}, which its VM can't use it on",
             description="",
@@ -96,6 +100,7 @@ AREA = Area(
         ),
         FindingAlert(
             name="VMIPAMClaimUnprotected",
+            not_paging={"": "The address is lost at the VM's next stop, not before."},
             by=_BY,
             summary=f"IPAMClaim {{object}} may lose its addresses in {_IN} while its VM needs them",
             description="",
@@ -113,6 +118,9 @@ AREA = Area(
         ),
         FindingAlert(
             name="VMPersistentIPBroken",
+            not_paging={
+                "": "One VM does not start, or loses its address when it stops; full networks and controllers page."
+            },
             by=_BY,
             summary=f"The persistent IP of {{{{ $labels.kind }}}} {{object}} in {_IN} does not work",
             description="",

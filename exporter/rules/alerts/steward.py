@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..held import STORM, answering
+from ...checks import all_checks
+from ...findings.check import PER_FLEET
+from ...findings.finding import Severity
+from ..held import ANSWERING, KNOWN, SEVERITY, answering, held_name, known
 from ..model import Alerting, Area, FindingAlert, Rule
 from ..values import Values
 
@@ -19,40 +22,41 @@ _EXPIRES = " or ".join(_EXPIRY)
 _EXPIRED = " or ".join(f"last_over_time({each}[1d])" for each in _EXPIRY)
 
 
-def _before(_: Values) -> Iterator[Rule]:
+def _before(values: Values) -> Iterator[Rule]:
     yield answering()
+    yield known(values)
 
 
 def _after(values: Values) -> Iterator[Rule]:
     yield from _replicas(values)
     yield _certificates(values.certificate_days)
     yield from _checks()
-    yield Alerting(
-        alert="StewardFindingStorm",
-        expr=f"max by (cluster, area, check, reason) ({STORM})",
-        wait="2m",
-        keep="15m",
-        area="",  # that of the findings
-        summary=f"More than {values.storm} findings have reason {{{{ $labels.reason }}}}{_IN}.",
-        description="Check {{ $labels.check }} reports {{ $value }} findings of reason {{ $labels.reason }}. So many"
-        " have one cause: look for what they share. This alert stands for theirs, which stay quiet until there are"
-        f" fewer than {values.storm * 4 // 5}. `steward check --reason {{{{ $labels.reason }}}}` lists them.",
-    )
 
 
 def _replicas(values: Values) -> Iterator[Rule]:
-    # A cluster whose series are a day old has no steward any more.
     yield Alerting(
         alert="StewardDown",
-        expr="""(
-  count by (cluster) (last_over_time(kubevirt_steward_build_info[1d]))
-  unless on (cluster) kubevirt_steward_build_info
-)
-or (absent(kubevirt_steward_build_info) unless on () last_over_time(kubevirt_steward_build_info[1d]))""",
+        expr=_down(values),
         wait="10m",  # a pod that moves to another node
         summary=f"No replica of the steward{_IN} can be scraped.",
         description="Prometheus gets no metrics from any replica of the steward. Findings stay as they last were for"
-        f" {values.hold}; new ones are not seen. Look at the steward's pods, and at the targets of Prometheus.",
+        f" {values.hold}, critical ones until it answers again; new ones are not seen. Look at the steward's pods, and"
+        " at the targets of Prometheus.",
+    )
+    critical = "\n  or ".join(f'{held_name(family)}{{{SEVERITY}="critical"}}' for family in _families())
+    yield Alerting(
+        alert="StewardDown",
+        expr=f"""count by (cluster) (
+  {critical}
+)
+unless on (cluster) last_over_time({ANSWERING}[{values.hold}])""",
+        wait="10m",
+        severity="critical",
+        summary=f"The steward{_IN} has not answered for {values.hold}, and had found what is critical:"
+        " {{ $value }} findings.",
+        description=f"No check of the steward has had an answer for {values.hold}. {{{{ $value }}}} critical findings"
+        " were open then, and nobody knows whether they still are. This alert stands for theirs, which are neither sent"
+        " nor resolved until a replica answers. Bring the steward back; if it is gone for good, remove its rules.",
     )
     yield Alerting(
         alert="StewardReplicaDown",
@@ -115,23 +119,67 @@ or (
     )
 
 
+def _down(values: Values) -> str:
+    """The clusters that should have a steward, and have none that can be scraped."""
+    answer = "kubevirt_steward_build_info"
+    if values.clusters:
+        listed = (f'label_replace(vector(1), "cluster", "{each}", "", "")' for each in values.clusters.split(","))
+        return f"(\n  {f'{chr(10)}  or '.join(listed)}\n)\nunless on (cluster) {answer}"
+    # A cluster that is scraped and has never answered, and one that is not even scraped.
+    there = [KNOWN, f'count by (cluster) (last_over_time(up{{job=~"{values.job}"}}[10m]))']
+    there += [f"count by (cluster) ({values.presence})"] if values.presence else []
+    every = "\n  or ".join(there)
+    return f"""(
+  {every}
+)
+unless on (cluster) {answer}
+or (absent({answer}) unless on () {KNOWN} unless on () up{{job=~"{values.job}"}})"""
+
+
+def _families() -> list[str]:
+    """The families that have critical findings, sorted."""
+    checks = (check for check in all_checks() if check.scope is not PER_FLEET)
+    reasons = (reason for check in checks for reason in check.reasons.values())
+    return sorted({reason.family.name for reason in reasons if reason.alert and Severity.CRITICAL in reason.severities})
+
+
+_NO_ANSWER = """max by (cluster, check) (max_over_time(kubevirt_steward_check_state{state!="unknown"}[6m])) == 0
+  or max by (cluster, check) (min_over_time(kubevirt_steward_check_unknown_partitions[6m])) > 0"""
+_UNSEEN = "last_over_time(kubevirt_steward_check_kind_unseen[6m]) == 1"
+
+
 def _checks() -> Iterator[Rule]:
+    # Not inhibited by the alert of the kind: who silences that one does not mean the checks.
     yield Alerting(
         alert="StewardCheckUnknown",
-        expr="""max by (cluster, check) (max_over_time(kubevirt_steward_check_state{state!="unknown"}[6m])) == 0
-or max by (cluster, check) (min_over_time(kubevirt_steward_check_unknown_partitions[6m])) > 0""",
+        expr=f"""count by (cluster, kind) (
+  max by (cluster, check, kind) ({_UNSEEN})
+  and on (cluster, check) (
+  {_NO_ANSWER}
+  )
+)
+or (
+  {_NO_ANSWER}
+) unless on (cluster, check) ({_UNSEEN})""",
         wait="15m",
-        summary=f"Check {{{{ $labels.check }}}} of the steward{_IN} has no answer.",
-        description="Check {{ $labels.check }} has no answer"
-        " {{ if eq $value 0.0 }}for the whole cluster{{ else }}for {{ $value }} namespaces or VMs{{ end }}."
-        " What it found before is kept; what is new is not seen. `steward check` says why.",
+        summary="{{ with $labels.check }}Check {{ . }} of the steward{{ else }}Checks of the steward, {{ $value }} of"
+        f" them{{{{ end }}}}{_IN}: no answer{{{{ with $labels.kind }}}} by what can't be seen of kind {{{{ . }}}}"
+        "{{ end }}.",
+        description="{{ if $labels.kind }}{{ $value }} checks read kind {{ $labels.kind }} and have no answer for the"
+        " whole cluster, or for the namespaces of objects that can't be read.{{ else }}Check {{ $labels.check }} has no"
+        " answer {{ if eq $value 0.0 }}for the whole cluster{{ else }}for {{ $value }} namespaces or VMs{{ end }}."
+        "{{ end }} What was found before is kept; what is new is not seen. `steward check` says why.",
     )
-    # A counter that is above 0 when it is first scraped has not increased since.
+    # A counter that is above 0 when it is first scraped has not increased since: of a process that is older than that,
+    # it is the Prometheus that is new.
     yield Alerting(
         alert="StewardCheckErrors",
         expr="""max by (cluster, check) (
   increase(kubevirt_steward_check_errors_total[15m]) > 0
-  or (kubevirt_steward_check_errors_total > 0 unless kubevirt_steward_check_errors_total offset 15m)
+  or (
+    kubevirt_steward_check_errors_total > 0 unless kubevirt_steward_check_errors_total offset 15m
+    and on (cluster, job, instance) (time() - process_start_time_seconds < 1200)
+  )
 )""",
         wait="1m",  # one error is a bug
         keep="15m",
@@ -141,11 +189,13 @@ or max by (cluster, check) (min_over_time(kubevirt_steward_check_unknown_partiti
     )
     yield Alerting(
         alert="StewardSeriesDropped",
-        expr="max by (cluster, family) (min_over_time(kubevirt_steward_series_dropped[6m])) > 0",
-        wait="10m",
+        expr="max by (cluster, family) (kubevirt_steward_series_dropped) > 0",
+        wait="1m",
+        keep="10m",
         summary=f"The steward{_IN} exports {{{{ $value }}}} series of {{{{ $labels.family }}}} too few.",
-        description="The series limit leaves out {{ $value }} series of {{ $labels.family }}: no alert reports the"
-        " findings behind them. Repair what there is so much of, or raise seriesLimit.",
+        description="The series limit leaves out {{ $value }} series of {{ $labels.family }}, the least severe ones"
+        " first: no alert reports the findings behind them, and no finding of the family ends before there is room"
+        " again. Repair what there is so much of, or raise seriesLimit.",
     )
 
 
@@ -157,6 +207,7 @@ AREA = Area(
         FindingAlert(
             name="StewardBlind",
             by=("name", "reason"),
+            not_paging={"": "Nothing fails in the cluster; what was found is held."},
             summary="The steward can't see kind {{ $labels.name }}",
             description="Checks that read it have no answer; what they found before is kept.",
             wait="10m",  # an API server that restarts

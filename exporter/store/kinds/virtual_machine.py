@@ -63,6 +63,10 @@ class _Tracking(Wire, frozen=True, gc=False):
     state: str | None = None
 
 
+class _StartFailure(Wire, frozen=True, gc=False):
+    consecutive_fail_count: int | None = None
+
+
 class _Status(Wire, frozen=True, gc=False):
     conditions: list[WireCondition | None] | None = None
     printable_status: str | None = None
@@ -71,6 +75,7 @@ class _Status(Wire, frozen=True, gc=False):
     state_change_requests: list[_StateChange | None] | None = None
     changed_block_tracking: _Tracking | None = None
     run_strategy: str | None = None
+    start_failure: _StartFailure | None = None
 
 
 class _VirtualMachine(Wire, frozen=True, gc=False):
@@ -97,7 +102,9 @@ class VirtualMachine(Record, frozen=True, gc=False):
     failed: str  # and its message, where it may be about an instancetype or preference
     failed_since: float | None
     restart_required: str  # the message of this condition: what waits for its next start; empty for nothing
+    restart_since: float | None
     waits_for_disks: bool
+    failed_starts: int  # in a row, by KubeVirt's count
     critical: bool  # its priority class is one of those of Kubernetes for what must not fail
     instancetype: Reference | None
     preference: Reference | None
@@ -134,11 +141,13 @@ def _failure(status: _Status) -> tuple[str, str, float | None]:
     return "", "", None
 
 
-def _restart_required(status: _Status) -> str:
+def _restart_required(status: _Status) -> tuple[str, float | None]:
+    """Message and time of the condition."""
     for condition in status.conditions or ():
         if condition and condition.type == "RestartRequired" and condition.status == "True":
-            return intern((condition.message or condition.reason or condition.type)[:256])
-    return ""
+            message = condition.message or condition.reason or condition.type
+            return intern(message[:256]), epoch(condition.last_transition_time)
+    return "", None
 
 
 def _origin(meta: _Meta, uuid: str) -> str:
@@ -184,6 +193,7 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
     fields = identity(meta)
     networks = networks_of(template, fields[0], autoattach=True)
     failure, failed, failed_since = _failure(status)
+    restart, restart_since = _restart_required(status)
     instancetype = reference_of(spec.instancetype, status.instancetype_ref)
     preference = reference_of(spec.preference, status.preference_ref)
     requested, strategy = status.state_change_requests, _run_strategy(spec)
@@ -206,8 +216,10 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         failure=failure,
         failed=failed,
         failed_since=failed_since,
-        restart_required=_restart_required(status),
+        restart_required=restart,
+        restart_since=restart_since,
         waits_for_disks=status.printable_status in _NOT_STARTED_FOR_ITS_DISKS,
+        failed_starts=(status.start_failure and status.start_failure.consecutive_fail_count) or 0,
         critical=template.priority_class_name in _CRITICAL,
         instancetype=instancetype,
         preference=preference,

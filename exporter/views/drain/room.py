@@ -7,7 +7,7 @@ nodes by the same things, which are found out once.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -21,8 +21,9 @@ from ...store.kinds.node import Node
 from ...store.kinds.pod import Pod
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.selector import Requirement
+from ...store.text.naming import named
 from ...store.text.quantity import Amounts
-from .neighbours import Neighbourhood
+from .neighbours import APART, Neighbourhood
 
 __all__ = ["NodeChoice", "NodeRoom", "amount_written", "free_room", "kind_of_lack", "placement_on_moving", "short_of"]
 
@@ -90,15 +91,17 @@ class _Tally:
         _, kind, resource = max(counted, key=lambda each: each[0], default=(0, "Other", ""))
         return kind, resource
 
-    def text(self, needed: dict[str, float]) -> str:
+    def text(self, needed: dict[str, float], apart_from: Sequence[str]) -> str:
+        """`apart_from` are the VMs that an anti-affinity is about."""
         total = sum(self.lacking.values()) + sum(self.kept_off.values())
         counted = [(count, self._short(name, needed[name])) for name, count in self.lacking.items()]
-        counted += [(count, reason) for reason, count in self.kept_off.items()]
+        whom = f" ({named(apart_from)})" if apart_from else ""
+        counted += [(count, reason + (whom if reason == APART else "")) for reason, count in self.kept_off.items()]
         counted.sort(key=lambda each: -each[0])
-        named = [f"{count} {reason}" for count, reason in counted[:_MOST_REASONS]]
+        shown = [f"{count} {reason}" for count, reason in counted[:_MOST_REASONS]]
         if rest := sum(count for count, _ in counted[_MOST_REASONS:]):
-            named.append(f"{rest} for other reasons")
-        return f"{total} {'node' if total == 1 else 'nodes'}: {', '.join(named)}" if total else "there is no other node"
+            shown.append(f"{rest} for other reasons")
+        return f"{total} {'node' if total == 1 else 'nodes'}: {', '.join(shown)}" if total else "there is no other node"
 
 
 class NodeRoom:
@@ -144,7 +147,8 @@ class NodeRoom:
                 return NodeChoice(node.name)
             tally.lacks(lack, left.get(lack, 0.0))
             alone = alone or not short_of(needed, self._whole[node.name])
-        none = NodeChoice("", tally.text(needed), alone, *tally.first)
+        apart_from = self._neighbourhood.apart_from(pod) if APART in tally.kept_off else []
+        none = NodeChoice("", tally.text(needed, apart_from), alone, *tally.first)
         if like is not None:
             self._none[like] = none
         return none

@@ -12,6 +12,8 @@ from ...domain.drains.failures import CLASSES, FailedMigration, failures_shown
 from ...domain.drains.moving import moving, troubles
 from ...domain.features.rule import Migrates
 from ...domain.features.rules import BY_ID
+from ...engine.restraints import Restraints
+from ...findings.beside import Advice
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
@@ -103,35 +105,44 @@ def _phase_since(migration: VirtualMachineInstanceMigration) -> Time:
     return migration.created, Since.CREATION
 
 
-def held(own: VMIContext, open_reasons: Container[str]) -> Iterator[HeldMigration]:
+def held(own: VMIContext, open_reasons: Container[str], restraints: Restraints) -> Iterator[HeldMigration]:
     """What its migrations wait for, or fail of. A step that each migration takes is said without what to do about it:
     whether it takes too long an open finding on the VMI says, by its reason.
     """
     for each in troubles(own):
         since, source = each.since
         lasts = each.reason == _FAILING or each.reason in open_reasons
+        given = Advice(each.reason, own.vmi.ref, each.next, each.commands, each.remedy.does)
+        advice = restraints.advice(given, own.vmi.name)
         yield HeldMigration(
             lasts=lasts,
             reason=each.reason if lasts else "",
             why=each.why,
-            next=each.next if lasts else "",
-            commands=each.commands if lasts else (),
+            next=advice.next if lasts else "",
+            commands=advice.commands if lasts else (),
             since=rfc3339(since),
             since_source=source.value if since is not None else "",
         )
 
 
-def failures(context: OneVM, own: VMIContext) -> tuple[FailureReport, ...]:
+def failures(context: OneVM, own: VMIContext, restraints: Restraints) -> tuple[FailureReport, ...]:
     vmi = own.vmi
     last = vmi.migration
     standing = {each.uid for each in own.failures} | ({last.uid} if last is not None and last.failed else set())
-    return tuple(_failure(vmi, e, e.uid in standing) for e in failures_shown(context.view, vmi)[:_MOST_FAILURES])
+    return tuple(
+        _failure(vmi, e, e.uid in standing, restraints) for e in failures_shown(context.view, vmi)[:_MOST_FAILURES]
+    )
 
 
-def _failure(vmi: VirtualMachineInstance, failed: FailedMigration, stands: bool) -> FailureReport:
+def _failure(
+    vmi: VirtualMachineInstance, failed: FailedMigration, stands: bool, restraints: Restraints
+) -> FailureReport:
     known = _CLASSES.get(failed.failure)
     remedy: Remedy = REMEDIES.get(f"{_FAILING}/{failed.failure}") or REMEDIES[_FAILING]
     values = {"NAMESPACE": vmi.namespace, "NAME": vmi.name, "NODE": vmi.node, "UID": vmi.uid}
+    commands = tuple(filled(each, values) for each in remedy.commands)
+    given = Advice(_FAILING, vmi.ref, filled(remedy.next, values), commands, remedy.does)
+    advice = restraints.advice(given, vmi.name)
     return FailureReport(
         at=rfc3339(failed.at),
         migration=failed.migration,
@@ -140,6 +151,6 @@ def _failure(vmi: VirtualMachineInstance, failed: FailedMigration, stands: bool)
         meaning=known.meaning if known is not None else _OTHER,
         lasting=stands and known is not None and known.lasting,
         text=failed.text,
-        next=filled(remedy.next, values) if stands else "",
-        commands=tuple(filled(each, values) for each in remedy.commands) if stands else (),
+        next=advice.next if stands else "",
+        commands=advice.commands if stands else (),
     )

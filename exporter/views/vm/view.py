@@ -43,7 +43,8 @@ def steps(engine: Engine, namespace: str, name: str) -> Generator[None, None, VM
     context = found(engine.cluster, namespace, name)
     refs = {(each.ref.kind, each.ref.namespace, each.ref.name) for each in context.records}
     own = [each for each in engine.findings() if _key(each) in refs]
-    reports = [reported(each, "", engine.unknown_of(each)) for each in sorted(own, key=order)]
+    shown = engine.restraints.applied
+    reports = [reported(shown(each), "", engine.unknown_of(each)) for each in sorted(own, key=order)]
     return (yield from whole(context, engine, reports, list(unanswered(context, engine))))
 
 
@@ -105,8 +106,8 @@ def _moving(context: OneVM, engine: Engine, made: VMWhole) -> Generator[None, No
         made,
         migration=ability(context, vmi),
         under_way=under_way(own),
-        held=tuple(held(own, {each.reason for each in made.findings})),
-        failures=failures(context, own),
+        held=tuple(held(own, {each.reason for each in made.findings}, engine.restraints)),
+        failures=failures(context, own, engine.restraints),
         targets=targets,
         drain=drain,
         drain_unknown=why,

@@ -15,7 +15,7 @@ from ..failures import classified, failed_migration
 from .building import of, text
 from .hanging import hanging
 from .shape import Departure, DrainState
-from .starting import starting, unschedulable
+from .starting import explained, starting, unschedulable
 from .vmi import VMIContext
 
 __all__ = ["FAILING", "failing", "held", "in_turn", "migrated"]
@@ -80,7 +80,7 @@ def failing(own: VMIContext, failed: list[VirtualMachineInstanceMigration], *, g
         why += f"; now no node takes the target pod: {waiting.unschedulable}"
     elif given_up:
         case = "GivenUp"
-    return of(
+    made = of(
         own,
         DrainState.BLOCKED,
         "MigrationFailing",
@@ -94,6 +94,7 @@ def failing(own: VMIContext, failed: list[VirtualMachineInstanceMigration], *, g
         unschedulable=waiting.unschedulable if waiting is not None else "",
         schedulable=not own.node.closed or None,
     )
+    return made if case else explained(own, made)
 
 
 def held(own: VMIContext, migration: VirtualMachineInstanceMigration) -> Departure | None:

@@ -21,7 +21,7 @@ async def test_a_finding_is_one_sample_and_its_time() -> None:
     exposition.update([], [orphan("db.blue")])
     block = (
         '{check="ipam_claims",reason="OrphanClaim",severity="warning",kind="IPAMClaim",namespace="ns",name="db.blue",'
-        'vm="",node="",network="blue",feature="",group=""}'
+        'vm="",node="",network="blue",feature="",group="",cause=""}'
     )
     lines = (await text(exposition.render())).splitlines()
 
@@ -77,9 +77,8 @@ async def test_a_finding_names_the_vm_that_it_is_about(finding: Finding, vm: str
 )
 async def test_what_a_label_can_not_hold_is_escaped_in_every_label(name: str, written: str) -> None:
     subject = Ref(name, name, name, "u")
-    finding = of(
-        "ipam_claims", "OrphanClaim", subject=subject, vm=name, node=name, network=name, feature=name, group=name
-    )
+    values = dict.fromkeys(("vm", "node", "network", "feature", "group", "cause"), name)
+    finding = of("ipam_claims", "OrphanClaim", subject=subject, **values)
     exposition = Exposition(all_checks())
     exposition.update([], [finding])
     page = await text(exposition.render())
@@ -150,3 +149,60 @@ async def test_the_total_series_limit_holds_over_all_families() -> None:
     exposition = Exposition(all_checks(), SeriesLimit(family=100, total=4))
     exposition.update([], [orphan(f"claim-{n}") for n in range(5)])
     assert len(await names(exposition)) == 2
+
+
+def severe(name: str, severity: Severity) -> Finding:
+    return orphan(name, severity=severity)
+
+
+async def test_what_is_critical_takes_the_place_of_what_is_less() -> None:
+    exposition = Exposition(all_checks(), SeriesLimit(family=6, total=100))
+    exposition.update(
+        [], [severe("info", Severity.INFO), severe("w-1", Severity.WARNING), severe("w-2", Severity.WARNING)]
+    )
+    exposition.update([], [severe("c-1", Severity.CRITICAL)])
+    assert sorted(await names(exposition)) == ["c-1", "w-1", "w-2"]
+
+    exposition.update([], [severe("c-2", Severity.CRITICAL), severe("late", Severity.WARNING)])
+    assert sorted(await names(exposition)) == ["c-1", "c-2", "w-1"]
+    assert exposition.left_out["kubevirt_ipamclaim_orphaned"] == 6
+
+    exposition.update([severe("c-1", Severity.CRITICAL)], [])
+    assert len(await names(exposition)) == 3
+    assert "info" not in await names(exposition)
+    gone = [severe("c-2", Severity.CRITICAL), severe("w-1", Severity.WARNING), severe("w-2", Severity.WARNING)]
+    exposition.update(gone, [])
+    assert sorted(await names(exposition)) == ["info", "late"]
+
+
+async def test_a_finding_that_gets_worse_comes_in_and_one_that_gets_better_makes_room() -> None:
+    exposition = Exposition(all_checks(), SeriesLimit(family=2, total=100))
+    exposition.update([], [severe("a", Severity.WARNING), severe("b", Severity.WARNING)])
+    assert await names(exposition) == ["a"]
+    exposition.update([severe("b", Severity.WARNING)], [severe("b", Severity.CRITICAL)])
+    assert await names(exposition) == ["b"]
+    exposition.update([severe("b", Severity.CRITICAL)], [severe("b", Severity.INFO)])
+    assert await names(exposition) == ["a"]
+    assert exposition.series["kubevirt_ipamclaim_orphaned"] == 2
+    assert exposition.left_out["kubevirt_ipamclaim_orphaned"] == 2
+
+
+async def test_the_total_limit_leaves_out_what_only_informs_of_any_family_first() -> None:
+    other = of("ipam_claims", "DuplicateIP", fingerprint="d", severity=Severity.CRITICAL, since=1.0)
+    exposition = Exposition(all_checks(), SeriesLimit(family=100, total=4))
+    exposition.update([], [severe("i-1", Severity.INFO), severe("i-2", Severity.INFO)])
+    exposition.update([], [other])
+    assert await names(exposition) == ["i-1"]
+    assert 'reason="DuplicateIP"' in await text(exposition.render())
+
+
+@pytest.mark.parametrize("limit", [SeriesLimit(family=6, total=100), SeriesLimit(family=100, total=6)])
+async def test_a_lower_limit_leaves_out_the_least_severe(limit: SeriesLimit) -> None:
+    exposition = Exposition(all_checks())
+    found = [severe(f"{severity.value}-{n}", severity) for n in range(3) for severity in Severity]
+    exposition.update([], found)
+    exposition.series_limit = limit
+    assert sorted(await names(exposition)) == ["critical-0", "critical-1", "critical-2"]
+    exposition.series_limit = SeriesLimit()
+    assert len(await names(exposition)) == 9
+    assert sum(exposition.left_out.values()) == 0

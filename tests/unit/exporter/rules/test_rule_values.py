@@ -27,19 +27,24 @@ def test_a_severity_is_that_of_each_rule_of_its_alert(capsys: pytest.CaptureFixt
 
 
 def test_a_namespace_of_digits_is_text(capsys: pytest.CaptureFixture[str]) -> None:
-    (down,) = (rule for rule in rendered(capsys, "namespace=123") if rule["alert"] == "StewardDown")
+    down = [rule for rule in rendered(capsys, "namespace=123") if rule["alert"] == "StewardDown"]
 
-    assert down["labels"]["namespace"] == "123"
+    assert down
+    assert {rule["labels"]["namespace"] for rule in down} == {"123"}
 
 
 @pytest.mark.parametrize(
     ("setting", "why"),
     [
         ("pool.warning=800", "it has to be a percentage from 1 to 100"),
-        ("storm", "has no value; write it as KEY=VALUE"),
+        ("objects", "has no value; write it as KEY=VALUE"),
         ("severity.Nothing=info", "there is no alert Nothing"),
         ("severity.StewardDown=page", "a severity is one of critical, warning, info"),
         ("hold=soon", "such as 1d"),
+        ("storm=100", "there is no such value"),
+        ("clusters=a b", "the values of the label cluster"),
+        ('clusters=a"} or vector(1', "the values of the label cluster"),
+        ("presence=kube_node_info[5m]", "such as kube_node_info"),
         ("colour=red", "there is no such value"),
     ],
 )
