@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from exporter.rules import Values, rule_files
 from exporter.rules.formats import document
 
-from . import bundle, chart, release
+from . import bundle, chart, release, rule_component
 
 __all__ = ["generated"]
 
@@ -26,6 +26,7 @@ def generated(read: Callable[[str], str], boards: Iterable[str], note: str) -> d
         "deploy/components/prometheus-operator/rules.yaml": rules,
         "deploy/components/openshift-user/rules.yaml": document("openshift-user", rule_files(of_users), of_users),
         "deploy/components/vanilla-prometheus/rules.yaml": _config_map(read, note),
+        **rule_component.files(note),
     }
 
     def current(path: str) -> str:

@@ -1,4 +1,4 @@
-"""The generated files of the Helm chart: its Chart.yaml, its rules, and copies of what its templates put into the cluster.
+"""The generated files of the Helm chart: its Chart.yaml, its rules, and copies of what its templates take.
 
 A chart holds all it needs: Helm reads nothing outside its folder.
 """

@@ -1,7 +1,7 @@
 """The rules for the chart, with a mark wherever a value of `Values` is: the chart puts in its own.
 
-A mark is `<<key>>`, or `<<key*a+b>>` where a rule computes with the value. Where they are is found by rendering the rules
-with different values, so that nothing here knows what a rule looks like.
+A mark is `<<key>>`, or `<<key*a+b>>` where a rule computes with the value. Where they are is found by rendering the
+rules with different values, so that nothing here knows what a rule looks like.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import yaml
@@ -17,7 +18,7 @@ import yaml
 from exporter.rules import Values, rule_files
 from exporter.rules.formats import document
 
-__all__ = ["TEXTS", "NUMBERS", "marked"]
+__all__ = ["MARK", "NUMBERS", "TEXTS", "marked", "objects"]
 
 TEXTS = {"hold": "hold", "forget": "forget", "job": "job", "runbookUrl": "runbook_url", "namespace": "namespace"}
 NUMBERS = {
@@ -26,18 +27,25 @@ NUMBERS = {
     "pool.full": "pool_full",
     "certificate.days": "certificate_days",
 }
+MARK = re.compile(r"<<([a-zA-Z.]+)(?:\*([0-9.e-]+)([+-][0-9.e-]+))?>>")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _ONE, _OTHER = 37, 61  # two that no rule has by itself
 
 
 def marked(format_name: str, note: str, *, exported: bool) -> str:
     """The objects of a format as JSON, one text. Raises ValueError for what follows from a value in another way."""
+    found = objects(format_name, exported=exported)
+    return json.dumps({"note": note, "objects": found}, indent=1, ensure_ascii=False) + "\n"
+
+
+def objects(format_name: str, *, exported: bool = False) -> list[Any]:
+    """The objects with their marks. Raises ValueError, as above."""
     values = replace(Values(exported=exported), **{field: f"<<{key}>>" for key, field in TEXTS.items()})
     found = _objects(format_name, values)
     for key, field in NUMBERS.items():
         one, other = (_objects(format_name, replace(values, **{field: number})) for number in (_ONE, _OTHER))
-        found = _merged((found, one, other), lambda *texts, key=key: _with_marks(key, texts))
-    return json.dumps({"note": note, "objects": found}, indent=1, ensure_ascii=False) + "\n"
+        found = _merged((found, one, other), partial(_with_marks, key))
+    return found
 
 
 def _objects(format_name: str, values: Values) -> list[Any]:
@@ -54,8 +62,7 @@ def _merged(trees: tuple[Any, Any, Any], texts: Callable[..., str]) -> Any:
     return texts(*trees) if isinstance(first, str) else first
 
 
-def _with_marks(key: str, texts: tuple[str, str, str]) -> str:
-    text, one, other = texts
+def _with_marks(key: str, text: str, one: str, other: str) -> str:
     if one == other:
         return text
     numbers = [list(_NUMBER.finditer(each)) for each in (_unmarked(text), one, other)]

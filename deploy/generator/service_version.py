@@ -15,8 +15,8 @@ __all__ = ["SCRAPER", "csv"]
 
 Object = dict[str, Any]
 
-# Whose token Prometheus has. OLM makes other ServiceAccounts after the bundle's Secrets, and Kubernetes deletes at once a
-# Secret for the token of a ServiceAccount that is not there. `default` is in every namespace.
+# Whose token Prometheus has. OLM makes other ServiceAccounts after the bundle's Secrets, and Kubernetes deletes at once
+# a Secret for the token of a ServiceAccount that is not there. `default` is in every namespace.
 SCRAPER = "default"
 
 _NAME = "kubevirt-steward"

@@ -8,6 +8,7 @@
 {{- $value := get $.values (first $parts) -}}
 {{- if gt (len $parts) 1 -}}
 {{- $value = addf (mulf $value (index $parts 1)) (index $parts 2) -}}
+{{- if eq $value (floor $value) -}}{{- $value = int64 $value -}}{{- end -}}
 {{- end -}}
 {{- $text = replace $mark (toString $value) $text -}}
 {{- end -}}
