@@ -32,7 +32,7 @@ def files(read: Callable[[str], str], version: str, boards: Iterable[str], note:
     """The text of each by its path. The roles of the sidecar are put there by `docs.generator.sidecar`."""
     made = {f"{CHART}/Chart.yaml": _chart(version, note)}
     for name, exported in _RULES.items():
-        made[f"{CHART}/files/rules/{name}.json"] = rule_values.marked(name, note, exported=exported)
+        made[f"{CHART}/files/rules/{name}.json"] = rule_values.with_placeholders(name, note, exported=exported)
     for name in _COPIED:
         made[f"{CHART}/files/{name}.yaml"] = _copy(read(f"deploy/{name}.yaml"), note)
     for path in boards:

@@ -14,7 +14,7 @@ import yaml
 
 from exporter.rules import Values
 
-from .rule_values import MARK, NUMBERS, TEXTS, objects
+from .rule_values import NUMBERS, PLACEHOLDER, TEXTS, objects
 
 __all__ = ["files"]
 
@@ -72,8 +72,19 @@ def _component(folder: str, found: list[Found], only: tuple[Target, Target]) -> 
     }
 
 
+class _Dumper(yaml.SafeDumper):
+    """Keeps the lines of expressions."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)
+
+
 def _yaml(tree: Any) -> str:
-    return yaml.safe_dump(tree, sort_keys=False, width=10_000)
+    return yaml.dump(tree, Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True)
 
 
 def _found(every: list[Any]) -> Iterator[Found]:
@@ -108,11 +119,11 @@ def _apart(text: str, by: str) -> tuple[str, dict[str, list[int]]]:
     """A text with each value that can be set between two delimiters, and the numbers of these parts by key."""
     values, places = Values(), dict[str, list[int]]()
     made, end = "", 0
-    for mark in MARK.finditer(text):
-        key, times, plus = mark[1], mark[2], mark[3]
+    for found in PLACEHOLDER.finditer(text):
+        key, times, plus = found[1], found[2], found[3]
         value = str(getattr(values, (TEXTS | NUMBERS)[key]))
-        made += text[end : mark.start()]
-        end = mark.end()
+        made += text[end : found.start()]
+        end = found.end()
         if key not in _KEYS:
             made += value
             continue

@@ -1,16 +1,16 @@
-{{/* The rules: objects of files/rules, in which a mark stands wherever a value of them is (deploy/generator/rule_values.py). */}}
+{{/* The rules: objects of files/rules, in which a placeholder stands wherever a value of them is (deploy/generator/rule_values.py). */}}
 
-{{/* A text with the values in place of its marks, of dict "text" and "values". */}}
+{{/* A text with the values in place of its placeholders, of dict "text" and "values". */}}
 {{- define "steward.filled" -}}
 {{- $text := .text -}}
-{{- range $mark := regexFindAll "<<[^>]*>>" .text -1 | uniq -}}
-{{- $parts := regexFindAll "[a-zA-Z.]+|[+-]?[0-9.]+" (trimAll "<>" $mark) -1 -}}
+{{- range $found := regexFindAll "<<[^>]*>>" .text -1 | uniq -}}
+{{- $parts := regexFindAll "[a-zA-Z.]+|[+-]?[0-9.]+" (trimAll "<>" $found) -1 -}}
 {{- $value := get $.values (first $parts) -}}
 {{- if gt (len $parts) 1 -}}
 {{- $value = addf (mulf $value (index $parts 1)) (index $parts 2) -}}
 {{- if eq $value (floor $value) -}}{{- $value = int64 $value -}}{{- end -}}
 {{- end -}}
-{{- $text = replace $mark (toString $value) $text -}}
+{{- $text = replace $found (toString $value) $text -}}
 {{- end -}}
 {{- $text -}}
 {{- end }}
