@@ -19,6 +19,7 @@ from exporter.http.routes import routes
 from exporter.http.server.certificates import Certificates
 from exporter.metrics import telemetry
 from exporter.metrics.exposition import Exposition
+from exporter.rules.paging import why_not_paging
 from exporter.sidecar.repairs import Repairs
 from exporter.states import all_states
 from exporter.states.base import Aggregates
@@ -131,7 +132,9 @@ async def served(
     versions = Versions(made.engine, made.repairs)
     made.listings = Listings(made.engine, versions)
     table = routes(
-        made.engine, aggregates, made.failures, made.exposition, registry, own, config, "test", versions, made.listings
+        *(made.engine, aggregates, made.failures, made.exposition, registry, own, config, "test", versions),
+        made.listings,
+        why_not_paging(),
     )
     async with serving(build(made.engine, table, own.requests, guard), host, 0, certificates, hosts) as made.url:
         yield made
