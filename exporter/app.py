@@ -36,6 +36,7 @@ from .metrics.states import States
 from .metrics.telemetry import Served, Telemetry, registry_of
 from .offline.files import files
 from .offline.source import OfflineSource, Progress, Tally
+from .rules.paging import why_not_paging
 from .sidecar.follower import Follower
 from .sidecar.repairs import Repairs
 from .states import all_states
@@ -162,7 +163,8 @@ async def serve(
     versions = Versions(steward.engine, steward.repairs)
     listings = Listings(steward.engine, versions)
     of_steward = (steward.engine, steward.aggregates, steward.failures, steward.exposition)
-    table = routes(*of_steward, registry_of(telemetry), served, steward.config, title, versions, listings)
+    registry, pages = registry_of(telemetry), why_not_paging()
+    table = routes(*of_steward, registry, served, steward.config, title, versions, listings, pages)
     access = _access(steward, reviews, listings, times) if reviews else None
     app = build(steward.engine, table, served.requests, access)
     async with (
