@@ -67,9 +67,9 @@ def _applied(read: Callable[[str], str]) -> Iterator[Object]:
     yield from _objects(read(f"{_MONITORED}/rules.yaml"))
     yield from _objects(read(f"{_OPENSHIFT}/common/service-ca.yaml"))
     (monitor,) = _objects(read(f"{_MONITORED}/scrape/servicemonitor.yaml"))
-    (replaced,) = _objects(read(f"{_OPENSHIFT}/common/servicemonitor.yaml"))
-    for each in replaced:
-        monitor["spec"]["endpoints"][int(each["path"].split("/")[3])]["tlsConfig"] = each["value"]
+    for operation in yaml.safe_load(read(f"{_OPENSHIFT}/common/servicemonitor.yaml")):
+        endpoint = int(operation["path"].removeprefix("/spec/endpoints/").removesuffix("/tlsConfig"))
+        monitor["spec"]["endpoints"][endpoint]["tlsConfig"] = operation["value"]
     yield monitor
     (token,) = (each for each in _objects(read(f"{_MONITORED}/scrape/scraper.yaml")) if each["kind"] == "Secret")
     token["metadata"]["annotations"] = {"kubernetes.io/service-account.name": SCRAPER}

@@ -40,10 +40,12 @@ def with_placeholders(format_name: str, note: str, *, exported: bool) -> str:
 
 def objects(format_name: str, *, exported: bool = False) -> list[Any]:
     """The objects with their placeholders. Raises ValueError, as above."""
-    values = replace(Values(exported=exported), **{field: f"<<{key}>>" for key, field in TEXTS.items()})
+    placed: dict[str, Any] = {field: f"<<{key}>>" for key, field in TEXTS.items()}
+    values = replace(Values(exported=exported), **placed)
     found = _objects(format_name, values)
     for key, field in NUMBERS.items():
-        one, other = (_objects(format_name, replace(values, **{field: number})) for number in (_ONE, _OTHER))
+        numbers: list[dict[str, Any]] = [{field: _ONE}, {field: _OTHER}]
+        one, other = (_objects(format_name, replace(values, **each)) for each in numbers)
         found = _merged((found, one, other), partial(_replaced, key))
     return found
 
