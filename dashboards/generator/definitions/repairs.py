@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from .. import queries
+from ..links import page_link, runbook
 from ..model import Board, BoardRow, Column, PanelQuery, Threshold, Unit
-from ..panels import ATTENTION, bars, column, each_value, lines, runbook, stat, table
+from ..panels import ATTENTION, YES_NO, bars, column, each_value, lines, stat, table
 from .common import CLUSTERS, LINKS
 
 _OUTCOMES = {"done": "blue", "failed": "red", "unclear": "purple"}
 _BY = "cluster, remediation"
 _SEEN = queries.each("kubevirt_steward_repair_leading")
-_YES_NO = {"0": "no", "1": "yes"}
 
 
 def _most(name: str) -> str:
@@ -39,7 +39,7 @@ REMEDIATIONS = table(
     "Remediations",
     "What each of them may do, and how many findings it is for by what is known of their repair.",
     (
-        column("cluster", width=110),
+        column("cluster", width=110, links=(page_link("steward"),)),
         column("remediation"),
         Column("mode", value=0, texts={"0": "off", "1": "plan", "2": "approve", "3": "auto"}, width=110),
         Column("writes", value=1, texts={"0": "no", "1": "yes"}, width=90),
@@ -58,7 +58,7 @@ REMEDIATIONS = table(
         f"sum by ({_BY}) (max by ({_BY}, job, instance) ({queries.each('kubevirt_steward_repairs_returned_total')}))"
     ),
     PanelQuery(f"max by ({_BY}) ({queries.each('kubevirt_steward_repairs_undone_total')})"),
-    sort="-findings",
+    sort=("-findings",),
     height=14,
 )
 
@@ -97,11 +97,11 @@ BOARD = Board(
             "Does it work?",
             (
                 stat(
-                    "Leads",
+                    "A replica leads",
                     "Whether a replica holds the Lease, or none is needed since everything only plans.",
                     _all("leading"),
                     Unit.COUNT,
-                    texts=_YES_NO,
+                    texts=YES_NO,
                     links=(runbook("StewardRepairNotLeading"),),
                     width=3,
                 ),
@@ -110,7 +110,7 @@ BOARD = Board(
                     "Whether the sidecar can read the exporter's findings.",
                     _all("source_up"),
                     Unit.COUNT,
-                    texts=_YES_NO,
+                    texts=YES_NO,
                     links=(runbook("StewardRepairSourceDown"),),
                     width=3,
                 ),
@@ -119,7 +119,7 @@ BOARD = Board(
                     "Nothing is repaired while the ledger cannot be written.",
                     _all("ledger_writable"),
                     Unit.COUNT,
-                    texts=_YES_NO,
+                    texts=YES_NO,
                     links=(runbook("StewardRepairLedgerNotWritable"),),
                     width=3,
                 ),
@@ -147,7 +147,7 @@ BOARD = Board(
                     "the objects then.",
                     "max(max by (cluster) (" + queries.each("kubevirt_steward_repair_storm", 'state!="normal"') + "))",
                     Unit.COUNT,
-                    texts=_YES_NO,
+                    texts=YES_NO,
                     thresholds=ATTENTION,
                     links=(runbook("StewardRepairStorm"),),
                 ),
