@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import queries
-from ..finding_panels import by_reason, finding_stat, findings_table, reasons_stat
+from ..finding_panels import by_reason, finding_stat, findings_table, reasons_stat, severity_stats
 from ..findings import Findings
 from ..links import page_link, runbook
 from ..model import Board, BoardRow, Column, PanelQuery, Threshold, Unit
@@ -142,6 +142,7 @@ BOARD = Board(
         BoardRow(
             "What does not leave",
             (
+                *severity_stats(_FOUND, width=8),
                 findings_table(
                     "Findings about evictions and drains",
                     "VMIs, pods, nodes and PDBs.",

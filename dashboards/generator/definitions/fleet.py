@@ -25,7 +25,7 @@ NEW = stat(
 BY_NAMESPACE = tuple(
     finding_bars(
         f"{title} findings by namespace",
-        f"Open findings of severity {severity} by the namespace of their objects. What belongs to no namespace, such as "
+        f"Open findings of severity {severity} by the namespace of their objects. What has no namespace, such as "
         "a node, is left out.",
         "namespace",
         Findings().that(_PLACED),

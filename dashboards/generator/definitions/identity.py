@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import queries
-from ..finding_panels import by_reason, by_severity_over_time, findings_table, reasons_stat
+from ..finding_panels import by_reason, by_severity_over_time, findings_table, reasons_stat, severity_stats
 from ..findings import Findings
 from ..model import Board, BoardRow, Panel, Threshold, Unit
 from ..panels import SEVERITIES, each_value, lines, stat
@@ -35,6 +35,7 @@ BOARD = Board(
         BoardRow(
             "What is wrong",
             (
+                *severity_stats(_FOUND, width=8),
                 _count(
                     "Running VMs with one UUID",
                     "Running VMs that share their firmware UUID with another running VM: licences, backup and "
