@@ -142,16 +142,16 @@ def ranked(expr: str) -> str:
 
 _FINDING: Mapping[str, Column] = {
     "severity": severity_column(),
-    "reason": column("reason", width=230, links=(page_link("cause"),)),
-    "namespace": column("namespace", width=140),
+    "reason": column("reason", width=215, links=(page_link("cause"),)),
+    "namespace": column("namespace", width=125),
     "name": column("name", links=(page_link("finding"),)),
-    "kind": column("kind", width=180),
+    "kind": column("kind", width=160),
     "vm": column("vm", "VM", links=(VM_BOARD, page_link("vm"))),
     "node": column("node", width=110),
     "network": column("network", width=170),
     "feature": column("feature", width=150),
     "group": column("group", width=110),
-    "cause": column("cause", width=110, links=(page_link("cause"),)),
+    "cause": column("cause", width=140, links=(page_link("cause"),)),
     "cluster": column("cluster", width=100, links=(page_link("steward"),)),
 }
 
@@ -161,7 +161,7 @@ def findings_table(title: str, description: str, findings: Findings, shows: str 
     severity and cluster.
     """
     columns = [_FINDING[label] for label in ("severity", *(shows or _SHOWN).split(), "cluster")]
-    columns.append(Column("for", value=0, unit=Unit.AGE, width=125))
+    columns.append(Column("for", value=0, unit=Unit.AGE, width=100))
     columns.append(_seen(value=2))
     columns.append(column("runbook", width=240, texts=alert_names(findings.checks), links=(RUNBOOK,)))
     return table(

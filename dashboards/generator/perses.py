@@ -25,6 +25,7 @@ _HEX = {  # those of Grafana's palette
     "dark-blue": "#1F60C4",
     "purple": "#B877D9",
     "text": "#8E8E8E",
+    "transparent": "#8E8E8E",  # of a number, not of its background
 }
 _FIELD = re.compile(r"(?<!\$)\{(\w+)\}")
 _SOURCE: Json = {"kind": "PrometheusDatasource"}

@@ -15,7 +15,7 @@ __all__ = ["LEFT_OUT", "NO_ANSWER", "answers", "stewards", "trust"]
 
 _CURRENT = queries.each("kubevirt_steward_kind_current_timestamp_seconds")
 _BY = "max by (cluster, check)"
-_ALARM = (Threshold(0, "red"), Threshold(1, "text"))
+_ALARM = (Threshold(0, "red"), Threshold(1, "transparent"))
 
 LEFT_OUT = stat(
     "Series left out",
@@ -26,7 +26,7 @@ LEFT_OUT = stat(
 )
 
 NO_ANSWER = table(
-    "Checks without an answer, and the kinds that they can't see",
+    "Kinds that checks can't see, or not all of them",
     "Whoever looks at one of these checks sees what is held, and nothing new. Empty is good only while the steward "
     "answers.",
     (
@@ -41,7 +41,7 @@ NO_ANSWER = table(
 )
 
 
-def answers(what: str = "Does the steward answer?") -> Panel:
+def answers(what: str = "Steward answers") -> Panel:
     return stat(
         what,
         "NO where a cluster has a steward, or had one lately, and no replica of it answers: its findings are those of "
@@ -74,7 +74,7 @@ def stewards(findings: Findings, *more: tuple[Column, PanelQuery], **layout: Any
             PanelQuery(f"sum by (cluster) ({_BY} ({answering}))"),
         ),
         (
-            Column("checks without an answer", value=3, width=190, thresholds=ATTENTION),
+            Column("unanswered checks", value=3, width=160, thresholds=ATTENTION),
             PanelQuery(f"sum by (cluster) ({_BY} ({unknown}) * (1 - {_BY} ({answering})))"),
         ),
         (
@@ -91,7 +91,7 @@ def stewards(findings: Findings, *more: tuple[Column, PanelQuery], **layout: Any
             *(each for each, _ in numbers),
         ),
         *(query for _, query in numbers),
-        **{"height": 5, "sort": ("answers", "-checks without an answer"), **layout},
+        **{"height": 5, "sort": ("answers", "-unanswered checks"), **layout},
     )
 
 
@@ -103,7 +103,7 @@ def trust(findings: Findings, also: Iterable[Panel] = ()) -> BoardRow:
     panels = (
         answers(),
         stat(
-            "Checks without an answer",
+            "Unanswered checks",
             "Checks for which no replica has an answer: that nothing is found means nothing for them. Those that do "
             "not apply here, or are disabled, do not count.",
             f"sum({_BY} ({unknown}) * (1 - {_BY} ({answering})))",
@@ -111,7 +111,7 @@ def trust(findings: Findings, also: Iterable[Panel] = ()) -> BoardRow:
             links=(runbook("StewardCheckUnknown"),),
         ),
         stat(
-            "Places without an answer",
+            "Unanswered places",
             "Namespaces and single objects for which a check has no answer although it has one elsewhere.",
             f"sum({_BY} ({queries.each('kubevirt_steward_check_unknown_partitions', of)}))",
             thresholds=ATTENTION,

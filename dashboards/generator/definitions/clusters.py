@@ -32,16 +32,16 @@ BOARD = Board(
         BoardRow(
             "Can this be trusted?",
             (
-                answers("Does every steward answer?"),
+                answers("All stewards answer"),
                 stat(
-                    "Clusters without a steward that answers",
+                    "Clusters that do not answer",
                     "Clusters whose steward was scraped lately, and of which no replica answers now.",
                     queries.zero_while_seen(f"count({queries.ANSWERS} == 0)"),
                     thresholds=(Threshold(1, "red"),),
                     width=8,
                 ),
                 stat(
-                    "Checks without an answer",
+                    "Unanswered checks",
                     "Checks, counted in each cluster, for which no replica has an answer.",
                     f"sum({_BY_CHECK} ({_STATE}) * (1 - {_BY_CHECK} ({_ANSWERING})))",
                     thresholds=ATTENTION,

@@ -97,7 +97,7 @@ BOARD = Board(
         BoardRow(
             "Can this be trusted?",
             (
-                answers("Does every steward answer?"),
+                answers("All stewards answer"),
                 stat(
                     "Clusters that do not answer",
                     "Clusters that have a steward, or had one lately, and of which no replica answers now.",
@@ -108,7 +108,7 @@ BOARD = Board(
                 stat(
                     "Clusters that answer",
                     "Clusters with a replica that has listed and evaluated every required kind.",
-                    f"count({queries.ANSWERS} == 1)",
+                    f"sum({queries.ANSWERS})",
                     width=5,
                 ),
                 stat(
@@ -123,7 +123,7 @@ BOARD = Board(
         ),
         BoardRow(
             "Clusters",
-            (stewards(_ALL, *_counts(5), height=10, sort=("answers", "-critical", "-warning")),),
+            (stewards(_ALL, *_counts(5), height=8, sort=("answers", "-critical", "-warning")),),
         ),
         BoardRow(
             "What is wrong",
