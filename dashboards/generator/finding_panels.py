@@ -145,7 +145,7 @@ _FINDING: Mapping[str, Column] = {
     "reason": column("reason", width=215, links=(page_link("cause"),)),
     "namespace": column("namespace", width=125),
     "name": column("name", links=(page_link("finding"),)),
-    "kind": column("kind", width=160),
+    "kind": column("kind", width=175),
     "vm": column("vm", "VM", links=(VM_BOARD, page_link("vm"))),
     "node": column("node", width=110),
     "network": column("network", width=170),

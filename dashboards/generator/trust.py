@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from . import queries
 from .findings import Findings
 from .links import board_link, page_link, runbook
-from .model import BoardRow, Column, Panel, PanelQuery, Threshold, Unit
+from .model import COLUMNS, BoardRow, Column, Panel, PanelQuery, Threshold, Unit
 from .panels import ATTENTION, HELD, column, spread, stat, table
 
 __all__ = ["LEFT_OUT", "NO_ANSWER", "answers", "stewards", "trust"]
 
 _CURRENT = queries.each("kubevirt_steward_kind_current_timestamp_seconds")
 _BY = "max by (cluster, check)"
-_ALARM = (Threshold(0, "red"), Threshold(1, "transparent"))
+_YES_OR_NO = {"0": "NO", "1": "yes"}
+_ALARM = Threshold(0, "red")
 
 LEFT_OUT = stat(
     "Series left out",
@@ -47,8 +48,8 @@ def answers(what: str = "Steward answers") -> Panel:
         "NO where a cluster has a steward, or had one lately, and no replica of it answers: its findings are those of "
         "when it last did.",
         f"min({queries.ANSWERS})",
-        texts={"0": "NO", "1": "yes"},
-        thresholds=_ALARM,
+        texts=_YES_OR_NO,
+        thresholds=(_ALARM, Threshold(1, "transparent")),
         loud=True,
         links=(runbook("StewardDown"),),
     )
@@ -61,7 +62,7 @@ def stewards(findings: Findings, *more: tuple[Column, PanelQuery], **layout: Any
     answering = queries.each("kubevirt_steward_check_state", 'state="answering"', of)
     numbers = (
         (
-            Column("answers", value=0, texts={"0": "NO", "1": "yes"}, thresholds=_ALARM, width=90,
+            Column("answers", value=0, texts=_YES_OR_NO, thresholds=(_ALARM, Threshold(1, "text")), width=90,
                    links=(page_link("steward"),)),
             PanelQuery(queries.ANSWERS),
         ),
@@ -74,7 +75,7 @@ def stewards(findings: Findings, *more: tuple[Column, PanelQuery], **layout: Any
             PanelQuery(f"sum by (cluster) ({_BY} ({answering}))"),
         ),
         (
-            Column("unanswered checks", value=3, width=160, thresholds=ATTENTION),
+            Column("unanswered checks", value=3, width=180, thresholds=ATTENTION),
             PanelQuery(f"sum by (cluster) ({_BY} ({unknown}) * (1 - {_BY} ({answering})))"),
         ),
         (
@@ -95,8 +96,8 @@ def stewards(findings: Findings, *more: tuple[Column, PanelQuery], **layout: Any
     )
 
 
-def trust(findings: Findings, also: Iterable[Panel] = ()) -> BoardRow:
-    """Of the checks of these findings."""
+def trust(findings: Findings, also: Panel | None = None) -> BoardRow:
+    """Of the checks of these findings. `also` is one more panel, if any, beside the table of clusters."""
     of = queries.checks_are(findings.checks)
     unknown = queries.each("kubevirt_steward_check_state", 'state="unknown"', of)
     answering = queries.each("kubevirt_steward_check_state", 'state="answering"', of)
@@ -136,4 +137,6 @@ def trust(findings: Findings, also: Iterable[Panel] = ()) -> BoardRow:
             decimals=0,
         ),
     )
-    return BoardRow("Can this be trusted?", (*spread(*panels, *also), stewards(findings)))
+    clusters = stewards(findings, width=COLUMNS - (also.width if also else 0))
+    beside = (replace(also, height=clusters.height), clusters) if also else (clusters,)
+    return BoardRow("Can this be trusted?", (*spread(*panels), *beside))

@@ -67,7 +67,7 @@ BOARD = Board(
     "whoever drains nodes",
     "Which nodes are drained, what is left on them, the state of their departure, and what is in their way.",
     (
-        trust(_FOUND, also=(upgrading(),)),
+        trust(_FOUND, upgrading()),
         BoardRow(
             "Drains",
             (
@@ -86,7 +86,7 @@ BOARD = Board(
                     links=(runbook("KubeVirtNodeDrainStalled"),),
                 ),
                 reasons_stat(
-                    "Eviction webhook down",
+                    "Webhook down",
                     "Whether virt-api has no ready endpoint: no launcher pod can be evicted, and no node drained.",
                     _FOUND,
                     "WebhookDown",
@@ -101,7 +101,7 @@ BOARD = Board(
                     thresholds=ATTENTION,
                 ),
                 reasons_stat(
-                    "VMIs that a drain shuts down",
+                    "VMIs to shut down",
                     "VMIs on drained nodes whose eviction shuts the guest down.",
                     _FOUND,
                     "WillShutDown",

@@ -66,7 +66,7 @@ BOARD = Board(
     "the platform's owners, and whoever upgrades KubeVirt",
     "Which VMs ask for what KubeVirt's feature gates, settings or nodes do not offer, and what an upgrade changes.",
     (
-        trust(_FOUND, also=(upgrading(),)),
+        trust(_FOUND, upgrading()),
         BoardRow(
             "What is wrong",
             (

@@ -19,7 +19,7 @@ _REPLICA = "cluster, job, instance"
 _REPAIRS = board_link("repairs", "Board Repairs")
 _VMS = queries.each("kubevirt_steward_kind_objects", 'kind="VirtualMachine"')
 _REPAIRED = queries.each("kubevirt_steward_repair_findings")
-_WAITS = queries.each("kubevirt_steward_repair_findings", 'state="waiting for approval"')
+_WAITS = queries.each("kubevirt_steward_repair_findings", 'state=~"planned|proposed"')
 _BUILD = queries.each("kubevirt_steward_build_info")
 _CONFIG = queries.each("kubevirt_steward_config_info")
 
@@ -55,7 +55,7 @@ REPAIRS = table(
         column("cluster", links=(_REPAIRS, page_link("steward"))),
         Column("a replica leads", value=0, texts=YES_NO, width=120),
         Column("findings it is for", value=1, width=140),
-        Column("wait for approval", value=2, width=140, thresholds=ATTENTION),
+        Column("wait for somebody", value=2, width=150, thresholds=ATTENTION),
         Column("pauses", value=3, width=90, thresholds=ATTENTION),
         Column("unfinished", value=4, width=110, thresholds=ATTENTION),
     ),
@@ -66,7 +66,7 @@ REPAIRS = table(
     _repair("unfinished"),
     width=14,
     height=7,
-    sort=("-wait for approval",),
+    sort=("-wait for somebody",),
 )
 
 VERSIONS = table(

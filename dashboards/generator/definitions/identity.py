@@ -37,20 +37,20 @@ BOARD = Board(
             (
                 *severity_stats(_FOUND, width=8),
                 _count(
-                    "Running VMs with one UUID",
+                    "Shared UUID, running",
                     "Running VMs that share their firmware UUID with another running VM: licences, backup and "
                     "monitoring take them for one.",
                     "Duplicate",
                     colour=SEVERITIES["critical"],
                 ),
                 _count(
-                    "Stopped VMs with one UUID",
+                    "Shared UUID, stopped",
                     "VMs that share it with a VM that does not run: it is a duplicate once both run.",
                     "LatentDuplicate",
                     colour=SEVERITIES["warning"],
                 ),
                 _count(
-                    "UUID changes at next start",
+                    "UUID will change",
                     "VMs that come back with another UUID once they are restarted.",
                     "SpecRunMismatch",
                     colour=SEVERITIES["warning"],
@@ -68,7 +68,7 @@ BOARD = Board(
                     colour=SEVERITIES["warning"],
                 ),
                 _count(
-                    "VMs with one serial",
+                    "Shared serial",
                     "VMs that share their serial with another VM.",
                     "SerialDuplicate",
                     colour=SEVERITIES["warning"],

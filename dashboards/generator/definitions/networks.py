@@ -80,7 +80,7 @@ BOARD = Board(
             (
                 *severity_stats(_FOUND),
                 finding_stat(
-                    "IPAM components down",
+                    "IPAM parts down",
                     "Components that create or honour IPAMClaims and do not work: KubeVirt's IPAM controller and its "
                     "webhook, "
                     "OVN-Kubernetes' control plane. While one is down its consequences are withheld.",
@@ -116,7 +116,6 @@ BOARD = Board(
                     "The share of a subnet's addresses that is taken. Absolute numbers would hide a /24 beside a /64.",
                     PanelQuery(_SHARE, "{{cluster}} {{network}} {{subnet}}"),
                     unit=Unit.RATIO,
-                    maximum=1,
                 ),
                 lines(
                     "Addresses taken, by use",

@@ -130,7 +130,7 @@ BOARD = Board(
                         links=(runbook("StewardCertificateExpires"),),
                     ),
                     stat(
-                        "Access unknown, 24 h",
+                        "Access unknown",
                         "Questions to the API server about who may see what that had no answer: nobody new is let in "
                         "then, and Prometheus not either.",
                         queries.zero_where(
