@@ -89,7 +89,7 @@ BOARD = Board(
                     thresholds=ATTENTION,
                 ),
                 reasons_stat(
-                    "VMs that an upgrade breaks",
+                    "Broken by upgrade",
                     "VMs and VMIs that ask for a feature that the release which is being rolled out does not allow.",
                     _FOUND,
                     "BreaksAtUpgrade",
@@ -107,7 +107,7 @@ BOARD = Board(
                     "Findings about features",
                     "VMs, VMIs, templates, and the KubeVirt object itself.",
                     _FOUND,
-                    shows="reason feature namespace name kind vm node",
+                    shows="reason feature namespace name kind vm",
                     height=12,
                 ),
             ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .. import queries
 from ..links import page_link, runbook
 from ..model import Board, BoardRow, Column, PanelQuery, Threshold, Unit
@@ -59,6 +61,7 @@ REMEDIATIONS = table(
     ),
     PanelQuery(f"max by ({_BY}) ({queries.each('kubevirt_steward_repairs_undone_total')})"),
     sort=("-findings",),
+    width=20,
     height=14,
 )
 
@@ -87,6 +90,15 @@ _HELD_BACK = (
     ),
 )
 
+_STORMS = stat(
+    "Namespaces in a storm",
+    "Namespaces in which so much is new at once that nothing is repaired there; others go on.",
+    "sum(max by (cluster) (" + queries.each("kubevirt_steward_repair_storm_namespaces", 'state="storm"') + "))",
+    thresholds=ATTENTION,
+    decimals=0,
+    links=(runbook("StewardRepairNamespaceStorm"),),
+)
+
 BOARD = Board(
     "repairs",
     "Repairs",
@@ -103,7 +115,7 @@ BOARD = Board(
                     Unit.COUNT,
                     texts=YES_NO,
                     links=(runbook("StewardRepairNotLeading"),),
-                    width=3,
+                    width=4,
                 ),
                 stat(
                     "Reads findings",
@@ -112,7 +124,7 @@ BOARD = Board(
                     Unit.COUNT,
                     texts=YES_NO,
                     links=(runbook("StewardRepairSourceDown"),),
-                    width=3,
+                    width=4,
                 ),
                 stat(
                     "Ledger writable",
@@ -121,7 +133,7 @@ BOARD = Board(
                     Unit.COUNT,
                     texts=YES_NO,
                     links=(runbook("StewardRepairLedgerNotWritable"),),
-                    width=3,
+                    width=4,
                 ),
                 stat(
                     "Last run",
@@ -132,7 +144,7 @@ BOARD = Board(
                     Unit.SECONDS,
                     thresholds=(Threshold(600, "orange"),),
                     decimals=0,
-                    width=3,
+                    width=4,
                 ),
                 stat(
                     "Pauses",
@@ -150,16 +162,6 @@ BOARD = Board(
                     texts=YES_NO,
                     thresholds=ATTENTION,
                     links=(runbook("StewardRepairStorm"),),
-                ),
-                stat(
-                    "Namespaces in a storm",
-                    "Namespaces in which so much is new at once that nothing is repaired there; others go on.",
-                    "sum(max by (cluster) ("
-                    + queries.each("kubevirt_steward_repair_storm_namespaces", 'state="storm"')
-                    + "))",
-                    thresholds=ATTENTION,
-                    decimals=0,
-                    links=(runbook("StewardRepairNamespaceStorm"),),
                 ),
             ),
         ),
@@ -201,14 +203,14 @@ BOARD = Board(
                     width=4,
                 ),
                 stat(
-                    "Repaired in 24 hours",
+                    "Repaired, 24 h",
                     "Attempts that ended well.",
                     _ended("1d", 'outcome="done"'),
                     decimals=0,
                     width=4,
                 ),
                 stat(
-                    "Not repaired in 24 hours",
+                    "Unrepaired, 24 h",
                     "Attempts that failed, or of which it is not known how they ended.",
                     _ended("1d", 'outcome!="done"'),
                     thresholds=ATTENTION,
@@ -233,7 +235,7 @@ BOARD = Board(
                 ),
             ),
         ),
-        BoardRow("What holds it back", (REMEDIATIONS, *_HELD_BACK)),
+        BoardRow("What holds it back", (REMEDIATIONS, replace(_STORMS, height=REMEDIATIONS.height), *_HELD_BACK)),
     ),
     (CLUSTERS, *LINKS),
     place=80,
