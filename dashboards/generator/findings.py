@@ -72,7 +72,7 @@ class Findings:
     def ages(self) -> str:
         """For how many seconds each has been true, where that is known."""
         since = each("", f'__name__=~"kubevirt_.+{_SINCE}"', *self._chosen, *self.matchers)
-        return f"time() - min by ({IDENTITY}) ({self._recorded} > 1 or {self._best(since)} > 1)"
+        return f"time() - min by ({IDENTITY}) ({_folded(f'{self._recorded} > 1 or {self._best(since)} > 1')})"
 
     def count(self, by: str = "") -> str:
         """By some of their labels. By none, or by cluster, it is 0 where nothing is found and somebody answers."""
@@ -103,4 +103,11 @@ class Findings:
 
 
 def _group(series: str) -> str:
-    return f"group by ({IDENTITY}) ({series})"
+    return f"group by ({IDENTITY}) ({_folded(series)})"
+
+
+def _folded(series: str) -> str:
+    """With the labels of the object also where Prometheus keeps those names for its target, as the rules do it."""
+    for label in ("namespace", "name", "node"):
+        series = f'label_replace({series}, "{label}", "$1", "exported_{label}", "(.+)")'
+    return series

@@ -28,10 +28,13 @@ pytestmark = pytest.mark.xdist_group("boards")
 class Stage:
     """Pretended stewards, scraped by a Prometheus."""
 
-    def __init__(self, binary: Tools, *, rules: bool, **sites: Site) -> None:
+    def __init__(self, binary: Tools, *, rules: bool, honor_labels: bool = True, **sites: Site) -> None:
         self.pages = Pages(dict(sites))
+        config = {**self.pages.scrape_config(), "honor_labels": honor_labels}
+        if not honor_labels:
+            config["relabel_configs"] = [{"target_label": "namespace", "replacement": "kubevirt-steward"}]
         setup = Setup(
-            scrape_configs=(self.pages.scrape_config(),),
+            scrape_configs=(config,),
             rule_files=FILES if rules else (),
             scrape_interval=1,
             evaluation_interval=2,
@@ -210,6 +213,15 @@ def test_clusters_are_told_apart_and_each_agrees(binary: Tools, rules: bool) -> 
         assert answers == {"east": 1, "west": 0}
         assert hub.number("All stewards answer") == 0
         assert agree(stage.drawn("fleet"))[1] == Counter()
+
+
+def test_a_finding_is_one_also_where_prometheus_keeps_its_namespace_for_the_target(binary: Tools) -> None:
+    with Stage(binary, rules=True, honor_labels=False, east=ill()) as stage:
+        drawn = stage.drawn("fleet")
+        rows, _ = agree(drawn)
+        assert rows == Counter(finding.severity.value for finding in one_of_each())
+        placed = {finding.subject.namespace for finding in one_of_each()} - {""}
+        assert {row["namespace"] for row in drawn.findings()[0]} == {*placed, "kubevirt-steward"}
 
 
 def test_after_a_restart_all_is_as_it_was(binary: Tools) -> None:

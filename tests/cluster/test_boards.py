@@ -187,7 +187,6 @@ def test_every_column_of_a_table_is_a_label_of_its_rows(scraped: Scraped) -> Non
                 if each.label not in {"", *labels} or each.plain not in {"", *labels}
             }
     assert missing <= {
-        ("identity", "Findings about identity", "node"),  # the sample fleet's nodes have UUIDs of their own
         *(
             ("vm", "Open findings about the VM", label) for label in ("network", "feature")
         ),  # the VM has neither of both faults

@@ -108,7 +108,7 @@ BOARD = Board(
                     "Findings about identity",
                     "Findings of one group share the same UUID or serial.",
                     _FOUND,
-                    shows="reason group namespace name kind vm node",
+                    shows="reason group namespace name kind vm",
                     height=14,
                 ),
             ),

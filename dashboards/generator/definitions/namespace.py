@@ -26,7 +26,7 @@ BOARD = Board(
                     "Checks that have no answer for these namespaces: that they find nothing means nothing. "
                     "None here is good news only while the steward answers.",
                     f"sum(max by (cluster, namespace, check) ({_UNKNOWN}))",
-                    empty="none seen",
+                    empty="none, or not seen",
                     thresholds=(Threshold(1, "orange"),),
                     width=8,
                     height=6,

@@ -126,7 +126,7 @@ BOARD = Board(
                         f"min({_EXPIRY}) - time()",
                         Unit.AGE,
                         thresholds=(Threshold(-_FOREVER, "orange"), Threshold(7 * 86400, "text")),
-                        empty="no TLS",
+                        empty="no TLS, or not seen",
                         links=(runbook("StewardCertificateExpires"),),
                     ),
                     stat(
