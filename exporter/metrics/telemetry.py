@@ -78,6 +78,12 @@ METRICS: dict[str, Described] = {
     "check_errors": Described("counter", ("check",), "Times the check raised."),
     "check_duration_seconds": Described("counter", ("check",), "Time spent in the check."),
     "check_partitions": Described("counter", ("check",), "Partitions that the check evaluated."),
+    "migration_failures": Described(
+        "counter",
+        ("failure",),
+        "Migrations that have failed since the start, by what they failed of; always there for every class, also at 0. "
+        "Those that had failed before do not count.",
+    ),
     "config_info": Described(
         "gauge", ("hash",), "The configuration file in effect: the first 12 hex digits of its sha256; always 1."
     ),
@@ -164,11 +170,13 @@ class Telemetry(Collector):
         requests: Mapping[tuple[str, str, str], int] = MappingProxyType({}),
         reviews: Mapping[tuple[str, str], int] = MappingProxyType({}),
         skew: Callable[[], Skew | None] = lambda: None,
+        failures: Callable[[], Mapping[str, int]] = dict,
     ) -> None:
         """From now on the engine's events are timed. `requests` are those to the API server, by verb, kind and code,
-        `reviews` those of them that say who may see what, by review and result. `skew` is that of our clock.
+        `reviews` those of them that say who may see what, by review and result. `skew` is that of our clock, `failures`
+        are those of migrations by class.
         """
-        self._reviews, self._skew = reviews, skew
+        self._reviews, self._skew, self._failures = reviews, skew, failures
         self._engine, self._exposition, self._config = engine, exposition, config
         self._reflectors, self._served, self._requests = tuple(reflectors), served, requests
         self._disabled = {check.id for check in all_checks()} - {check.id for check in engine.checks}
@@ -201,6 +209,7 @@ class Telemetry(Collector):
             "findings": list(self._exposition.counts.items()),
             "findings_opened": list(self._exposition.opened.items()),
             "findings_closed": list(self._exposition.closed.items()),
+            "migration_failures": [((failure,), count) for failure, count in self._failures().items()],
             "config_info": [((self._config.digest,), 1)],
             "config_reload_success": [((), float(self._config.mistakes is None))],
             "config_reload_timestamp_seconds": [((), self._config.tried)],

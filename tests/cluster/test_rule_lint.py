@@ -10,7 +10,7 @@ import pytest
 
 from tests.cluster.conftest import Tools
 from tests.cluster.prometheus import Prometheus, Setup
-from tests.cluster.steward_pages import Pages, Site, named, one_of_each
+from tests.cluster.steward_pages import CHECKS, Pages, Site, named, one_of_each
 from tests.rules import FILES, RULES
 
 CONFIG = RULES.parent / ".pint.hcl"
@@ -29,11 +29,12 @@ def seeded(binary: Tools) -> Iterator[Prometheus]:
     """It has scraped two stewards of the same VMs, one with all that can be wrong, and recorded what follows."""
     storm = (named("MissingClaim", f"storm-{i}", namespace="storm") for i in range(STORM))
     pages = Pages({"east": Site(1, (*one_of_each(), *storm), trouble=True), "west": Site(1)})
+    pages.sites["blind"] = Site(3, unknown=frozenset(check.id for check in CHECKS[:1]))
     setup = Setup(rule_files=FILES, scrape_configs=[pages.scrape_config()], scrape_interval=10)
     prometheus = Prometheus(binary("prometheus"), setup)
     try:
         prometheus.start()
-        prometheus.wait_for("reason:kubevirt_steward_findings:storm")
+        prometheus.wait_for('{__name__=~"cause:.+:together"}')
         prometheus.wait_for("network:kubevirt_ipam_pool_used:full")
         prometheus.wait_for("VM:kubevirt_vm_firmware_uuid_info:held")
         yield prometheus

@@ -20,7 +20,7 @@ from exporter.findings.check import PER_FLEET, Family
 from exporter.findings.finding import Severity
 from tests.cluster.conftest import Tools
 from tests.cluster.test_rules import promtool
-from tests.rules import FILES, RULES, Rule, pages, rules_of
+from tests.rules import FILES, RULES, Rule, pages, recorded_first, rules_of
 
 PAGES = pages()
 
@@ -57,6 +57,7 @@ class Seeded:
             "network": self.name,
             "feature": self.name,
             "group": self.name,
+            "cause": self.name,
             "job": "s",
             "instance": replica,
             "pod": replica,
@@ -82,6 +83,7 @@ ALERTS = [rule for file in FILES for rule in rules_of(file) if rule.alerts]
 FINDINGS = list(seeded())
 OF_FINDINGS = {each.alert for each in FINDINGS if each.alert}
 END = 10 + max(minutes(rule.waits) for rule in ALERTS if rule.name in OF_FINDINGS)  # then everything is repaired
+FLAP = 3  # minutes for which what is not reported is still there
 AREAS = sorted({rule.stem for rule in ALERTS if rule.name in OF_FINDINGS})
 
 
@@ -128,10 +130,11 @@ def tried(area: str, found: list[Seeded], path: Path, **more: Any) -> Path:
     ]
     asked = [expected(alert, waits(alert) - 1, ()) for alert in alerts if single(alert)]
     asked += [expected(alert, END - 1, found) for alert in alerts]
-    asked += [expected(alert, END + 1 + stays(alert), ()) for alert in alerts]
+    asked += [expected(alert, END + 1 + FLAP + stays(alert), ()) for alert in alerts]
     test = {"interval": "1m", "input_series": inputs, "promql_expr_test": asked}
-    content = {"rule_files": [str(RULES / f"{area}.yaml"), str(RULES / "steward.yaml")], "evaluation_interval": "1m"}
-    content["rule_files"] = sorted(set(content["rule_files"]))
+    stems = sorted({area, "steward"})
+    content: dict[str, Any] = {"rule_files": [str(RULES / f"{stem}.yaml") for stem in stems]}
+    content |= {"evaluation_interval": "1m", "group_eval_order": recorded_first(stems)}
     path.write_text(json.dumps({**content, "tests": [test]}), encoding="utf-8")  # which is YAML too
     return path
 

@@ -15,6 +15,7 @@ _FOUND = Findings(DRAINS)
 _LEFT = queries.each("kubevirt_node_drain_vmis")
 _NODE = "cluster, node"
 _STARTED = queries.each("kubevirt_node_drain_started_timestamp_seconds")
+_FAILED = queries.each("kubevirt_steward_migration_failures_total")
 STATES = {
     "blocked": "red",
     "unknown": "purple",
@@ -151,7 +152,15 @@ BOARD = Board(
                     height=12,
                     width=24,
                 ),
-                by_reason(_FOUND, width=24),
+                by_reason(_FOUND),
+                lines(
+                    "Migrations that failed in the last hour",
+                    "By what they failed of. Each counts once, whether or not KubeVirt still has it.",
+                    PanelQuery(
+                        f"sum by (failure) (max by (cluster, failure) (increase({_FAILED}[1h])))", "{{failure}}"
+                    ),
+                    stacked=True,
+                ),
             ),
         ),
     ),

@@ -33,8 +33,6 @@ from tests.case_files import read_yaml
 from tests.rules import FILES, RULES, TESTS, Rule, alternatives, blocks, plain, selectors, steps
 
 ROOT = RULES.parent
-for recorded in (rule for rule in EVERY_RULE if not rule.alerts):
-    RECORDED.setdefault(recorded.name, []).append(recorded)
 NAMES = sorted({alert.name for alert in ALERTS})
 RUNBOOKS = sorted((RULES / "runbooks").glob("*.md"))
 HEADINGS = ["Meaning", "Impact", "Diagnosis", "Mitigation", "Remediation", "Verification"]
