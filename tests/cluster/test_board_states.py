@@ -124,25 +124,31 @@ def rules(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-def test_all_panels_have_the_same_findings(binary: Tools, rules: bool) -> None:
-    with Stage(binary, rules=rules, east=ill()) as stage:
+def test_a_fleet_with_faults_and_a_clean_one_are_told_apart_and_all_panels_of_each_agree(
+    binary: Tools, rules: bool
+) -> None:
+    with Stage(binary, rules=rules, east=ill(), west=Site(2)) as stage:
         for board in WITH_FINDINGS:
-            drawn = stage.drawn(board)
-            rows, held = agree(drawn)
+            both, east, west = (stage.drawn(board, cluster=each) for each in (".*", "east", "west"))
+            rows, held = agree(both)
             assert rows
             assert not held
-            assert drawn.number("Steward answers") == 1
+            assert agree(east) == (rows, held)
+            assert agree(west) == (Counter(), Counter())
+            assert west.bars()["none"] == Counter({"none": 0})
+            assert west.counts() == dict.fromkeys(SEVERITIES, 0)
+            assert both.number("Steward answers") == 1
         rows, _ = agree(stage.drawn("fleet"))
         assert rows == Counter(finding.severity.value for finding in one_of_each())
-
-
-def test_a_clean_fleet_has_0_and_a_bar_that_says_so(binary: Tools, rules: bool) -> None:
-    with Stage(binary, rules=rules, east=Site(1)) as stage:
-        for board in WITH_FINDINGS:
-            drawn = stage.drawn(board)
-            assert agree(drawn) == (Counter(), Counter())
-            assert drawn.bars()["none"] == Counter({"none": 0})
-        assert stage.drawn("fleet").counts() == dict.fromkeys(SEVERITIES, 0)
+        hub = stage.drawn("hub")
+        for query, severity in enumerate(SEVERITIES, 5):
+            of = {row["cluster"]: value for row, value in hub.table("Stewards, by cluster", query)}
+            assert of == {"east": rows[severity], "west": 0}
+        stage.stop("west")
+        answers = {row["cluster"]: value for row, value in hub.table("Stewards, by cluster", 0)}
+        assert answers == {"east": 1, "west": 0}
+        assert hub.number("All stewards answer") == 0
+        assert agree(stage.drawn("fleet")) == (rows, Counter())
 
 
 def test_findings_of_a_blind_check_are_held_and_marked_on_every_panel(binary: Tools) -> None:
@@ -197,22 +203,6 @@ def test_without_rules_a_steward_that_is_gone_leaves_no_number_but_that(binary: 
             assert drawn.number("Steward answers") == 0
             assert agree(drawn) == (Counter(), Counter())
             assert set(drawn.numbers()) == {("Steward answers", 0), ("Stewards, by cluster", 0)}
-
-
-def test_clusters_are_told_apart_and_each_agrees(binary: Tools, rules: bool) -> None:
-    with Stage(binary, rules=rules, east=ill(), west=Site(2)) as stage:
-        for board in WITH_FINDINGS:
-            assert agree(stage.drawn(board)) == agree(stage.drawn(board, cluster="east"))
-            assert agree(stage.drawn(board, cluster="west")) == (Counter(), Counter())
-        hub = stage.drawn("hub")
-        for query, severity in enumerate(SEVERITIES, 5):
-            of = {row["cluster"]: value for row, value in hub.table("Stewards, by cluster", query)}
-            assert of == {"east": hub.counts()[severity], "west": 0}
-        stage.stop("west")
-        answers = {row["cluster"]: value for row, value in hub.table("Stewards, by cluster", 0)}
-        assert answers == {"east": 1, "west": 0}
-        assert hub.number("All stewards answer") == 0
-        assert agree(stage.drawn("fleet"))[1] == Counter()
 
 
 def test_a_finding_is_one_also_where_prometheus_keeps_its_namespace_for_the_target(binary: Tools) -> None:

@@ -55,7 +55,7 @@ REPAIRS = table(
         column("cluster", links=(_REPAIRS, page_link("steward"))),
         Column("a replica leads", value=0, texts=YES_NO, width=120),
         Column("findings it is for", value=1, width=140),
-        Column("wait for somebody", value=2, width=150, thresholds=ATTENTION),
+        Column("wait for somebody", value=2, width=170, thresholds=ATTENTION),
         Column("pauses", value=3, width=90, thresholds=ATTENTION),
         Column("unfinished", value=4, width=110, thresholds=ATTENTION),
     ),

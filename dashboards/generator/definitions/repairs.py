@@ -91,7 +91,7 @@ _HELD_BACK = (
 )
 
 _STORMS = stat(
-    "Namespaces in a storm",
+    "Namespace storms",
     "Namespaces in which so much is new at once that nothing is repaired there; others go on.",
     "sum(max by (cluster) (" + queries.each("kubevirt_steward_repair_storm_namespaces", 'state="storm"') + "))",
     thresholds=ATTENTION,
