@@ -192,7 +192,7 @@ _ONE_OF_A_KIND = ("Kind", "KubeVirt", "Node", "Service", "Deployment", "Mutating
 
 @dataclass
 class Pages:
-    """Serves the page of each site, by its name, at /NAME/metrics."""
+    """Serves the page of each site, by its name, at /NAME/metrics. One that is taken out is not there any more."""
 
     sites: dict[str, Site] = field(default_factory=dict)
 
@@ -201,7 +201,11 @@ class Pages:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                page = sites[self.path.split("/")[1]].page
+                site = sites.get(self.path.split("/")[1])
+                if site is None:
+                    self.send_error(404)
+                    return
+                page = site.page
                 self.send_response(200)
                 self.send_header("Content-Type", "text/plain; version=0.0.4")
                 self.send_header("Content-Length", str(len(page)))
