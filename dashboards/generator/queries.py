@@ -55,6 +55,9 @@ def counts(by: str, checks: tuple[str, ...] = (), *matchers: str) -> str:
     answers = f"{each('kubevirt_steward_check_up')} == 1"
     answered = f"{found} and ignoring (reason, severity) {answers}"
     inner = f"max by (cluster, check, reason, severity) ({answered})"
+    if not {"reason", "severity"} & set(by.split(", ")):
+        # The least profile has no series of what is 0: a check that has an answer counts at least that.
+        inner += f" or max by (cluster, check) (0 * ({each('kubevirt_steward_check_up', checks_are(checks))} == 1))"
     return f"sum by ({by}) ({inner})" if by else f"sum({inner})"
 
 

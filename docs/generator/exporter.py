@@ -121,11 +121,17 @@ def _metrics(checks: Iterable[Check], states: Iterable[State[Any]]) -> Iterator[
         for gauge in state.gauges:
             yield f"| `{gauge.name}` | {_code(gauge.labels)} | {asked} | {gauge.stability} | {gauge.help} |"
     yield "\n## The steward itself\n"
-    yield "| Family | Type | Labels | Meaning |\n| --- | --- | --- | --- |"
+    yield "The profile is the first that serves a family, by `metrics.profile` of the [configuration](config.md); where"
+    yield "it is `minimal, above 0`, that profile leaves out its samples at 0, and so it does with"
+    yield f"{_code(gauge.name for state in all_states() for gauge in state.gauges if gauge.sparse)}.\n"
+    yield "| Family | Type | Labels | Profile | Meaning |\n| --- | --- | --- | --- | --- |"
     for name, described in METRICS.items():
         suffix = "_total" if described.type == "counter" else ""
-        yield f"| `{PREFIX}{name}{suffix}` | {described.type} | {_code(described.labels)} | {described.help} |"
-    yield "\nBeside them the process's own: `process_*`, `python_info`, `python_gc_*`."
+        yield (
+            f"| `{PREFIX}{name}{suffix}` | {described.type} | {_code(described.labels)} | "
+            f"{described.least}{', above 0' if described.sparse else ''} | {described.help} |"
+        )
+    yield "\nBeside them the process's own: `process_*` and, but for minimal, `python_info`, `python_gc_*`."
     yield "\nThe sidecar serves [its own](repairs.md#metrics)."
 
 

@@ -22,6 +22,7 @@ from exporter.findings.check import PER_FLEET
 from exporter.findings.finding import Finding, Severity
 from exporter.metrics.check_states import CheckState
 from exporter.metrics.exposition import Exposition
+from exporter.metrics.profile import Profile
 from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.states import all_states
 from exporter.store.text.skew import Skew
@@ -46,13 +47,15 @@ class Site:
     """The steward of one cluster of 200 VMs: what is open, and the checks that have no answer.
 
     VMs of clusters with different numbers have different firmware UUIDs. Where there is `trouble` every pool is full,
-    and the sidecar's repairs are refused and blocked for each reason that it has.
+    and the sidecar's repairs are refused and blocked for each reason that it has. Of its own telemetry it has what the
+    `profile` has.
     """
 
     number: int
     findings: tuple[Finding, ...] = ()
     unknown: frozenset[str] = frozenset()
     trouble: bool = False
+    profile: Profile = Profile.DEFAULT
 
     @cached_property
     def page(self) -> bytes:
@@ -75,7 +78,8 @@ class Site:
                     value = 1
                 if name in ("check_up", "check_state"):
                     value = of.get("state", "answering") == ("unknown" if of["check"] in self.unknown else "answering")
-                yield _line(f"{PREFIX}{name}{suffix}", of, value)
+                if family.shown(self.profile, value):
+                    yield _line(f"{PREFIX}{name}{suffix}", of, value)
 
 
 _VALUES: Mapping[str, tuple[str, ...]] = {
