@@ -8,6 +8,7 @@ from ..panels import ATTENTION, bars, column, lines, runbook, spread, stat, tabl
 from .common import CLUSTERS, LINKS
 from .fleet import LEFT_OUT
 from .steward_costs import BUILD, COSTS, REPLICA, rate
+from .steward_objectives import OBJECTIVES_ROW
 
 _STATES = queries.each("kubevirt_steward_kind_sync_state")
 _KINDS = "cluster, kind"
@@ -198,6 +199,7 @@ BOARD = Board(
                 ),
             ),
         ),
+        OBJECTIVES_ROW,
         COSTS,
         BoardRow(
             "How long findings stay open",

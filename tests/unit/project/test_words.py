@@ -41,6 +41,7 @@ ALLOWED = (
     r"(?:provided by|provided by the|selected) instance type",  # what KubeVirt's webhook answers
     r"custom resource definitions?",
     r"disruption budgets?",
+    r"error budgets?|StewardErrorBudgetBurn",
     r'budgets(?="?[.:`])',  # keys of the sidecar's configuration
     r"service accounts?|into account",
 )
