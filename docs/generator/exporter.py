@@ -20,7 +20,7 @@ from exporter.findings.check import PER_FLEET, Check, Family
 from exporter.metrics import causes
 from exporter.metrics.exposition import LABELS
 from exporter.metrics.telemetry import METRICS, PREFIX
-from exporter.rules import Values, rule_files
+from exporter.rules import Values, mixin, rule_files
 from exporter.rules.formats import files
 from exporter.rules.manual import alerting
 from exporter.rules.paging import paging
@@ -56,12 +56,22 @@ def generated() -> dict[str, str]:
         "docs/alerting.md": between(TOP / "docs/alerting.md", _ALERTING, alerting(Values())),
         "deploy/base/exporter/clusterrole.yaml": "\n".join(_cluster_role(all_checks(), all_states())) + "\n",
         **boards.generated(),
+        **{f"rules/mixin/{name}": text for name, text in mixin.files(_boards_of_mixin()).items()},
     }
 
     def read(path: str) -> str:
         return made[path] if path in made else (TOP / path).read_text(encoding="utf-8")
 
     return made | packaging.generated(read, boards.generated(), NOTE)
+
+
+def _boards_of_mixin() -> dict[str, str]:
+    made = boards.generated(mixin.word("clusterLabel"))
+    return {
+        path.rpartition("/")[2]: text
+        for path, text in made.items()
+        if path.startswith("dashboards/grafana/") and path.endswith(".json")
+    }
 
 
 def _checks(checks: Iterable[Check]) -> Iterator[str]:

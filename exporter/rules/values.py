@@ -39,6 +39,7 @@ class Values:
     slo_delay: float = 5
     slo_coverage: str = "99"
     slo_scrape: str = "99.5"
+    cluster: str = "cluster"
     severities: dict[str, str] = field(default_factory=dict)
     exported: bool = False
 
@@ -97,6 +98,7 @@ KEYS: dict[str, tuple[str, str, str]] = {
     "pool.warning": ("pool_warning", r"[1-9][0-9]?|100", "a percentage from 1 to 100"),
     "pool.full": ("pool_full", r"[1-9][0-9]?|100", "a percentage from 1 to 100"),
     "certificate.days": ("certificate_days", r"[1-9][0-9]?", "a number of days from 1 to 99"),
+    "cluster": ("cluster", r"[a-zA-Z_][a-zA-Z0-9_]*", "the name of the label that tells clusters apart"),
     "slo.freshness": (
         "slo_freshness",
         _OBJECTIVE,

@@ -21,6 +21,7 @@ from exporter.checks import all_checks
 from exporter.findings.check import PER_FLEET
 from exporter.findings.finding import Finding, Severity
 from exporter.metrics.check_states import CheckState
+from exporter.metrics.event_delay import BUCKETS
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.profile import Profile
 from exporter.metrics.telemetry import METRICS, PREFIX
@@ -67,6 +68,7 @@ class Site:
         values["certificate_expiry_timestamp_seconds"] = EXPIRES
         for name, family in METRICS.items():
             if family.type == "histogram":
+                yield from _histogram(name) if not family.labels else ()
                 continue
             suffix = "_total" if family.type == "counter" else ""
             for labels in itertools.product(*(_VALUES.get(label, ("any",)) for label in family.labels)):
@@ -89,6 +91,12 @@ _VALUES: Mapping[str, tuple[str, ...]] = {
     "family": tuple(sorted({reason.family.name for check in CHECKS for reason in check.reasons.values()})),
     "severity": tuple(Severity),
 }
+
+
+def _histogram(name: str) -> Iterator[str]:
+    """Of 100 events that took no time."""
+    yield from (_line(f"{PREFIX}{name}_bucket", {"le": f"{each}"}, 100) for each in (*BUCKETS, "+Inf"))
+    yield _line(f"{PREFIX}{name}_count", {}, 100)
 
 
 def _line(name: str, labels: Mapping[str, str], value: float) -> str:

@@ -23,9 +23,9 @@ OBJECTIVES_ROW = BoardRow(
     (
         table(
             "Error budget left",
-            "For each cluster, of what each objective allows to be missed within 30 days: events that reach the findings "
-            "in time, checks that have an answer, minutes with a replica that is scraped and ready. Recorded by "
-            "rules/slo.yaml.",
+            "For each cluster, of what each objective allows to be missed within 30 days: events that reach the "
+            "findings in time, checks that have an answer, minutes with a replica that is scraped and ready, as "
+            "rules/slo.yaml records them.",
             (
                 column("cluster"),
                 *(

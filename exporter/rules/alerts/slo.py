@@ -30,6 +30,7 @@ LEFT = "cluster:kubevirt_steward_objective:left"
 OBJECTIVES = ("freshness", "coverage", "scrape")
 _READY = "kubevirt_steward_ready == 1"
 _DELAY = "kubevirt_steward_event_delay_seconds"
+_REPLICA = "cluster, job, instance"
 _DAYS = 30
 # A rate, and minutes: the window, and the one that has to burn too.
 _WINDOWS = ((14.4, 60, 5), (6, 360, 30), (3, 1440, 120), (1, 4320, 360))
@@ -54,11 +55,11 @@ def _late(values: Values) -> str:
     seconds = values.slo_delay
     return f"""  min by (cluster) (
     (
-      1 - sum without (le) (increase({_DELAY}_bucket{{le=~"{seconds:g}|{seconds:.1f}"}}[5m]))
-      / (increase({_DELAY}_count[5m]) > 0)
-      or 0 * kubevirt_steward_ready
+      1 - sum by ({_REPLICA}) (increase({_DELAY}_bucket{{le=~"{seconds:g}|{seconds:.1f}"}}[5m]))
+      / (sum by ({_REPLICA}) (increase({_DELAY}_count[5m])) > 0)
+      or 0 * max by ({_REPLICA}) (kubevirt_steward_ready)
     )
-    and on (cluster, job, instance) {_READY}
+    and on ({_REPLICA}) {_READY}
   )"""
 
 
