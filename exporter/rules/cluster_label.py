@@ -15,7 +15,6 @@ __all__ = ["USUAL", "in_labels", "in_promql", "in_text"]
 USUAL = "cluster"
 _WORD = re.compile(r"(?<![\w$:])cluster(?![\w:])")
 _FIELD = re.compile(r"(?<=\$labels\.)cluster\b|(?<=\.Labels\.)cluster\b")
-_ACTION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 
 
 def in_promql(expr: str, label: str) -> str:
@@ -26,7 +25,12 @@ def in_text(text: str, label: str) -> str:
     """Of a summary or description, with its templates."""
     if label == USUAL:
         return text
-    return _ACTION.sub(lambda action: _WORD.sub(label, _FIELD.sub(label, action[0])), text)
+    first, *actions = text.split("{{")
+    parts = [first]
+    for each in actions:
+        code, end, prose = each.partition("}}")
+        parts.append(f"{_WORD.sub(label, _FIELD.sub(label, code))}{end}{prose}")
+    return "{{".join(parts)
 
 
 def in_labels(labels: Iterable[str], label: str) -> list[str]:
