@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import promql_parser
@@ -12,6 +14,7 @@ import yaml
 
 from dashboards.generator import all_boards
 from dashboards.generator.cluster_label import with_cluster_label
+from docs.generator.site_boards import main
 from exporter.rules import Values, rule_files
 from exporter.rules.formats import files
 
@@ -77,6 +80,12 @@ def test_boards_ask_for_it_and_keep_their_variable() -> None:
         (chosen,) = (variable for variable in made.variables if variable.name == "cluster")
         assert chosen.label == OTHER
         assert any(f'{OTHER}=~"$cluster"' in query.expr for panel in made.panels for query in panel.queries)
+
+
+def test_boards_of_a_site_are_written_where_it_wants_them(tmp_path: Path) -> None:
+    main(["--set", f"cluster={OTHER}", "--output", str(tmp_path)])
+    board = json.loads((tmp_path / "grafana/clusters.json").read_text(encoding="utf-8"))
+    assert f"by ({OTHER})" in json.dumps(board)
 
 
 def test_a_name_that_is_no_label_is_refused() -> None:

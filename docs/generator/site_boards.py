@@ -1,23 +1,24 @@
 """Writes the boards of a site whose label that tells clusters apart has another name.
 
-`python -m dashboards.generator --set cluster=k8s_cluster --output DIRECTORY` writes what `dashboards/` has, with that.
+`python -m docs.generator.site_boards --set cluster=k8s_cluster --output DIRECTORY` writes what `dashboards/` has, with
+that.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
+from dashboards.generator import generated
 from exporter.rules import Values
 
-from . import generated
 
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m dashboards.generator", description=__doc__)
+def main(words: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m docs.generator.site_boards", description=__doc__)
     parser.add_argument("--set", action="append", default=[], metavar="cluster=NAME", help="the label's name")
     parser.add_argument("--output", type=Path, required=True, metavar="DIRECTORY", help="write the files there")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     try:
         values = Values().with_set(arguments.set, ())
     except ValueError as error:
