@@ -16,6 +16,7 @@ from .config.settings import Config
 from .engine.engine import Engine
 from .engine.intake import Intake
 from .findings.check import Check
+from .history.migrations import MigrationFailures
 from .http.access.access import Access
 from .http.access.decisions import Times
 from .http.application import build, serving
@@ -36,6 +37,7 @@ from .metrics.states import States
 from .metrics.telemetry import Served, Telemetry, registry_of
 from .offline.files import files
 from .offline.source import OfflineSource, Progress, Tally
+from .rules.paging import why_not_paging
 from .sidecar.follower import Follower
 from .sidecar.repairs import Repairs
 from .states import all_states
@@ -55,6 +57,7 @@ class Steward:
     source: LiveSource
     exposition: Exposition
     aggregates: Aggregates
+    failures: MigrationFailures
     repairs: Repairs = field(default_factory=Repairs)
     follower: Follower | None = None
     profile: Profile = Profile.DEFAULT
@@ -99,12 +102,14 @@ def assemble(
     states_text = States(engine.cluster, aggregates, limit, profile)
     exposition = Exposition(engine.checks, limit, states_text, Causes(engine.causes))
     engine.listen(exposition.update)
+    failures = MigrationFailures(engine.cluster, time.monotonic)
     engine.observe(aggregates.changed)
+    engine.observe(failures.changed)
     intake = Intake(engine, time.time)
     source = LiveSource(transport, watched(asking), intake, pace or _pace(config))
     repairs = Repairs(time.time() if config.reconcile.url else None)
     follower = Follower(config.reconcile, repairs) if config.reconcile.url else None
-    steward = Steward(engine, intake, source, exposition, aggregates, repairs, follower, profile)
+    steward = Steward(engine, intake, source, exposition, aggregates, failures, repairs, follower, profile)
     steward.take(config)
     if settle is not None:
         engine.settle = settle
@@ -156,12 +161,14 @@ async def serve(
         source.requests,
         reviews.counts if reviews else {},
         source.transport.clocks.skew,
+        steward.failures.by_class,
         steward.profile,
     )
     versions = Versions(steward.engine, steward.repairs)
     listings = Listings(steward.engine, versions)
-    of_steward = (steward.engine, steward.aggregates, steward.exposition)
-    table = routes(*of_steward, registry_of(telemetry), served, steward.config, title, versions, listings)
+    of_steward = (steward.engine, steward.aggregates, steward.failures, steward.exposition)
+    registry, pages = registry_of(telemetry), why_not_paging()
+    table = routes(*of_steward, registry, served, steward.config, title, versions, listings, pages)
     access = _access(steward, reviews, listings, times) if reviews else None
     app = build(steward.engine, table, served.requests, access)
     async with (

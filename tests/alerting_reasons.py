@@ -13,6 +13,8 @@ ALERTS = [rule for rule in EVERY_RULE if rule.alerts]
 
 
 RECORDED: dict[str, list[Rule]] = {}
+for _recorded in (rule for rule in EVERY_RULE if not rule.alerts):
+    RECORDED.setdefault(_recorded.name, []).append(_recorded)
 
 
 def read_by(selector: Selector) -> set[str]:

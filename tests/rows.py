@@ -78,7 +78,10 @@ def _claim(namespace: str, row: Row, meta: Row) -> Row:
 
 
 def _nad(namespace: str, row: Row, meta: Row) -> Row:
-    """A NAD that is well, with `config` over it; a `config` that is text is taken as it is."""
+    """A NAD that is well, with `config` over it; a `config` that is text is taken as it is. `maker` is the kind of the
+    network that it was rendered of.
+    """
+    makers = [owner(row["maker"], row["name"], "m", "k8s.ovn.org/v1")] if "maker" in row else []
     return around.nad(
         namespace,
         row["name"],
@@ -87,12 +90,19 @@ def _nad(namespace: str, row: Row, meta: Row) -> Row:
         persistent=row.get("persistent", True),
         number=7 if row.get("accepted", True) else None,
         config=row.get("config"),
+        owners=makers,
         **meta,
     )
 
 
 def _udn(namespace: str, row: Row, meta: Row) -> Row:
-    return around.user_defined(namespace, row["name"], row.get("subnets", []), row.get("failed"), **meta)
+    """`selects` are labels of namespaces, `primary` makes it their primary network; `failed` is why it was not made."""
+    made = around.user_defined(
+        namespace, row["name"], row.get("subnets", []), row.get("failed"), selects=row.get("selects"), **meta
+    )
+    if row.get("primary"):
+        (made["spec"] if namespace else made["spec"]["network"])["layer2"]["role"] = "Primary"
+    return made
 
 
 def _deployment(namespace: str, row: Row, meta: Row) -> Row:
@@ -119,7 +129,7 @@ _BUILDERS: dict[str, Callable[[str, Row, Row], Row]] = {
     "NetworkAttachmentDefinition": _nad,
     "UserDefinedNetwork": _udn,
     "ClusterUserDefinedNetwork": _udn,
-    "Namespace": lambda _, row, meta: new("Namespace", "", row["name"], **meta),
+    "Namespace": lambda _, row, meta: new("Namespace", "", row["name"], labels=row.get("labels"), **meta),
     **BUILDERS,
     **sizing_rows.BUILDERS,
 }

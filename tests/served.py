@@ -11,6 +11,7 @@ from pathlib import Path
 from exporter.config.reloading import ReloadStatus
 from exporter.findings.check import PER_CLUSTER, Check, Family, Reason
 from exporter.findings.finding import Finding, Severity
+from exporter.history.migrations import MigrationFailures
 from exporter.http.application import Guard, build, serving
 from exporter.http.reports.listing import Listings
 from exporter.http.reports.result_cache import Versions
@@ -18,6 +19,7 @@ from exporter.http.routes import routes
 from exporter.http.server.certificates import Certificates
 from exporter.metrics import telemetry
 from exporter.metrics.exposition import Exposition
+from exporter.rules.paging import why_not_paging
 from exporter.sidecar.repairs import Repairs
 from exporter.states import all_states
 from exporter.states.base import Aggregates
@@ -66,6 +68,7 @@ class Served:
         self.engine = self.evaluation.engine
         self.exposition = Exposition(self.engine.checks)
         self.engine.listen(self.exposition.update)
+        self.failures = MigrationFailures(self.engine.cluster, self.engine.timer)
         self.repairs = repairs or Repairs()
         self.url = ""
         self.trusts: ssl.SSLContext | None = None  # with TLS: the client's side
@@ -120,12 +123,19 @@ async def served(
     certificates, made.trusts = tls or (None, None)
     aggregates = Aggregates(made.engine.cluster, all_states())
     made.engine.observe(aggregates.changed)
+    made.engine.observe(made.failures.changed)
     own = telemetry.Served(expires=lambda: None if certificates is None else certificates.expires)
     config = ReloadStatus(tried=1.0)
-    registry = telemetry.registry_of(telemetry.Telemetry(made.engine, made.exposition, (), own, config))
+    registry = telemetry.registry_of(
+        telemetry.Telemetry(made.engine, made.exposition, (), own, config, failures=made.failures.by_class)
+    )
     versions = Versions(made.engine, made.repairs)
     made.listings = Listings(made.engine, versions)
-    table = routes(made.engine, aggregates, made.exposition, registry, own, config, "test", versions, made.listings)
+    table = routes(
+        *(made.engine, aggregates, made.failures, made.exposition, registry, own, config, "test", versions),
+        made.listings,
+        why_not_paging(),
+    )
     async with serving(build(made.engine, table, own.requests, guard), host, 0, certificates, hosts) as made.url:
         yield made
 

@@ -54,6 +54,7 @@ def _vm(namespace: str, row: Row, meta: Row) -> Row:
     """`origin` is where it came from: a `restore`, a `backup`, a `manifest`; `uuidWritten` are managedFields, by
     `{manager: time}`, of whoever wrote the firmware UUID, or a list of them as they are.
 
+    `restart` is the message of its condition RestartRequired, `restartSince` its time.
     `stop` is what its annotation says of a stop for a drain, by default that of its own as the sidecar writes it;
     `setBy` are the field managers of its run strategy.
     """
@@ -68,6 +69,9 @@ def _vm(namespace: str, row: Row, meta: Row) -> Row:
     if "pool" in row:
         owners.append(owner("VirtualMachinePool", row["pool"], f"uid-{row['pool']}", "pool.kubevirt.io/v1beta1"))
     conditions = [condition("Failure", True, reason=row["failure"])] if "failure" in row else []
+    if "restart" in row:
+        since = row.get("restartSince", "2026-09-20T10:00:00Z")
+        conditions.append(condition("RestartRequired", True, since) | filled(message=row["restart"]))
     if "stopped" in row:
         conditions.append(condition("Ready", False, row["stopped"], reason="VMINotExists"))
     made = objects.vm(
@@ -285,7 +289,9 @@ def _migration(namespace: str, row: Row, meta: Row) -> Row:
 
 
 def _kubevirt(namespace: str, row: Row, meta: Row) -> Row:
-    """`gates` and `disabledGates` are its lists, even an empty one or null; `configuration` goes over all of it."""
+    """`gates` and `disabledGates` are its lists, even an empty one or null; `configuration` goes over all of it.
+    `built` is what its operator was built of.
+    """
     policy = row.get("referencePolicy")
     lists = {"featureGates": "gates", "disabledFeatureGates": "disabledGates"}
     developer = {field: row[key] for field, key in lists.items() if key in row}
@@ -301,11 +307,12 @@ def _kubevirt(namespace: str, row: Row, meta: Row) -> Row:
         row.get("version", "v1.7.0"),
         target=row.get("target"),
         configuration=configuration,
-        status={"phase": row.get("phase", "Deployed")},
+        status={"phase": row.get("phase", "Deployed")} | filled(operatorVersion=row.get("built")),
         labels=row.get("labels"),
         annotations=row.get("annotations"),
         **meta,
     )
+    made["spec"] |= filled(imageTag=row.get("imageTag"))
     put(made["spec"]["configuration"], row.get("configuration", {}))
     return made
 

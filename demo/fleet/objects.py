@@ -23,6 +23,9 @@ FINALIZERS = {
     "VirtualMachineInstance": ("kubevirt.io/foregroundDeleteVirtualMachine",),
     "IPAMClaim": (IPAM_FINALIZER,),
     "KubeVirt": ("kubevirt.io/foregroundDeleteKubeVirt",),
+    "UserDefinedNetwork": ("k8s.ovn.org/user-defined-network-protection",),
+    "ClusterUserDefinedNetwork": ("k8s.ovn.org/user-defined-network-protection",),
+    "NetworkAttachmentDefinition": ("k8s.ovn.org/user-defined-network-protection",),  # of one that it rendered
 }
 """What the controllers of a kind keep its objects by."""
 _UNHELD = ("Pod", "Namespace")  # which end in their own time, without finalizers

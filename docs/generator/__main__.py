@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import sys
 
-from . import exporter, sidecar
+from . import exporter, reports, sidecar
 from .files import kept
 
 if __name__ == "__main__":
-    sys.exit(kept(exporter.generated() | sidecar.generated()))
+    sys.exit(kept(exporter.generated() | sidecar.generated() | reports.generated()))

@@ -30,6 +30,7 @@ from ..store.record import Record
 from ..store.source import Source, SyncState, Undecodable
 from .cause_store import CauseStore
 from .graces import Graces
+from .restraints import Restraints
 from .turn import Turn
 from .work import Ended, Evaluated, Work, work_on
 
@@ -87,6 +88,7 @@ class Engine:
         self._turn = Turn(timer)
         self._listeners: list[Listener] = []
         self.causes, self._was_ready = CauseStore(self.checks, clock), False
+        self.restraints = Restraints()
         self._observers: list[Callable[[Change], None]] = []
         self._unknowns: tuple[int, tuple[Unknown, ...]] = (0, ())  # of which version
         self._held = 0
@@ -309,6 +311,7 @@ class Engine:
         if gone or come:
             self.generation += 1
             self.causes.update(gone, come, counts=self._was_ready)
+            self.restraints.update(gone, come)
             for listener in self._listeners:
                 listener(gone, come)
         self._was_ready = self.ready  # what is found until then was there before

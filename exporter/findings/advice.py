@@ -17,7 +17,7 @@ __all__ = ["advised", "filled", "values_of"]
 
 
 def advised(finding: Finding, reason: Reason) -> Finding:
-    """The finding with `next`, `commands`, `runbook` and `remediation`; what the check has set itself stays."""
+    """The finding with all that its reason declares of advice; what the check has set itself stays."""
     values = values_of(finding)
     return msgspec.structs.replace(
         finding,
@@ -25,6 +25,8 @@ def advised(finding: Finding, reason: Reason) -> Finding:
         commands=finding.commands or tuple(filled(each, values) for each in reason.commands),
         runbook=link(reason.alert),
         remediation=finding.remediation or reason.remediation or None,
+        does=reason.does if finding.does is None else finding.does,
+        forbids=reason.forbids if finding.forbids is None else finding.forbids,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from ..domain.acts import Act, Forbids
 from ..store.cluster import Change, Cluster
 from ..store.index import Index
 from ..store.kind import Kind, Reach
@@ -109,7 +110,9 @@ class Reason:
     and other words in capitals are filled in (`advice.py`). `alert` is the name of the alert and of its runbook; empty
     for what only informs and has none. `remediation` is the id of what the sidecar can do about it, the first to
     look at where there are several; empty where it can do nothing. `cause` is by what its findings have one cause,
-    where that differs from the check's.
+    where that differs from the check's. `does` is what somebody who follows `next` may do to the VM, and `forbids` what
+    must not be done to it while the finding is open: where both meet, one finding says to look at the other first
+    (`beside.py`).
     """
 
     severities: tuple[Severity, ...]
@@ -122,6 +125,8 @@ class Reason:
     alert: str = ""
     remediation: str = ""
     cause: Cause | None = None
+    does: tuple[Act, ...] = ()
+    forbids: Forbids | None = None
 
 
 @dataclass(frozen=True)

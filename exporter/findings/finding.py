@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from ..domain.acts import Act, Forbids
 from ..store.record import Ref
 from ..store.text.naming import NAMED, sentence
 from ..store.text.since import Since
@@ -32,9 +33,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     are filled in.
 
     `next` is one sentence and `commands` are for a shell, with their names filled in: by the check, or else by what
-    its reason says. `unknown` says why the finding may be old; empty while it is not. `vm` is the name of the one VM
-    that it is about: of a subject that is a VM or VMI it is filled in, of any other the check gives it.
-    `cluster` is the name of the subject's cluster, where several are compared.
+    its reason says; so are `does`, what they do to the VM, and `forbids`, what must not be done to it meanwhile.
+    `unknown` says why the finding may be old; empty while it is not. `vm` is the name of the one VM that it is about:
+    of a subject that is a VM or VMI it is filled in, of any other the check gives it. `cluster` is the name of the
+    subject's cluster, where several are compared.
 
     The message is a sentence about the subject by a noun; it gets its full stop here, so that texts can be joined.
     It is short, whatever the objects hold: long texts are cut, `related` and each list of the evidence name a few, and
@@ -63,6 +65,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     unknown: str = ""
     remediation: str | None = None
     cluster: str = ""
+    does: tuple[Act, ...] | None = None
+    forbids: Forbids | None = None
 
     def __post_init__(self) -> None:
         if not self.vm and self.subject.kind in _VMS:

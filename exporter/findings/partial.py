@@ -58,6 +58,7 @@ class PartialView(View):
         """Raises UnseenError at once where nobody knows who is under a key, since keys are read through them."""
         found = self._under(index, key)
         missing = self._unseen.intersection(index.of) if index.of else self._unseen
+        missing = missing.difference(index.dependents)  # which nobody gets from it
         return _Known(found, missing) if missing else found
 
     def members(self, index: Index, key: str, kind: type[R]) -> list[R]:

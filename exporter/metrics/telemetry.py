@@ -101,6 +101,12 @@ METRICS: dict[str, Described] = {
     "check_errors": Described("counter", ("check",), "Times the check raised.", _MINIMAL),
     "check_duration_seconds": Described("counter", ("check",), "Time spent in the check."),
     "check_partitions": Described("counter", ("check",), "Partitions that the check evaluated."),
+    "migration_failures": Described(
+        "counter",
+        ("failure",),
+        "Migrations that have failed since the start, by what they failed of; always there for every class, also at 0. "
+        "Those that had failed before do not count.",
+    ),
     "config_info": Described(
         "gauge",
         ("hash",),
@@ -127,7 +133,7 @@ METRICS: dict[str, Described] = {
         "Up to when what is held of the kind is known to be current; stands still while its watch is lost, and is not "
         "there before the first list.",
     ),
-    "kind_objects": Described("gauge", ("kind",), "Objects held of the kind.", _MINIMAL),
+    "kind_objects": Described("gauge", ("kind",), "Objects held of the kind.", _MINIMAL, sparse=True),
     "kind_undecodable_objects": Described("gauge", ("kind",), "Objects of the kind that could not be decoded."),
     "kind_events": Described("counter", ("kind",), "Watch events of the kind."),
     "kind_relists": Described("counter", ("kind",), "Times the kind was listed again."),
@@ -213,12 +219,15 @@ class Telemetry(Collector):
         requests: Mapping[tuple[str, str, str], int] = MappingProxyType({}),
         reviews: Mapping[tuple[str, str], int] = MappingProxyType({}),
         skew: Callable[[], Skew | None] = lambda: None,
+        failures: Callable[[], Mapping[str, int]] = dict,
         profile: Profile = Profile.FULL,
     ) -> None:
         """From now on the engine's events are timed. `requests` are those to the API server, by verb, kind and code,
-        `reviews` those of them that say who may see what, by review and result. `skew` is that of our clock.
+        `reviews` those of them that say who may see what, by review and result. `skew` is that of our clock, `failures`
+        are those of migrations by class.
         """
-        self._reviews, self._skew, self.profile = reviews, skew, profile
+        self._reviews, self._skew, self._failures = reviews, skew, failures
+        self.profile = profile
         self._engine, self._exposition, self._config = engine, exposition, config
         self._reflectors, self._served, self._requests = tuple(reflectors), served, requests
         self._disabled = {check.id for check in all_checks()} - {check.id for check in engine.checks}
@@ -254,6 +263,7 @@ class Telemetry(Collector):
             "findings": list(self._exposition.counts.items()),
             "findings_opened": list(self._exposition.opened.items()),
             "findings_closed": list(self._exposition.closed.items()),
+            "migration_failures": [((failure,), count) for failure, count in self._failures().items()],
             "config_info": [((self._config.digest,), 1)],
             "config_reload_success": [((), float(self._config.mistakes is None))],
             "config_reload_timestamp_seconds": [((), self._config.tried)],

@@ -18,10 +18,13 @@ _RANKED: Keep = {"metadata": dict.fromkeys(("name", "namespace", "uid", "resourc
 
 
 class Wanted:
-    def __init__(self, kinds: Iterable[ApiKind[Any]]) -> None:
+    def __init__(self, kinds: Iterable[ApiKind[Any]], *, whole: bool = False) -> None:
+        """`whole` keeps all fields, also those that no record has."""
         self._kinds = {(kind.group, kind.name): kind for kind in kinds}
         self._keep = {key: _united(_RANKED, _fields(kind.wire)) for key, kind in self._kinds.items()}
         self._any: Keep | None = _RANKED
+        if whole:
+            self._keep = dict.fromkeys(self._keep)
         for keep in self._keep.values():
             self._any = _united(self._any, keep)
 

@@ -9,9 +9,10 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from ..findings.check import Family
+from ..findings.finding import Severity
 from . import alerts
 from .by_cause import alone_and_together
-from .findings import alerts_of, causes_of, families_of, whatever_reason
+from .findings import alerts_of, causes_of, families_of, severities_of, whatever_reason
 from .held import evaluated, held, remembered, remembered_at
 from .model import Alerting, Area, Rule, RuleFile, RuleGroup
 from .values import Values
@@ -73,7 +74,8 @@ def _parts(area: Area, room: int) -> Iterator[list[Family]]:
 
 
 def _of_family(area: Area, family: Family, part: str, values: Values) -> Iterable[Rule]:
-    yield from held(family, part, values, quiet=family.name in area.quiet)
+    critical = Severity.CRITICAL in severities_of(family.name)
+    yield from held(family, part, values, quiet=family.name in area.quiet, critical=critical)
     if causes := causes_of(area, family.name):
         kept = whatever_reason(area, family.name)
         yield from alone_and_together(family.name, causes, values, whatever_reason=kept)

@@ -13,7 +13,7 @@ from .held import SEVERITY, held_name
 from .model import Alerting, Area, FindingAlert
 from .values import Values
 
-__all__ = ["alerts_of", "causes_of", "families_of", "whatever_reason"]
+__all__ = ["alerts_of", "causes_of", "families_of", "severities_of", "whatever_reason"]
 
 _NAMED = 5  # objects that a text names
 _CLUSTER = "{{ with $labels.cluster }} (cluster {{ . }}){{ end }}"
@@ -24,6 +24,13 @@ def families_of(area: Area) -> tuple[Family, ...]:
     found = {family.name: family for alert in area.findings for _, family, _ in _reasons(alert)}
     found |= {family.name: family for family in area.families}
     return tuple(found[name] for name in sorted(found))
+
+
+def severities_of(family: str) -> set[Severity]:
+    """Those that the findings of a family have."""
+    checks = (check for check in all_checks() if check.scope is not PER_FLEET)
+    reasons = (reason for check in checks for reason in check.reasons.values())
+    return {severity for reason in reasons if reason.family.name == family for severity in reason.severities}
 
 
 def causes_of(area: Area, family: str) -> dict[str, Cause]:

@@ -108,11 +108,14 @@ def remembered_at(part: str) -> Recording:
     return Recording(record=_REMEMBERED_AT, expr=f"vector(time()) and on () {_evaluation(part)}", labels={"part": part})
 
 
-def held(family: Family, part: str, values: Values, *, quiet: bool) -> tuple[Recording, ...]:
-    """The recording rules of a family. The value is since when it is so (seconds since 1970); 1 of one without age."""
+def held(family: Family, part: str, values: Values, *, quiet: bool, critical: bool) -> tuple[Recording, ...]:
+    """The recording rules of a family. The value is since when it is so (seconds since 1970); 1 of one without age.
+
+    Of one that is `quiet` nothing new is reported during an upgrade; one that is `critical` has critical findings.
+    """
     name = held_name(family.name)
     seen = _seen(family, values)
-    kept = f"{_kept(family, values)}\nor {_taken_up(family, part, values)}"
+    kept = f"{_kept(family, values, critical=critical)}\nor {_taken_up(family, part, values)}"
     if not quiet:
         return (Recording(record=name, expr=f"{seen}\nor {kept}"),)
     seen_name = f"finding:{family.name}:seen"
@@ -133,15 +136,15 @@ or {kept}""",
     )
 
 
-def _kept(family: Family, values: Values) -> str:
+def _kept(family: Family, values: Values, *, critical: bool) -> str:
     """What was held and is, since nobody knows better."""
     name = held_name(family.name)
     all_reported = f'kubevirt_steward_series_dropped{{family="{family.name}"}} > 0'
+    lately = f"{name}\n    and on (cluster, check) last_over_time({ANSWERING}[{values.hold}])"
+    longer = f'\n    or {name}{{{SEVERITY}="critical"}} and on (cluster) {KNOWN}' if critical else ""
     return f"""(
   (
-    {name}
-    and on (cluster, check) last_over_time({ANSWERING}[{values.hold}])
-    or {name}{{{SEVERITY}="critical"}} and on (cluster) {KNOWN}
+    {lately}{longer}
   )
   unless on (cluster, check) ({answers()} unless on (cluster, job, instance) {all_reported})
   unless on (cluster, check) ({off()})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -68,16 +68,27 @@ def cause_order(cause: CauseReport) -> tuple[int, int, str, str]:
     return -Severity(cause.severity).rank, -cause.vms, cause.since or "~", cause.cause
 
 
-def causes_of(findings: Iterable[Finding], checks: Iterable[Check], cluster: str = "") -> list[CauseReport]:
-    """Counted from scratch, in their order."""
+Shown = Callable[[Finding], Finding]
+
+
+def _as_it_is(finding: Finding) -> Finding:
+    return finding
+
+
+def causes_of(
+    findings: Iterable[Finding], checks: Iterable[Check], cluster: str = "", shown: Shown = _as_it_is
+) -> list[CauseReport]:
+    """Counted from scratch, in their order. `shown` is for the one whose advice is given."""
     checks = tuple(checks)
     store = CauseStore(checks, lambda: 0.0)
     store.update((), findings, counts=False)
-    made = reports(store, checks, None)
+    made = reports(store, checks, None, shown)
     return sorted((msgspec.structs.replace(each, cluster=cluster) for each in made), key=cause_order)
 
 
-def reports(causes: Iterable[OpenCause], checks: Iterable[Check], now: float | None) -> Iterator[CauseReport]:
+def reports(
+    causes: Iterable[OpenCause], checks: Iterable[Check], now: float | None, shown: Shown = _as_it_is
+) -> Iterator[CauseReport]:
     """Some causes, as they come. `now` is in seconds since 1970; None where nobody watched what opens and closes."""
     by_id = {check.id: check for check in checks}
     for cause in causes:
@@ -99,7 +110,7 @@ def reports(causes: Iterable[OpenCause], checks: Iterable[Check], now: float | N
             cause.first(_FIRST),
             rfc3339(oldest.since) if oldest else "",
             oldest.since_source.value if oldest else "",
-            worst.next if worst else "",
+            shown(worst).next if worst else "",
             worst.remediation if worst else None,
             worst.runbook if worst else "",
             opened,

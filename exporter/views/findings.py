@@ -9,7 +9,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ..engine.engine import Engine
-from ..findings.finding import Finding, Severity, Unknown
+from ..findings.advice import advised
+from ..findings.check import Check
+from ..findings.finding import Finding, Severity, Unknown, fingerprint
 from ..sidecar.repairs import ReportedRepair
 from ..store.record import Record, Ref
 from ..store.source import Source, Undecodable
@@ -31,6 +33,7 @@ __all__ = [
     "order",
     "plan_command",
     "reported",
+    "supposed",
     "surroundings",
     "take",
     "undecodable_report",
@@ -145,7 +148,8 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
 def take(engine: Engine, wanted: Filter | None = None, cluster: str = "") -> Report:
     """The worst findings first, then by namespace and name. `cluster` is what the cluster is called in all of it."""
     chosen = [finding for finding in engine.findings() if wanted is None or wanted.wants(finding)]
-    findings = [reported(each, cluster, engine.unknown_of(each)) for each in sorted(chosen, key=order)]
+    shown = engine.restraints.applied
+    findings = [reported(shown(each), cluster, engine.unknown_of(each)) for each in sorted(chosen, key=order)]
     return msgspec.structs.replace(surroundings(engine, cluster), findings=findings)
 
 
@@ -153,7 +157,9 @@ def with_causes(report: Report, engine: Engine, cluster: str = "") -> Report:
     """With the causes of the findings that are in it."""
     chosen = {finding.fingerprint for finding in report.findings}
     findings = (finding for finding in engine.findings() if finding.fingerprint in chosen)
-    return msgspec.structs.replace(report, causes=causes_of(findings, engine.checks, cluster))
+    return msgspec.structs.replace(
+        report, causes=causes_of(findings, engine.checks, cluster, engine.restraints.applied)
+    )
 
 
 def surroundings(engine: Engine, cluster: str = "") -> Report:
@@ -226,6 +232,14 @@ def reported(
         cluster or finding.cluster,
         repairs,
     )
+
+
+def supposed(check: Check, finding: Finding) -> FindingReport:
+    """A finding that a check makes and that is not open, as it would be."""
+    whole = msgspec.structs.replace(
+        finding, check=check.id, fingerprint=fingerprint(check.id, finding), cause=check.cause_id(finding)
+    )
+    return reported(advised(whole, check.reasons[finding.reason]))
 
 
 def _source(engine: Engine, source: Source, cluster: str) -> SourceReport:

@@ -7,33 +7,33 @@ loses is said with each, since it cannot be undone.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass
 
 import msgspec
 
 from ..domain.networks.pool import Capacity
 from ..findings.finding import Finding
 from ..store.cluster import Cluster
-from ..store.indexes.networks import NAD, UNKNOWN_HOLDER, unknown_holders
+from ..store.indexes.networks import ATTACHMENT, INTERFACE, NAD, ON_POD_NETWORK, UNKNOWN_HOLDER, unknown_holders
+from ..store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ..store.kinds.ipam_claim import IPAMClaim
 from ..store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ..store.kinds.pod import Pod
+from ..store.kinds.user_defined_network import UserDefinedNetwork
 from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..store.reader import Reading
 from ..store.record import Ref
 from ..store.source import Undecodable, unseen
 from ..store.text.naming import NAMED
-from ..usage.addresses import AddressUsage, AddressUse, owner_lives
-from .in_slices import at_once, in_order
-from .times import rfc3339
+from ..usage.addresses import AddressUsage, AddressUse
+from .in_slices import at_once
+from .network_state import NetworkState, States
+from .reclaimable import MOST_RECLAIMABLE, SLICE, Reclaimable, ranked
 
 __all__ = [
     "READER",
     "NetworkReport",
     "Networks",
-    "Reclaimable",
-    "Safety",
     "SubnetReport",
     "steps",
     "subnet_reports",
@@ -48,29 +48,11 @@ READER = Reading(
         Pod.KIND,
         VirtualMachine.KIND,
         VirtualMachineInstance.KIND,
+        UserDefinedNetwork.KIND,
+        ClusterUserDefinedNetwork.KIND,
     ),
-    (*AddressUsage.INDEXES, UNKNOWN_HOLDER),
+    (*AddressUsage.INDEXES, UNKNOWN_HOLDER, ATTACHMENT, INTERFACE, ON_POD_NETWORK),
 )
-MOST_RECLAIMABLE = 100
-_SLICE = 500  # findings looked at between two looks at the event loop
-
-
-@dataclass(frozen=True)
-class Safety:
-    """How safe it is to reclaim an IPAMClaim's addresses: the rank, smallest first, and what is lost."""
-
-    rank: int
-    loss: str
-
-
-# Reasons of open findings on IPAMClaims, the safest first.
-RECLAIMABLE = {
-    "StuckTerminatingOwnerGone": Safety(0, "Nothing in use: the IPAMClaim was deleted, and its VM is gone."),
-    "OrphanClaim": Safety(1, "The address of a VM that is gone: recreated, it gets another one."),
-    "OwnerlessClaim": Safety(2, "The address of a VM that is gone, or not yet created."),
-    "LeakedClaim": Safety(3, "The address of a removed interface: plugged in again, it gets another one."),
-    "IdleReservation": Safety(4, "The address of a stopped VM: it starts with another one. Ask its owner first."),
-}
 
 
 class SubnetReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -90,21 +72,13 @@ class SubnetReport(msgspec.Struct, frozen=True, rename="camel"):
     usage: dict[str, int]
 
 
-class Reclaimable(msgspec.Struct, frozen=True, rename="camel"):
-    claim: Ref
-    reason: str
-    ips: tuple[str, ...]
-    loss: str
-    since: str
-    fingerprint: str
-
-
 class NetworkReport(msgspec.Struct, frozen=True, rename="camel"):
     """`free` and `utilisation` are of the fullest subnet, since a pod takes an address of each.
 
     It is not `complete` while an object is undecodable in a namespace with a NAD of it, or it can't be read which
     addresses a pod on it has. `outside` counts, by place and
     use, the addresses that are held and that the network would not allocate dynamically; `elsewhere` is all of them.
+    A network of which there is no NAD has no subnets here.
     """
 
     network: str
@@ -112,6 +86,7 @@ class NetworkReport(msgspec.Struct, frozen=True, rename="camel"):
     role: str
     persistent: bool
     made_by: str
+    state: NetworkState
     nads: int
     first_nads: tuple[Ref, ...]
     free: int
@@ -152,14 +127,19 @@ def steps(
     by_network: dict[str, list[Finding]] = {}
     for at, finding in enumerate(findings):
         by_network.setdefault(finding.network, []).append(finding)
-        if at % _SLICE == 0:
+        if at % SLICE == 0:
             yield
-    reports = []
+    reports, states = [], States(cluster)
     for network in () if blind else tuple(usage.networks()):
         if only in ("", network):
             found = by_network.get(network, [])
-            reclaim = yield from _ranked(cluster, found)
-            reports.append(_network(cluster, usage, network, found, reclaim, incomplete))
+            reclaim = yield from ranked(cluster, found)
+            reports.append(_network(cluster, usage, network, found, reclaim, incomplete, states))
+            yield
+    there = set(usage.networks())
+    for defined in () if blind else tuple(states.defined()):
+        if only in ("", defined.network) and defined.network not in there:
+            reports.append(_without_nad(defined, by_network.get(defined.network, []), states))
             yield
     ordered = sorted(reports, key=lambda report: (-report.utilisation, report.network))
     return Networks(generation, blind, tuple(ordered))
@@ -172,6 +152,7 @@ def _network(
     findings: list[Finding],
     reclaim: list[Reclaimable],
     incomplete: frozenset[str],
+    states: States,
 ) -> NetworkReport:
     ruler = usage.ruling(network)
     defined = [each for each in cluster.sharing(NAD, network) if isinstance(each, NetworkAttachmentDefinition)]
@@ -179,15 +160,13 @@ def _network(
     outside: dict[str, dict[str, int]] = {}
     for (place, use), count in usage.outside(network).items():
         outside.setdefault(place.value, {})[use.value] = count
-    counted: dict[str, int] = {}
-    for finding in findings:
-        counted[finding.reason] = counted.get(finding.reason, 0) + 1
     return NetworkReport(
         network=network,
         topology=ruler.topology,
         role=ruler.role,
         persistent=ruler.effective,
         made_by=ruler.made_by,
+        state=states.of(network, defined),
         nads=len(defined),
         first_nads=tuple(sorted(each.ref for each in defined)[:NAMED]),
         free=min((subnet.free for subnet in subnets), default=0),
@@ -197,10 +176,41 @@ def _network(
         complete=incomplete.isdisjoint(each.namespace for each in defined)
         and not unknown_holders(cluster.sharing, defined),
         subnets=subnets,
-        findings=dict(sorted(counted.items())),
+        findings=_counted(findings),
         reclaimable=sum(len(each.ips) for each in reclaim),
         reclaim=tuple(reclaim[:MOST_RECLAIMABLE]),
     )
+
+
+def _without_nad(
+    defined: UserDefinedNetwork | ClusterUserDefinedNetwork, findings: list[Finding], states: States
+) -> NetworkReport:
+    return NetworkReport(
+        network=defined.network,
+        topology=defined.topology,
+        role=defined.role,
+        persistent=False,
+        made_by=defined.ref.kind,
+        state=states.of(defined.network, ()),
+        nads=0,
+        first_nads=(),
+        free=0,
+        utilisation=0.0,
+        elsewhere=0,
+        outside={},
+        complete=True,
+        subnets=(),
+        findings=_counted(findings),
+        reclaimable=0,
+        reclaim=(),
+    )
+
+
+def _counted(findings: list[Finding]) -> dict[str, int]:
+    counted: dict[str, int] = {}
+    for finding in findings:
+        counted[finding.reason] = counted.get(finding.reason, 0) + 1
+    return dict(sorted(counted.items()))
 
 
 def subnet_reports(usage: AddressUsage, network: str) -> Iterator[SubnetReport]:
@@ -222,28 +232,3 @@ def _subnet(capacity: Capacity, by_use: dict[str, int]) -> SubnetReport:
         utilisation=round(used / capacity.dynamic, 4) if capacity.dynamic else 0.0,
         usage=by_use,
     )
-
-
-def _ranked(cluster: Cluster, findings: list[Finding]) -> Generator[None, None, list[Reclaimable]]:
-    """The safest first; of those the ones with most addresses, and the oldest."""
-    found: list[Reclaimable] = []
-    for at, finding in enumerate(findings):
-        found += _reclaimable(cluster, finding)
-        if at % _SLICE == 0:
-            yield
-    return (yield from in_order(found, _rank))
-
-
-def _rank(each: Reclaimable) -> tuple[int, int, str, Ref]:
-    return RECLAIMABLE[each.reason].rank, -len(each.ips), each.since, each.claim
-
-
-def _reclaimable(cluster: Cluster, finding: Finding) -> Iterator[Reclaimable]:
-    subject = finding.subject
-    claim = cluster.get(IPAMClaim, subject.namespace, subject.name)
-    if finding.reason not in RECLAIMABLE or claim is None or claim.uid != subject.uid or not claim.hosts:
-        return
-    if finding.reason == "OwnerlessClaim" and owner_lives(cluster, claim):
-        return  # its VM exists, and needs the owner reference again
-    loss = RECLAIMABLE[finding.reason].loss
-    yield Reclaimable(subject, finding.reason, claim.hosts, loss, rfc3339(finding.since), finding.fingerprint)

@@ -56,7 +56,8 @@ class _Objects(dict[tuple[str, str, str], Record | None]):
 
     def __setitem__(self, key: tuple[str, str, str], record: Record | None) -> None:
         kind, namespace, _ = key
-        if namespace or kind not in _PUBLIC:
+        # That something cluster-wide is not there names nothing but what was asked for.
+        if namespace or (kind not in _PUBLIC and record is not None):
             self.read.add(namespace)
             if not namespace or namespace not in self._namespaces:
                 self.outside = True

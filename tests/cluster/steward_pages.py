@@ -66,7 +66,7 @@ class Site:
     def _telemetry(self) -> Iterator[str]:
         values = {"ready": 1, "build_info": 1, "config_reload_success": 1, "kind_synced": 1, "kind_objects": VMS}
         values["certificate_expiry_timestamp_seconds"] = EXPIRES
-        yield _line("process_start_time_seconds", {}, 1)
+        yield "process_start_time_seconds 1.0\n"
         for name, family in METRICS.items():
             if family.type == "histogram":
                 yield from _histogram(name) if not family.labels else ()

@@ -91,7 +91,11 @@ class Clusters:
         (folder / "prometheus.yml").write_text(json.dumps(config), encoding="utf-8")
         storage = "--storage.agent.path" if agent else "--storage.tsdb.path"
         more = () if agent else ("--query.lookback-delta=8s",)
-        command = [self._binary("prometheus"), f"--config.file={folder}/prometheus.yml", f"{storage}={folder}/data"]
+        command: list[str | Path] = [
+            self._binary("prometheus"),
+            f"--config.file={folder}/prometheus.yml",
+            f"{storage}={folder}/data",
+        ]
         self._run(
             host, [*command, f"--web.listen-address={self.here(host)}", *more, *flags], f"{self.url(host)}/-/ready"
         )

@@ -24,7 +24,13 @@ CONFIG = (
 
 
 def evaluated(binary: Tools, expr: str) -> Any:
-    command = [binary("jsonnet"), "-J", RULES / "mixin", "-e", f"local mixin = import 'mixin.libsonnet'; {expr}"]
+    command: list[str | Path] = [
+        binary("jsonnet"),
+        "-J",
+        RULES / "mixin",
+        "-e",
+        f"local mixin = import 'mixin.libsonnet'; {expr}",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

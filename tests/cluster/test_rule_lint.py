@@ -10,7 +10,7 @@ import pytest
 
 from tests.cluster.conftest import Tools
 from tests.cluster.prometheus import Prometheus, Setup
-from tests.cluster.steward_pages import Pages, Site, named, one_of_each
+from tests.cluster.steward_pages import CHECKS, Pages, Site, named, one_of_each
 from tests.rules import FILES, RULES
 
 CONFIG = RULES.parent / ".pint.hcl"
@@ -28,9 +28,8 @@ def pint(binary: Tools, config: Path, *files: Path, online: bool = False) -> sub
 def seeded(binary: Tools) -> Iterator[Prometheus]:
     """It has scraped two stewards of the same VMs, one with all that can be wrong, and recorded what follows."""
     storm = (named("MissingClaim", f"storm-{i}", namespace="storm") for i in range(STORM))
-    pages = Pages(
-        {"east": Site(1, (*one_of_each(), *storm), trouble=True), "west": Site(1, unknown=frozenset({"migrations"}))}
-    )
+    pages = Pages({"east": Site(1, (*one_of_each(), *storm), trouble=True), "west": Site(1)})
+    pages.sites["blind"] = Site(3, unknown=frozenset(check.id for check in CHECKS[:1]))
     setup = Setup(rule_files=FILES, scrape_configs=[pages.scrape_config()], scrape_interval=10)
     prometheus = Prometheus(binary("prometheus"), setup)
     try:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.case_files import read_yaml
 from tests.cluster.conftest import Tools
-from tests.rules import FILES, TESTS
+from tests.rules import FILES, RULES, TESTS, recorded_first
 from tests.tools.build import every
 
 
@@ -24,5 +26,10 @@ def test_promtool_has_nothing_to_say_of_the_rules(binary: Tools) -> None:
 
 
 @pytest.mark.parametrize("file", TESTS, ids=lambda file: file.stem)
-def test_rules_fire_wait_and_stay_quiet(binary: Tools, file: Path) -> None:
-    promtool(binary, "test", "rules", file)
+def test_rules_fire_wait_and_stay_quiet(binary: Tools, file: Path, tmp_path: Path) -> None:
+    """Groups are evaluated in the order in which they stand: left to itself, promtool takes them in any order."""
+    text = file.read_text(encoding="utf-8")
+    order = json.dumps(recorded_first(Path(each).stem for each in read_yaml(text)["rule_files"]))
+    ordered = tmp_path / file.name  # as text: of `0x30` a parser makes a number
+    ordered.write_text(f"group_eval_order: {order}\n{text.replace('../', f'{RULES}/')}", encoding="utf-8")
+    promtool(binary, "test", "rules", ordered)

@@ -76,3 +76,11 @@ def exporter(kubevirt: ControlPlane) -> Iterator[Exporter]:
     grant(kubevirt.admin)
     with Exporter(kubevirt.kubeconfig("steward-exporter"), STEADY, graces=0) as running:
         yield running.wait_ready()
+
+
+@pytest.fixture(scope="module")
+def patient(kubevirt: ControlPlane) -> Iterator[Exporter]:
+    """One that waits as long as those of users do."""
+    grant(kubevirt.admin)
+    with Exporter(kubevirt.kubeconfig("steward-exporter"), STEADY) as running:
+        yield running.wait_ready()

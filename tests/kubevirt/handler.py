@@ -3,7 +3,9 @@
 It writes as virt-handler's service account, from the node in question, since KubeVirt's webhooks take changes of a
 status from nobody else. One round takes a VMI one step on, so that virt-controller sees each of them.
 
-Not here: disks, addresses of guests, guest agents, hotplug, memory dumps, migrations between clusters.
+With a migration a guest gets the CPUs and the memory that were plugged, and the disks that its volumes were moved to.
+
+Not here: disks, addresses of guests, guest agents, plugged disks, memory dumps, migrations between clusters.
 """
 
 from __future__ import annotations
@@ -20,8 +22,18 @@ from tests.manifests import Object
 __all__ = ["Handler"]
 
 NOT_SHARED = "cannot migrate VMI: PVC disk is not shared, live migration requires that all PVCs must be shared"
+ORDERED = "migration out job: ordered to fail"
+MISMATCH = "guest CPU doesn't match specification: missing features: vmx-apicv-xapic"
 REQUEST, SOURCE = "evacuationNodeName", "kubevirt.io/eviction-source"
 PORTS = {"49152": 0}
+OUTDATED = "kubevirt.io/outdatedLauncherImage"
+# What was asked for and takes effect with a migration, and the labels with it (hotplugCPU, hotplugMemory and
+# removeMigratedVolumes in pkg/virt-handler/migration-target.go).
+CHANGES = ("HotVCPUChange", "HotMemoryChange", "VolumesChange")
+CHANGE_LABELS = tuple(
+    f"kubevirt.io/{name}"
+    for name in ("vmi-pod-cpu-resource-limits", "vmi-pod-memory-resource-requests", "memory-hotplug-overhead-ratio")
+)
 
 
 class Handler:
@@ -121,7 +133,9 @@ def _migrate(vmi: Object, world: World) -> str | None:
     elif state.get("abortRequested"):
         _fail(state, "Live migration has been aborted", abortStatus="Succeeded")
     elif key(vmi) in world.orders.fails:
-        _fail(state, "Live migration failed error: operation failed: migration out job: ordered to fail")
+        _fail(state, f"Live migration failed error: operation failed: {ORDERED}")
+    elif key(vmi) in world.orders.mismatches:
+        _fail(state, f"Live migration failed error: operation failed: {MISMATCH}")
     elif key(vmi) not in world.orders.holds:
         _arrive(vmi, state, requested=key(vmi) in world.orders.stay_requested)
         return str(state["targetNode"])
@@ -140,8 +154,25 @@ def _arrive(vmi: Object, state: Object, *, requested: bool) -> None:
     moment = now()
     state.update(targetNodeDomainDetected=True, targetNodeDomainReadyTimestamp=moment)
     state.update(endTimestamp=moment, completed=True)
-    vmi["metadata"].setdefault("labels", {})["kubevirt.io/nodeName"] = state["targetNode"]
+    labels, status = vmi["metadata"].setdefault("labels", {}), vmi["status"]
+    labels["kubevirt.io/nodeName"] = state["targetNode"]
+    labels.pop(OUTDATED, None)
     vmi["metadata"].get("annotations", {}).pop(SOURCE, None)
-    vmi["status"]["nodeName"] = state["targetNode"]
+    status["nodeName"] = state["targetNode"]
+    status.pop("launcherContainerImageVersion", None)
+    _apply_changes(vmi, labels)
     if not requested:
-        vmi["status"].pop(REQUEST, None)
+        status.pop(REQUEST, None)
+
+
+def _apply_changes(vmi: Object, labels: Object) -> None:
+    """What was asked for while the guest ran is so from now on."""
+    domain, status = vmi["spec"]["domain"], vmi["status"]
+    status["conditions"] = [row for row in status["conditions"] if row["type"] not in CHANGES]
+    for label in CHANGE_LABELS:
+        labels.pop(label, None)
+    status.pop("migratedVolumes", None)
+    if cpu := domain.get("cpu"):
+        status["currentCPUTopology"] = {each: cpu.get(each, 1) for each in ("sockets", "cores", "threads")}
+    if guest := (domain.get("memory") or {}).get("guest"):
+        status["memory"] |= {"guestCurrent": guest, "guestRequested": guest}

@@ -20,6 +20,7 @@ class Orders:
 
     holds: set[Key] = field(default_factory=set)  # its migrations start and never end
     fails: set[Key] = field(default_factory=set)  # its migrations end in failure
+    mismatches: set[Key] = field(default_factory=set)  # the same, of the CPU that it was started with
     fixed: set[Key] = field(default_factory=set)  # it is not live-migratable
     unplaced: set[Key] = field(default_factory=set)  # no node has room for the target of its migration
     powers_off: set[Key] = field(default_factory=set)  # its guest shuts itself down

@@ -14,6 +14,7 @@ from tests.kubevirt.installation import VERSION
 
 __all__ = [
     *(
+        "DECENTRALIZED",
         "EVACUATE_CANCEL",
         "EVICTION_REQUESTED",
         "MISSING_SIZE_TAKEN",
@@ -103,5 +104,10 @@ SERIAL = Trait(
 POOLS_BETA = Trait(
     "serves pools as v1beta1, and not as v1alpha1 alone,",
     "pkg/virt-operator/resource/generate/components/crds.go",
+    since=("1.7.0",),
+)
+DECENTRALIZED = Trait(
+    "migrates VMs between namespaces and clusters",
+    "pkg/virt-controller/watch/migration/decentralized.go",
     since=("1.7.0",),
 )

@@ -1,7 +1,8 @@
 """Which node a pod goes to: the part of a scheduler's rules that KubeVirt's pods make use of.
 
-Counted are cordons, taints, node selectors, required affinity to nodes and required anti-affinity to pods of a node.
-Not counted: room, preferences, affinity to pods, namespaces and topologies of anti-affinity.
+Counted are cordons, taints, node selectors, required affinity to nodes, required anti-affinity to pods of a node, and
+what containers request. Not counted: preferences, affinity to pods, namespaces and topologies of anti-affinity, what
+initial containers request.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from exporter.store.text.quantity import amounts_of, plus
 from tests.kubevirt.orders import World, launched
 from tests.manifests import Object
 
 __all__ = ["place", "refusal"]
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_ORDERED = "Insufficient memory"
 TARGET = "kubevirt.io/migrationJobUID"  # a label of pods that a migration goes to
 
 
@@ -23,23 +26,39 @@ def place(pod: Object, world: World) -> str | None:
     """The node for it with the fewest pods; None if no node will do."""
     if TARGET in pod["metadata"].get("labels", {}) and launched(pod) in world.orders.unplaced:
         return None
-    found = [name for name, node in world.alive.items() if _fits(pod, node) and not _repelled(pod, name, world)]
+    found = [name for name, node in world.alive.items() if not _why_not(pod, name, node, world)]
     return min(found, key=lambda name: (sum(1 for _ in _pods_on(name, world)), name), default=None)
 
 
 def refusal(pod: Object, world: World) -> str:
     """What the scheduler says of a pod that no node takes; what is ordered is said to be a lack of memory."""
-    why = Counter(_why_not(pod, name, node, world) for name, node in world.alive.items())
+    alive = world.alive.items()
+    why = Counter(each for name, node in alive for each in _why_not(pod, name, node, world) or [_ORDERED])
     counted = ", ".join(f"{count} {each}" for each, count in sorted(why.items()))
     return f"0/{len(world.nodes)} nodes are available: {counted}. preemption: none."
 
 
-def _why_not(pod: Object, name: str, node: Object, world: World) -> str:
+def _why_not(pod: Object, name: str, node: Object, world: World) -> list[str]:
+    """The first condition that the node does not meet, or each resource that it lacks."""
     if node["spec"].get("unschedulable"):
-        return "node(s) were unschedulable"
+        return ["node(s) were unschedulable"]
     if not _fits(pod, node):
-        return "node(s) didn't match Pod's node affinity/selector"
-    return "node(s) didn't match pod anti-affinity rules" if _repelled(pod, name, world) else "Insufficient memory"
+        return ["node(s) didn't match Pod's node affinity/selector"]
+    if _repelled(pod, name, world):
+        return ["node(s) didn't match pod anti-affinity rules"]
+    return [f"Insufficient {each}" for each in _lacking(pod, name, node, world)]
+
+
+def _lacking(pod: Object, name: str, node: Object, world: World) -> list[str]:
+    taken = dict(plus(*(_requests(each) for each in _pods_on(name, world))))
+    offered = dict(amounts_of(node.get("status", {}).get("allocatable")))
+    asked = ((each, amount) for each, amount in _requests(pod) if amount > 0)
+    return [each for each, amount in asked if taken.get(each, 0.0) + amount > offered.get(each, 0.0)]
+
+
+def _requests(pod: Object) -> Any:
+    containers = pod["spec"].get("containers", ())
+    return plus(*(amounts_of((each.get("resources") or {}).get("requests")) for each in containers))
 
 
 def _pods_on(node: str, world: World) -> Iterable[Object]:

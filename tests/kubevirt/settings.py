@@ -38,7 +38,13 @@ class Settings:
         after["developerConfiguration"]["featureGates"] += names
         self.put(after, taken)
 
+    def updates(self, *methods: str) -> None:
+        """How VMs are updated that run otherwise than KubeVirt would start them now; without any, not at all."""
+        change = {"spec": {"workloadUpdateStrategy": {"workloadUpdateMethods": list(methods)}}}
+        self._admin.patch(KUBEVIRTS, NAMESPACE, NAME, change)
+
     def restore(self) -> None:
+        self.updates()
         self._put(self.before)
 
     def _put(self, configuration: Object) -> None:

@@ -181,12 +181,14 @@ class Stage:
 
     # -- drains
 
-    def evict(self, name: str, *, dry_run: bool = False) -> Answer:
-        """Asks for the eviction of the pod that the VM's guest is in, as a drain does."""
-        return self.evict_pod(self.pod(name)["metadata"]["name"], dry_run=dry_run)
+    def evict(self, name: str, *, dry_run: bool = False, by: str = "") -> Answer:
+        """Asks for the eviction of the pod that the VM's guest is in, as a drain does; or another one who says so."""
+        return self.evict_pod(self.pod(name)["metadata"]["name"], dry_run=dry_run, by=by)
 
-    def evict_pod(self, pod: str, *, dry_run: bool = False) -> Answer:
-        meta = {"namespace": self.namespace, "name": pod}
+    def evict_pod(self, pod: str, *, dry_run: bool = False, by: str = "") -> Answer:
+        meta: Object = {"namespace": self.namespace, "name": pod}
+        if by:
+            meta["annotations"] = {"requested-by": by}
         eviction: Object = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta}
         query: dict[str, str] = {}
         if dry_run:

@@ -248,4 +248,4 @@ def test_the_exporter_reads_it(kubevirt: ControlPlane, stage: Stage) -> None:
         exporter.wait_ready()
         assert exporter.report()["unknown"] == []
         found = {each["reason"] for each in exporter.report(f"?namespace={stage.namespace}")["findings"]}
-        assert found == (set() if UUID_OF_ITS_OWN.here else {"LegacyDerived", "NotPersisted"})
+        assert found == (set() if UUID_OF_ITS_OWN.here else {"NotPersisted"})

@@ -11,7 +11,7 @@ import pytest
 
 from exporter.__main__ import main
 from tests.cluster.conftest import Tools
-from tests.cluster.exporter import Exporter, grant
+from tests.cluster.exporter import Exporter
 from tests.cluster.resources import VMIS, VMS
 from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.orders import true
@@ -26,14 +26,6 @@ Found = tuple[str, str, str]  # the subject's name, the reason, the severity
 Shell = Callable[[str], int]
 
 UNCONTROLLABLE = "neither be stopped nor restarted"
-
-
-@pytest.fixture(scope="module")
-def patient(kubevirt: ControlPlane) -> Iterator[Exporter]:
-    """One that waits as it does for its users."""
-    grant(kubevirt.admin)
-    with Exporter(kubevirt.kubeconfig("steward-exporter")) as running:
-        yield running.wait_ready()
 
 
 @pytest.fixture

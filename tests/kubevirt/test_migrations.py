@@ -1,71 +1,126 @@
-"""Migrations that nobody needs for a drain and that go wrong, a pod that is left, and nodes that are lost."""
+"""Migrations that nobody needs for a drain and that find no target; beside each a VM that is like it and moves."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from tests.cluster.exporter import Exporter
+from tests.cluster.resources import VMIMS
 from tests.kubevirt.installation import NODES
+from tests.kubevirt.migration_findings import MOVES, becomes, found, none_of, reasons
 from tests.kubevirt.stage import Answer, Stage
 from tests.kubevirt.story import Story
 from tests.manifests import Object
 from tests.waiting import wait_until
 
 HOST = "kubernetes.io/hostname"
-MOVES = {"eviction": "LiveMigrate"}
+CONTROLLER = "virt-controller"
+GIVES_UP = {"kubevirt.io/migrationPendingPodTimeoutSeconds": "1"}
+HUGE = {"devices": {}, "resources": {"requests": {"memory": "200Gi"}}}  # of the 256 GiB that each node has
 
 
-def found(exporter: Exporter, stage: Stage, check: str, reason: str) -> Object:
-    """The finding of this reason in the namespace of the stage, or of no namespace; waits for it."""
-
-    def there() -> Object | None:
-        reported = exporter.report(f"?check={check}")["findings"]
-        ours = (stage.namespace, "")
-        return next((f for f in reported if f["reason"] == reason and f["subject"]["namespace"] in ours), None)
-
-    return wait_until(there, 90, f"{reason} is found")
+def moves_quietly(stage: Stage, patient: Exporter, name: str) -> None:
+    """A migration of this one succeeds, and nothing is ever found of it."""
+    source = stage.wait_running(name)["status"]["nodeName"]
+    assert stage.act(name, "migrate") == Answer()
+    stage.wait_moved(name, source)
+    stage.wait_phases(name, "Succeeded")
+    assert reasons(patient, stage, name) == []
 
 
-def none_of(exporter: Exporter, stage: Stage, check: str) -> None:
-    def gone() -> bool:
-        return not exporter.report(f"?check={check}&namespace={stage.namespace}")["findings"]
-
-    wait_until(gone, 60, f"{check} finds nothing any more")
-
-
-def test_a_target_whose_image_is_not_there(stage: Stage, exporter: Exporter) -> None:
-    stage.running("db", **MOVES)
+def test_a_target_whose_image_is_not_there(stage: Stage, exporter: Exporter, patient: Exporter) -> None:
+    for name in ("db", "web"):
+        stage.running(name, **MOVES)
     stage.orders.unpulled.add(stage.key("db"))
     assert stage.act("db", "migrate") == Answer()
-    finding = found(exporter, stage, "migrations", "TargetNotStarting")
+    finding = found(exporter, stage, "migrations", "TargetNotStarting", "db")
     assert (finding["severity"], finding["evidence"]["cause"]) == ("info", "Image")
     assert "container compute waits (ImagePullBackOff: Back-off pulling image" in finding["message"]
+    assert "virt-launcher" in finding["evidence"]["waiting"]
+    assert finding["next"].startswith("Make the image of target pod")
+    assert not any(CONTROLLER in each for each in (finding["next"], *finding["commands"]))
+    moves_quietly(stage, patient, "web")
     stage.orders.unpulled.clear()
     none_of(exporter, stage, "migrations")
 
 
-def test_a_full_fleet(stage: Stage, exporter: Exporter) -> None:
-    stage.running("db", **MOVES)
-    stage.orders.unplaced.add(stage.key("db"))
-    assert stage.act("db", "migrate") == Answer()
-    finding = found(exporter, stage, "migrations", "TargetUnschedulable")
-    assert finding["evidence"]["cause"] == "Resource"
-    assert finding["evidence"]["ruledOut"]["Insufficient memory"] == len(NODES) - 1
-    assert finding["next"].startswith("Free memory on another node")
+def test_what_a_target_waits_for_is_said_after_two_that_were_given_up(stage: Stage, exporter: Exporter) -> None:
+    """By KubeVirt, after a quarter of an hour each, in a test's time."""
+    source = stage.running("db", **MOVES)["status"]["nodeName"]
+    stage.orders.unpulled.add(stage.key("db"))
+    stage.cordon(source)
+    stage.evict("db")
+    for failed in range(1, 3):
+        stage.wait_phases("db", *["Failed"] * (failed - 1), "Scheduling", seconds=120)
+        last = stage.migrations("db")[-1]["metadata"]["name"]
+        stage.client.patch(VMIMS, stage.namespace, last, {"metadata": {"annotations": GIVES_UP}})
+        wait_until(partial(_begin, stage, ["Failed"] * failed), 60, "KubeVirt gives it up")
+    stage.wait_phases("db", "Failed", "Failed", "Scheduling", seconds=120)
+
+    def said() -> Object | None:
+        finding = found(exporter, stage, "evictions", "MigrationFailing", "db")
+        return finding if "Back-off pulling image" in finding["message"] else None
+
+    finding = wait_until(said, 60, "it is said what the next target waits for")
+    assert (finding["severity"], finding["evidence"]["failed"]) == ("warning", 2)
+    assert finding["next"].startswith("Make the image of target pod")
+    stage.orders.unpulled.clear()
+    stage.wait_moved("db", source)
+    none_of(exporter, stage, "evictions")
 
 
-def test_anti_affinity_leaves_no_node(stage: Stage, exporter: Exporter) -> None:
-    rule = {"labelSelector": {"matchLabels": {"kubevirt.io": "virt-launcher", "app": "db"}}, "topologyKey": HOST}
-    apart: Any = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}}
-    for number in range(len(NODES)):
-        stage.running(f"db-{number}", vmi_labels={"app": "db"}, affinity=apart, **MOVES)
-    (drained,) = [vm for name, vm in Story(exporter, stage).drain().items() if name.startswith("db-")]
+def _begin(stage: Stage, phases: list[str]) -> bool:
+    return stage.phases("db")[: len(phases)] == phases
+
+
+def test_a_full_fleet(stage: Stage, exporter: Exporter, patient: Exporter) -> None:
+    for at in range(len(NODES)):
+        stage.running(f"db-{at}", domain=HUGE, **MOVES)
+    stage.running("web", **MOVES)
+    node = placed(stage, "db-0")
+    drained = Story(exporter, stage).drain(node)["db-0"]
     assert (drained["state"], drained["reason"]) == ("blocked", "NoTarget")
-    assert "its anti-affinity keeps it apart from" in drained["why"]
+    assert "2 lack memory (needs 200" in drained["why"]
+    assert drained["next"].startswith("Free memory on another node, or add a node")
+    web = Story(exporter, stage).drain(placed(stage, "web"))["web"]
+    assert (web["state"], web["reason"], web["target"] in NODES) == ("waiting", "", True)
 
     assert stage.act("db-0", "migrate") == Answer()
-    finding = found(exporter, stage, "migrations", "TargetUnschedulable")
-    assert (finding["subject"]["name"], finding["evidence"]["cause"]) == ("db-0", "AntiAffinity")
+    finding = found(exporter, stage, "migrations", "TargetUnschedulable", "db-0")
+    assert (finding["severity"], finding["evidence"]["cause"]) == ("info", "Resource")
+    assert finding["evidence"]["ruledOut"]["Insufficient memory"] == len(NODES) - 1
+    assert finding["next"].startswith("Free memory on another node, or add a node")
+    moves_quietly(stage, patient, "web")
+    assert stage.act("db-1", "stop") == Answer()
+    none_of(exporter, stage, "migrations")
+
+
+def test_anti_affinity_leaves_no_node(stage: Stage, exporter: Exporter, patient: Exporter) -> None:
+    rule = {"labelSelector": {"matchLabels": {"kubevirt.io": "virt-launcher", "app": "db"}}, "topologyKey": HOST}
+    apart: Any = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}}
+    for at in range(len(NODES)):
+        stage.running(f"db-{at}", vmi_labels={"app": "db"}, affinity=apart, **MOVES)
+    stage.running("web", vmi_labels={"app": "web"}, **MOVES)
+    story = Story(exporter, stage)
+    drained = story.drain(placed(stage, "db-0"))["db-0"]
+    assert (drained["state"], drained["reason"]) == ("blocked", "NoTarget")
+    assert "2 with pods that its anti-affinity keeps it apart from (db-1, db-2)" in drained["why"]
+    assert drained["next"].startswith("Free a node of the pods that its anti-affinity keeps off")
+    assert story.drain(placed(stage, "web"))["web"]["state"] == "waiting"
+
+    assert stage.act("db-0", "migrate") == Answer()
+    finding = found(exporter, stage, "migrations", "TargetUnschedulable", "db-0")
+    assert finding["evidence"]["cause"] == "AntiAffinity"
+    assert finding["evidence"]["ruledOut"]["node(s) didn't match pod anti-affinity rules"] == len(NODES)
+    assert finding["next"].startswith("Free a node of the pods that its anti-affinity keeps off")
+    moves_quietly(stage, patient, "web")
+    assert stage.act("db-1", "stop") == Answer()
+    none_of(exporter, stage, "migrations")
+
+
+def placed(stage: Stage, name: str) -> str:
+    return str(stage.wait_running(name)["status"]["nodeName"])
 
 
 def test_migrations_by_hand_that_fail(stage: Stage, exporter: Exporter) -> None:
@@ -74,53 +129,12 @@ def test_migrations_by_hand_that_fail(stage: Stage, exporter: Exporter) -> None:
     for phases in (["Failed"], ["Failed", "Failed"]):
         assert stage.act("db", "migrate") == Answer()
         stage.wait_phases("db", *phases)
-    finding = found(exporter, stage, "migrations", "MigrationFailing")
-    assert (finding["severity"], finding["evidence"]["failed"]) == ("info", 2)
+    finding = becomes(exporter, stage, "MigrationFailing", "info")
+    assert finding["evidence"]["failed"] == 2
     assert "ordered to fail" in finding["message"]
     stage.cordon(finding["node"])
-
-    def warned() -> bool:
-        return bool(found(exporter, stage, "migrations", "MigrationFailing")["severity"] == "warning")
-
-    wait_until(warned, 30, "somebody waits for it")
+    becomes(exporter, stage, "MigrationFailing", "warning")
     stage.uncordon(finding["node"])
     stage.orders.fails.clear()
     assert stage.act("db", "migrate") == Answer()
     none_of(exporter, stage, "migrations")
-
-
-def test_a_source_pod_that_goes_on(stage: Stage, exporter: Exporter) -> None:
-    vmi = stage.running("db", **MOVES)
-    stage.orders.lingers.add(stage.key("db"))
-    assert stage.act("db", "migrate") == Answer()
-    stage.wait_phases("db", "Succeeded")
-    finding = found(exporter, stage, "migrations", "SourcePodLeft")
-    assert finding["severity"] == "critical"
-    assert finding["evidence"]["leftOn"] == [vmi["status"]["nodeName"]]
-    stage.orders.lingers.clear()
-    none_of(exporter, stage, "migrations")
-
-
-def test_a_lost_node(stage: Stage, exporter: Exporter) -> None:
-    with stage.only_on(NODES[0]):
-        stage.running("db", **MOVES)
-    stage.orders.dead.add(NODES[0])
-    stage.wait_ready(NODES[0], ready=False)
-    finding = found(exporter, stage, "evictions", "NodeLost")
-    assert finding["subject"]["name"] == NODES[0]
-    assert f"{stage.namespace}/db" in finding["evidence"]["named"]
-    stage.orders.dead.clear()
-    stage.wait_ready(NODES[0], ready=True)
-
-
-def test_no_node_takes_vms(stage: Stage, exporter: Exporter) -> None:
-    for node in NODES:
-        stage.cordon(node)
-
-    def said() -> list[Object]:
-        return list(exporter.report("?check=vm_nodes")["findings"])
-
-    finding = wait_until(lambda: next(iter(said()), None), 60, "it is found that no node takes VMs")
-    assert finding["message"].startswith(f"None of {len(NODES)} nodes takes VMs (3 cordoned): no VM starts")
-    stage.uncordon(NODES[0])
-    wait_until(lambda: not said(), 30, "one does again")

@@ -24,6 +24,7 @@ from .common import DRAINS, VARIABLES
 _LEFT = queries.each("kubevirt_node_drain_vmis")
 _NODE = "cluster, node"
 _STARTED = queries.each("kubevirt_node_drain_started_timestamp_seconds")
+_FAILED = queries.each("kubevirt_steward_migration_failures_total")
 STATES = {
     "blocked": "red",
     "unknown": "purple",
@@ -161,7 +162,15 @@ BOARD = Board(
                     height=12,
                     width=24,
                 ),
-                by_reason(DRAINS, "By reason", width=24),
+                by_reason(DRAINS, "By reason"),
+                lines(
+                    "Migrations that failed in the last hour",
+                    "By what they failed of. Each counts once, whether or not KubeVirt still has it.",
+                    PanelQuery(
+                        f"sum by (failure) (max by (cluster, failure) (increase({_FAILED}[1h])))", "{{failure}}"
+                    ),
+                    stacked=True,
+                ),
             ),
         ),
     ),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...domain.acts import Act
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.evictions import KUBEVIRT_PDB
@@ -45,6 +46,7 @@ _REASONS = {
         commands=(_SHOW, _DELETE),
         alert=_ALERT,
         remediation="delete_orphan_pdb",
+        does=(Act.DELETE,),
     ),
     "LegacyPDBPresent": Reason(
         (Severity.WARNING,),
@@ -55,6 +57,7 @@ _REASONS = {
         commands=(_RUNNING, _SHOW, _DELETE),
         alert=_ALERT,
         remediation="delete_orphan_pdb",
+        does=(Act.DELETE,),
     ),
 }
 
@@ -126,7 +129,7 @@ CHECK = Check(
     fields_read={
         VirtualMachineInstance.KIND: (),
         Pod.KIND: ("deleting", "domain", "label_pairs", "migration", "vmi_uid"),
-        KubeVirt.KIND: ("assumed", "upgrading", "version"),
+        KubeVirt.KIND: ("assumed", "counts", "upgrading"),
     },
     requires=(VirtualMachineInstance.KIND,),
 )

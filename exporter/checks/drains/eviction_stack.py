@@ -78,7 +78,7 @@ CHECK = Check(
     find=find,
     fields_read={
         Pod.KIND: ("role",),
-        KubeVirt.KIND: ("assumed", "version"),
+        KubeVirt.KIND: ("assumed", "counts", "version"),
     },
     requires=(KubeVirt.KIND,),
 )

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...domain.acts import Act
 from ...domain.drains.departure.over import goes_on
 from ...domain.drains.drain_stop import DrainStop
 from ...findings.causes import Cause
@@ -60,6 +61,7 @@ _REASONS = {
         next="Wait until node NODE takes VMs again; or start the VM now, if another node can take it.",
         commands=(_NODE, _SHOW),
         cause=Cause.NODE,
+        does=(Act.START,),
     ),
     "StoppedAfterDrain": Reason(
         (Severity.WARNING,),
@@ -70,6 +72,7 @@ _REASONS = {
         commands=(_SHOW, _START, _FORGET),
         alert="VMStoppedAfterDrain",
         remediation="start_stopped_vm",
+        does=(Act.START,),
     ),
 }
 

@@ -13,7 +13,8 @@ sidecar goes on, a pod that is being deleted, and whatever is there while a migr
 ends of a migration between namespaces or clusters are two VMIs, each with one pod.
 
 Not seen here: a copy that makes no progress in post-copy, or with both time-outs of KubeVirt set to 0; failures whose
-migrations were deleted (KubeVirt keeps five of a VMI); whether QEMU runs in a pod.
+migrations were deleted (KubeVirt keeps five of a VMI), which `/api/v1/migrations` has while the exporter runs; whether
+QEMU runs in a pod.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...domain.acts import Act, Forbids
 from ...domain.drains.departure import REMEDIES, Departure, Remedy, drain_context
 from ...domain.drains.departure.vmi import VMIContext
 from ...domain.drains.moving import doubled, moving, troubles
@@ -47,10 +49,12 @@ _DOUBLED = Family(
 _INFO, _WARNING, _CRITICAL = Severity.INFO, Severity.WARNING, Severity.CRITICAL
 
 
-def _trouble(meaning: str, grace: float, remedy: str, *, lasting: bool = False) -> Reason:
+def _trouble(
+    meaning: str, grace: float, remedy: str, *, lasting: bool = False, forbids: Forbids | None = None
+) -> Reason:
     found = REMEDIES[remedy]
     made = Reason((_WARNING, _INFO), meaning, _TROUBLE, grace=grace, lasting=lasting, alert="VMMigrationStuck")
-    return replace(made, next=found.next, commands=found.commands)
+    return replace(made, next=found.next, commands=found.commands, does=found.does, forbids=forbids)
 
 
 _LEFT = Remedy(
@@ -71,9 +75,12 @@ _REASONS = {
         next=_LEFT.next,
         commands=_LEFT.commands,
         alert="VMSourcePodLeft",
+        does=(Act.STOP_NOW,),
+        forbids=Forbids((Act.START, Act.RESTART, Act.MIGRATE, Act.DRAIN), "its guest may run in two pods"),
     ),
     "MigrationFailing": _trouble(
-        "At least two migrations of the VMI in a row failed; `cause` says of what, where that is known.",
+        "At least two migrations of the VMI in a row failed; `cause` says of what the last one did, where that is"
+        " known, and `failures` of what each did.",
         0.0,
         "MigrationFailing",
     ),
@@ -82,20 +89,32 @@ _REASONS = {
         " `cause` says for whom.",
         300.0,
         "MigrationHanging",
+        forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
     ),
     "TargetUnschedulable": _trouble(
-        "No node takes the target pod of the VMI's migration.", 60.0, "TargetUnschedulable"
+        "No node takes the target pod of the VMI's migration.",
+        60.0,
+        "TargetUnschedulable",
+        forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
     ),
     "TargetNotStarting": _trouble(
         "The target pod of the VMI's migration has a node and does not start; `waiting` says what it waits for.",
         300.0,
         "TargetNotStarting",
+        forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
     ),
     "MigrationPending": _trouble(
-        "The migration of the VMI is held up; `cause` says by what.", 300.0, "MigrationPending"
+        "The migration of the VMI is held up; `cause` says by what.",
+        300.0,
+        "MigrationPending",
+        forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
     ),
     "MigrationOverdue": _trouble(
-        "The migration of the VMI has waited for its turn for an hour.", 3600.0, "MigrationQueued", lasting=True
+        "The migration of the VMI has waited for its turn for an hour.",
+        3600.0,
+        "MigrationQueued",
+        lasting=True,
+        forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
     ),
 }
 
@@ -162,6 +181,7 @@ def _finding(own: VMIContext, found: Departure) -> Finding:
         evidence={name: fact for name, fact in facts.items() if fact not in ("", [], None)},
         next=found.next,
         commands=found.commands,
+        does=found.remedy.does,
     )
 
 
@@ -170,8 +190,9 @@ def _who_waits(own: VMIContext) -> tuple[str, str]:
     if own.node.closed:
         key = "cordoned" if own.node.cordoned else f"tainted ({own.node.taints[0]})"
         return f"; its node {own.vmi.node} is {key}", f"node {own.vmi.node} is {key}"
-    made_for = own.migrations[0].made_for
-    return (f"; {made_for} waits for it", made_for) if made_for and own.vmi.outdated else ("", "")
+    # What was plugged, or volumes that are moved, are such updates too: for these the guest has no other launcher.
+    updated = own.vmi.outdated and own.migrations[0].updates
+    return ("; an update of KubeVirt waits for it", "an update of KubeVirt") if updated else ("", "")
 
 
 CHECK = Check(
@@ -190,14 +211,14 @@ CHECK = Check(
     find=find,
     fields_read={
         VirtualMachineInstance.KIND: (
-            *("created", "deleting", "descheduled", "evacuation", "migratable"),
+            *("created", "deleting", "descheduled", "evacuation"),
             *("migration", "node", "outdated", "phase", "plugged", "strategy"),
         ),
         Pod.KIND: (
             *("created", "deleting", "domain", "evicted", "guest_ended", "lagging", "migration", "node", "phase"),
-            *("ready", "role", "sandboxed", "scheduled", "started", "unschedulable", "vmi_uid", "waiting"),
+            *("placement", "ready", "role", "sandboxed", "scheduled", "started", "unschedulable", "vmi_uid", "waiting"),
         ),
-        Node.KIND: ("drained_by", "ready", "taints", "unschedulable"),
+        Node.KIND: ("drained_by", "label_pairs", "ready", "taints", "unschedulable"),
         KubeVirt.KIND: ("drain_taint", "per_cluster", "per_node", "strategy"),
     },
     requires=(VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND),

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ...domain.drains.eviction import drain_taints
-from ...domain.features.node_sets import SCHEDULABLE, closed
+from ...domain.features.node_sets import SCHEDULABLE, UNSCHEDULABLE, closed
 from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
@@ -33,6 +33,10 @@ _REASONS = {
     ),
 }
 _NAMED = 6
+_UNHEARD = (
+    "Find out why virt-handler gives no sign on these nodes (its pods, its log, its device plugins): until then every"
+    " start and every migration waits."
+)
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -52,6 +56,7 @@ def find(view: View) -> Iterator[Finding]:
         if len(nodes) > 1
         else f"The only node takes no VMs ({counted}): no VM starts, and every migration waits",
         evidence={"nodes": len(nodes), "closed": {each: count for each, count in sorted(why.items()) if count}},
+        next=_UNHEARD if set(why) <= {"", UNSCHEDULABLE} else "",
     )
 
 

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from ...domain.features.known_bugs import KnownBug
-from ...domain.features.versions import Version, parse
+from ...domain.features.known_bugs import KNOWN_BUGS, KnownBug
+from ...domain.features.versions import Version
 from ...findings.check import Family, Reason
 from ...findings.finding import Finding, Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.record import Ref
 
-__all__ = ["found", "reason"]
+__all__ = ["bugs_of", "found", "reason"]
 
 
 def reason(family: str, meaning: str) -> Reason:
     return Reason((Severity.INFO,), meaning, Family(family, meaning))
 
 
+def bugs_of(kubevirt: KubeVirt, version: Version) -> tuple[KnownBug, ...]:
+    """Those of the release; none where its patch is not known, since any of them may be mended in it."""
+    if kubevirt.patch == (0, 0, 0):
+        return ()
+    return tuple(bug for bug in KNOWN_BUGS if bug.fixed_in(version))
+
+
 def found(name: str, bug: KnownBug, subject: Ref, kubevirt: KubeVirt, version: Version) -> Finding:
-    upstream = parse(kubevirt.upstream) is not None
-    backported = "" if upstream else ", unless its distributor has backported the fix"
+    backported = "" if kubevirt.own else ", unless whoever built it has backported the fix"
     where, fixed = bug.address(version), bug.fixed_in(version)
     return Finding(
         reason=name,
@@ -28,5 +34,5 @@ def found(name: str, bug: KnownBug, subject: Ref, kubevirt: KubeVirt, version: V
         feature=bug.id,
         group=bug.id,
         next=f"{bug.instead} {fixed} has the fix.",
-        evidence={"bug": bug.id, "address": where, "fixed": fixed, "version": kubevirt.upstream},
+        evidence={"bug": bug.id, "address": where, "fixed": fixed, "version": kubevirt.version},
     )

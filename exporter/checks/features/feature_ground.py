@@ -18,11 +18,12 @@ from typing import Any
 
 from ...domain.features.configuration import Effective, chosen
 from ...domain.features.hco import REVERTED, way_of_gate, way_of_setting
+from ...domain.features.versions import number_of
 from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.features import OFFERED, TAKES
-from ...store.kinds.kube_virt import KubeVirt, release_of
+from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.node import Node
 from ...store.record import UnansweredError
 from ._commands import HANDLERS, KUBELETS, NODES, READ_KUBEVIRT
@@ -128,7 +129,7 @@ def _any(view: View, thing: str) -> bool:
 
 
 def _image_volumes(kubevirt: KubeVirt, known: Effective, taking: list[Node]) -> Iterator[Finding]:
-    releases = {each: release for each in taking if (release := release_of(each.kubelet)) != (0, 0)}
+    releases = {each: release for each in taking if (release := number_of(each.kubelet)) != (0, 0)}
     old = sorted((each for each, release in releases.items() if release < _DEFAULT), key=lambda each: each.name)
     if not old:
         return

@@ -1,8 +1,9 @@
 """VMIs that use a feature of which a bug is known in the cluster's release of KubeVirt.
 
-A distributor's build counts as the release that it is made of, and may have the fix.
+A distributor's build counts as the release that it is made of, and may have the fix: the message says so.
 
-Not seen here: bugs of releases whose branch got no fix, VMs that do not run, and whether the bug has struck.
+Not seen here: bugs of releases whose branch got no fix, any bug where the version does not say its patch release
+(OpenShift's number alone), VMs that do not run, and whether the bug has struck.
 """
 
 from __future__ import annotations
@@ -10,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...domain.features.configuration import effective
-from ...domain.features.known_bugs import KNOWN_BUGS
 from ...findings.causes import Cause
 from ...findings.check import Check, View
 from ...findings.finding import Finding
 from ...findings.scopes import PER_VM
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ._known_bugs import found, reason
+from ._known_bugs import bugs_of, found, reason
 
 __all__ = ["CHECK"]
 
@@ -34,12 +34,13 @@ def find(view: View) -> Iterator[Finding]:
     if isinstance(known, str):
         return  # of an unknown version no bug is known
     kubevirt = next(each for each in view.all(KubeVirt) if each.deleting is None and each.phase)
+    bugs = bugs_of(kubevirt, known.version)
     for vmi in view.all(VirtualMachineInstance):
         if vmi.deleting is not None or vmi.final:
             continue
         asks = {rule for rule, _ in vmi.asks}
-        for bug in KNOWN_BUGS:
-            if bug.fixed_in(known.version) and not asks.isdisjoint(bug.asks) and len(vmi.name) > bug.long_name:
+        for bug in bugs:
+            if not asks.isdisjoint(bug.asks) and len(vmi.name) > bug.long_name:
                 yield found("KnownBugOfFeature", bug, vmi.ref, kubevirt, known.version)
 
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...domain.features.configuration import effective
-from ...domain.features.known_bugs import KNOWN_BUGS
 from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, View
 from ...findings.finding import Finding
 from ...store.kinds.kube_virt import KubeVirt
-from ._known_bugs import found, reason
+from ._known_bugs import bugs_of, found, reason
 
 __all__ = ["CHECK"]
 
@@ -32,8 +31,8 @@ def find(view: View) -> Iterator[Finding]:
     if isinstance(known, str):
         return  # of an unknown version no bug is known
     kubevirt = next(each for each in view.all(KubeVirt) if each.deleting is None and each.phase)
-    for bug in KNOWN_BUGS:
-        if bug.gate and bug.fixed_in(known.version) and known.on(bug.gate):
+    for bug in bugs_of(kubevirt, known.version):
+        if bug.gate and known.on(bug.gate):
             yield found("KnownBugOfGate", bug, kubevirt.ref, kubevirt, known.version)
 
 

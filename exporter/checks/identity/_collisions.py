@@ -17,7 +17,7 @@ from ...store.record import Record
 from ...store.text.naming import NAMED, named
 from .firmware_duplicates.members import Member, MemberRole, SharedValue
 
-__all__ = ["Collisions", "copies_in", "copy_among", "of_copy", "of_one_vm"]
+__all__ = ["Collisions", "copies_in", "copy_among", "of_copy", "of_one_vm", "vm_of"]
 
 _RUNNING = "Running"
 
@@ -121,7 +121,7 @@ def copies_in(view: View, members: Iterable[Member]) -> Generator[None, None, di
     found: dict[str, str] = {}
     oldest: dict[str, float] = {}  # of those that were not restored, by namespace; "" for all
     for member in members:
-        vm = member.vm or _vm_of(view, member)
+        vm = member.vm or vm_of(view, member)
         if vm is not None and vm.created is not None:
             vms[member.key] = vm
             for place in ("", vm.namespace) if vm.origin not in _BY_ORIGIN else ():
@@ -151,7 +151,7 @@ def _cloned(clone: VirtualMachineClone) -> str:
     return f"is a copy that VirtualMachineClone {clone.name} made" + (f" of {clone.source}" if clone.source else "")
 
 
-def _vm_of(view: View, member: Member) -> VirtualMachine | None:
+def vm_of(view: View, member: Member) -> VirtualMachine | None:
     """The VM of a member that has another address than its VM."""
     if member.vmi is None or not member.vmi.vm_uid:
         return None

@@ -9,7 +9,11 @@ Compared is what the guest agent reports of interfaces that the spec has, on a N
 mac_duplicates). An interface with several addresses of one family is left out, since one may be a virtual IP, and so is
 one whose MAC address others in the guest have, since the addresses may be those of a VLAN or bridge there. Loopback,
 link-local and multicast addresses don't count, nor does the pod network. Certain are networks of OVN-Kubernetes, and
-guests on one node; that bridges of two nodes are one network is not, and only informs.
+guests on one node; that bridges of two nodes are one network is not, and only informs, but where `whereabouts` gives
+the addresses out: its ranges are the cluster's, so its NADs are meant to be one network.
+
+Whereabouts leases an address to a pod. A live migration has a second pod, which gets another address, and the first one
+is free for the next pod, while the guest goes on with it (kubevirt/kubevirt#13709).
 
 Not seen here: guests without a guest agent, addresses of pods and of hosts, and addresses that a guest answers for
 without having them on an interface. Two guests that share an address on purpose, as anycast has it, are reported.
@@ -19,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...domain.acts import Act
 from ...domain.identity.firmware import group_id
 from ...domain.networks.guest_interfaces import parted
 from ...findings.causes import Cause
@@ -48,16 +53,21 @@ _VMIS = (
     "ON:.status.nodeName,MACS:.status.interfaces[*].mac,IPS:.status.interfaces[*].ipAddresses' "
     "| grep -F -e 'IPADDRESS'"
 )
+_GIVEN = (
+    "kubectl get pods -n NAMESPACE -l kubevirt.io=virt-launcher,vm.kubevirt.io/name=NAME "
+    "-o jsonpath='{.items[*].metadata.annotations.k8s\\.v1\\.cni\\.cncf\\.io/network-status}'"
+)
+_CLUSTER_WIDE = "whereabouts"
 _REASONS = {
     "DuplicateGuestIP": Reason(
         (Severity.WARNING, Severity.INFO),
         "Another guest on the same network reports the same IP address; information where it takes bridges of two "
-        "nodes to be one network.",
+        "nodes to be one network, and no IPAM of the cluster gives the addresses out.",
         _ADDRESS,
         grace=300,  # an address that is handed over is with both until each guest agent has reported
         next="Find out which guest should have the address, and give the other one an address, a machine-id and a DHCP "
         "client id of its own.",
-        commands=(_VMIS, "virtctl guestosinfo -n NAMESPACE NAME"),
+        commands=(_VMIS, _GIVEN, "virtctl guestosinfo -n NAMESPACE NAME"),
         alert="VMIPAddressDuplicate",
     ),
 }
@@ -85,19 +95,50 @@ def _vms(view: View, vmis: list[Record]) -> Iterator[VirtualMachine]:
 
 def _finding(view: View, found: Collisions, member: Member) -> Finding:
     others = found.others(member)
+    leased = _leased(view, member)
+    moved = [each for each in (member, *others) if leased and _migrated(each)]
     return Finding(
         reason="DuplicateGuestIP",
-        severity=Severity.WARNING if found.sure(member) else Severity.INFO,
+        severity=Severity.WARNING if leased or found.sure(member) else Severity.INFO,
         subject=member.ref,
         related=tuple(each.ref for each in others),
         group=group_id(view.partition),
         message=f"{the(member.ref.kind)}'s guest reports the same IP address as that of {found.who(others, member)} on "
         f"{found.where(member)}{of_copy(found.copies, member, others)}",
+        next=_next(moved[0]) if moved else "",
+        does=(Act.RESTART,) if moved else None,
         evidence={
             "ipAddress": view.partition.rpartition(" ")[2],
             **found.facts(member, others),
-            "hints": _hints(found, member, others),
+            "hints": [*map(_moved, moved), *_hints(found, member, others)],
         },
+    )
+
+
+def _leased(view: View, member: Member) -> bool:
+    """Whether it has the address by a NAD for which the cluster gives out addresses."""
+    address = view.partition.rpartition(" ")[2]
+    for nad, found in map(parted, member.vmi.addresses if member.vmi is not None else ()):
+        namespace, _, name = nad.partition("/")
+        record = view.named(NetworkAttachmentDefinition, namespace, name) if found == address else None
+        if record is not None and record.ipam == _CLUSTER_WIDE:
+            return True
+    return False
+
+
+def _migrated(member: Member) -> bool:
+    last = member.vmi.migration if member.vmi is not None else None
+    return last is not None and last.ended is not None and not last.failed
+
+
+def _moved(member: Member) -> str:
+    return f"{member.key} was migrated, and {_CLUSTER_WIDE} gives the address of a pod that ended to the next one"
+
+
+def _next(moved: Member) -> str:
+    return (
+        f"Compare what the guest of {moved.key} reports with the network-status of its launcher pod: if they differ, "
+        "restart that VM, whose guest then takes the address that its pod was given."
     )
 
 
@@ -132,8 +173,8 @@ CHECK = Check(
     find=find,
     fields_read={
         VirtualMachine.KIND: ("created", "deleting", "origin", "run_strategy"),
-        VirtualMachineInstance.KIND: ("addresses", "deleting", "macs", "node", "phase", "vm_uid"),
-        NetworkAttachmentDefinition.KIND: ("link",),
+        VirtualMachineInstance.KIND: ("addresses", "deleting", "macs", "migration", "node", "phase", "vm_uid"),
+        NetworkAttachmentDefinition.KIND: ("ipam", "link"),
     },
     requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
 )

@@ -14,6 +14,7 @@ from itertools import chain, islice
 
 import msgspec
 
+from ...domain.acts import Act
 from ...domain.identity.firmware import group_id
 from ...domain.identity.identified import Identified, vms
 from ...findings.causes import Cause
@@ -38,6 +39,7 @@ _REASONS = {
         next="Stop the VM that should not run beside its original, or give one of them another firmware UUID.",
         commands=("kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME -o yaml",),
         alert="VMFirmwareUUIDDuplicateAcrossClusters",
+        does=(Act.STOP,),
     )
 }
 

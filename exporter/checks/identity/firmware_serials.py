@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...domain.acts import Act
 from ...domain.identity.firmware import group_id
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
@@ -43,6 +44,7 @@ _REASONS = {
         next="Stop the copy and give it another serial.",
         commands=("kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME -o yaml",),
         alert="VMSerialDuplicate",
+        does=(Act.STOP,),
     ),
 }
 _SEVERITY = {MemberRole.RUNS_TOGETHER: Severity.WARNING, MemberRole.MAY_COLLIDE: Severity.INFO}

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from ...domain.acts import Act, Forbids
 from ...domain.identity.firmware import group_id
 from ...domain.networks.guest_interfaces import parted
 from ...findings.causes import Cause
@@ -37,7 +38,7 @@ from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInst
 from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ...store.record import Record
 from ...store.text.naming import the
-from ._collisions import Collisions, copies_in, copy_among, of_copy, of_one_vm
+from ._collisions import Collisions, copies_in, copy_among, of_copy, of_one_vm, vm_of
 from .firmware_duplicates.members import Member, MemberRole, group_of
 
 __all__ = ["CHECK"]
@@ -56,6 +57,10 @@ _VMS = (
     "| grep -i -F -e 'MACADDRESS'"
 )
 _COMMANDS = (_VMIS, _VMS)
+_DRAWN = (
+    "Restart one of them, with its owner's consent: its spec sets no MAC address, so it gets another one. So that it "
+    "does not happen again, set one in each VM's template, or have KubeMacPool do so."
+)
 _REASONS = {
     "DuplicateMAC": Reason(
         (Severity.CRITICAL, Severity.WARNING),
@@ -65,6 +70,7 @@ _REASONS = {
         next="Decide with their owners which one keeps the MAC address, stop the other one, and give it a new one.",
         commands=_COMMANDS,
         alert="VMMACAddressDuplicate",
+        does=(Act.STOP,),
     ),
     "LatentDuplicateMAC": Reason(
         (Severity.INFO,),
@@ -72,6 +78,7 @@ _REASONS = {
         _MAC,
         next="Give one of them a new MAC address before both run.",
         commands=_COMMANDS,
+        forbids=Forbids((Act.START,), "it shares its MAC address with another VM"),
     ),
 }
 
@@ -128,7 +135,8 @@ def _finding(view: View, found: Collisions, member: Member, *, together: bool) -
         since=since,
         since_source=Since.CREATION if since is not None else Since.FIRST_SEEN,
         message=_message(found, member, others, together=together),
-        next=_next(found, member, others, together=together),
+        next=_next(view, found, member, others, together=together),
+        does=() if copy_among(found.copies, member, others) not in (None, member) else None,
         evidence={"macAddress": mac, "nads": sorted(_nads(member, mac)), **found.facts(member, others)},
     )
 
@@ -147,14 +155,22 @@ def _message(found: Collisions, member: Member, others: list[Member], *, togethe
     return f"{what} has the same MAC address as {who} on {where}, and must not run at the same time{copy}"
 
 
-def _next(found: Collisions, member: Member, others: list[Member], *, together: bool) -> str:
+def _next(view: View, found: Collisions, member: Member, others: list[Member], *, together: bool) -> str:
     """Empty where nothing tells which one to change."""
+    mac = view.partition.rpartition(" ")[2]
     copy = copy_among(found.copies, member, others)
     if copy is None:
-        return ""
+        drawn = together and all(_drawn(view, each, mac) for each in (member, *others))
+        return _DRAWN if drawn else ""
     if copy is not member:
         return f"Leave it as it is, and give {copy.key} a new MAC address while that is stopped: that is the copy."
     return f"{'Stop it, and give' if together else 'Give'} it a new MAC address before it is started: it is the copy."
+
+
+def _drawn(view: View, member: Member, mac: str) -> bool:
+    """Whether its VM sets no address on that network: each start then gives it another one."""
+    vm = vm_of(view, member) if member.vm is None else None
+    return vm is not None and _nads(member, mac).isdisjoint(nad for nad, _ in map(parted, vm.macs))
 
 
 CHECK = Check(

@@ -6,6 +6,8 @@ from ...domain.instancetypes.kinds import INSTANCETYPES
 
 __all__ = [
     "ALL_REVISIONS",
+    "CLEAR_PIN",
+    "CLEAR_REFERENCE",
     "COPIES",
     "LIST_USERS",
     "READ_OBJECT",
@@ -34,6 +36,18 @@ COPIES = (
 TOUCH = (
     "kubectl annotate virtualmachines.kubevirt.io -n NAMESPACE VMNAME "
     'steward.kubevirt-steward.io/nudged-at="$(date +%s)" --overwrite'
+)
+# Of a pin nobody but the VM's owner needs the value: a test of it is enough for both, and the second is refused where
+# the status names another ControllerRevision or none, as up to KubeVirt 1.4.
+CLEAR_PIN = (
+    "kubectl patch virtualmachines.kubevirt.io -n NAMESPACE VMNAME --type=json -p "
+    '\'[{"op": "test", "path": "/spec/ROLE/revisionName", "value": "REVISION"}, '
+    '{"op": "remove", "path": "/spec/ROLE/revisionName"}]\''
+)
+CLEAR_REFERENCE = (
+    "kubectl patch virtualmachines.kubevirt.io -n NAMESPACE VMNAME --subresource=status --type=json -p "
+    '\'[{"op": "test", "path": "/status/REFERENCE/controllerRevisionRef/name", "value": "REVISION"}, '
+    '{"op": "remove", "path": "/status/REFERENCE/controllerRevisionRef"}]\''
 )
 LIST_USERS = (
     "kubectl get virtualmachines.kubevirt.io -A -o custom-columns='NS:.metadata.namespace,VM:.metadata.name,"

@@ -197,7 +197,7 @@ CHECK = Check(
     find=find,
     fields_read={
         VirtualMachine.KIND: ("deleting", "instancetype", "preference"),
-        KubeVirt.KIND: ("assumed", "reference_policy", "version"),
+        KubeVirt.KIND: ("assumed", "counts", "reference_policy"),
     },
     requires=(VirtualMachine.KIND, *INSTANCETYPES[1::2]),
 )

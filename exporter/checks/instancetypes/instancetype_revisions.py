@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import nsmallest
 
+from ...domain.acts import Act, Forbids
 from ...domain.instancetypes.kinds import CLUSTER_WIDE
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
@@ -55,6 +56,7 @@ REASONS = {
         next="Delete it if it is in the way; the one of a VM goes together with the VM.",
         commands=(_READ, _VMS),
         remediation="delete_orphan_revision",
+        does=(Act.DELETE,),
     ),
     "SharedRevision": Reason(
         (Severity.WARNING,),
@@ -64,6 +66,7 @@ REASONS = {
         commands=(_READ, _VMS),
         alert="VMInstancetypeRevisionUnfit",
         cause=Cause.SUBJECT,
+        forbids=Forbids((Act.DELETE,), "other VMs refer to it"),
     ),
 }
 _SNAPSHOT = "VirtualMachineSnapshot"

@@ -11,8 +11,10 @@ __all__ = [
     "CUDNS",
     "NADS",
     "NETWORK_CLAIMS",
+    "NETWORK_NADS",
     "NETWORK_STACK",
     "PODS_ON_NAD",
+    "PODS_ON_NETWORK",
     "PODS_WITH_ADDRESS",
     "READ_CLAIM",
     "READ_NAD",
@@ -40,6 +42,12 @@ USERS = (
 )
 PODS_WITH_ADDRESS = f"""{_ALL_PODS}{_NETWORKS}' | grep -F -e '"ADDRESS/'"""
 PODS_ON_NAD = f"""{_ALL_PODS}{_NETWORKS}' | grep -F -e '"NAMESPACE/NAME'"""
+PODS_ON_NETWORK = f"""{_ALL_PODS}{_NETWORKS}' | grep -F -e '/NAME"'"""
+NETWORK_NADS = (
+    "kubectl get network-attachment-definitions.k8s.cni.cncf.io -A -o custom-columns='NS:.metadata.namespace,"
+    "NAD:.metadata.name,DELETED:.metadata.deletionTimestamp,FINALIZERS:.metadata.finalizers,"
+    "OWNER:.metadata.ownerReferences[*].kind' | grep -F -e ' NAME '"
+)
 VM_PODS = (
     "kubectl get pods -n NAMESPACE -o custom-columns='POD:.metadata.name,PHASE:.status.phase,"
     rf"DOMAIN:.metadata.annotations.kubevirt\.io/domain,{_NETWORKS}' | grep -F -e 'VMNAME'"

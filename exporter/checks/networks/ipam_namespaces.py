@@ -18,6 +18,7 @@ from ...findings.finding import Finding, Severity, Since
 from ...findings.scopes import PER_NAMESPACE
 from ...store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ...store.kinds.ipam_claim import IPAMClaim
+from ...store.kinds.namespace import PRIMARY
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.user_defined_network import UserDefinedNetwork
 from ._commands import CUDNS, PODS_ON_NAD, READ_NAD, UDNS
@@ -178,7 +179,19 @@ def _nads(view: View) -> Iterator[Finding]:
 
 
 def _networks(view: View, kind: type[UserDefinedNetwork] | type[ClusterUserDefinedNetwork]) -> Iterator[Finding]:
-    yield from (_failed(each) for each in view.all(kind) if each.failed)
+    """What fails of a deletion is a finding of its own (network_deletions)."""
+    for each in view.all(kind):
+        if each.failed and each.deleting is None and each.reason != _NAD_DELETED:
+            yield _failed(each)
+
+
+_NAD_DELETED = "NetworkAttachmentDefinitionDeleted"  # OVN-Kubernetes' reason where its NAD is being deleted
+_UNLABELLED = "invalid primary network state for namespace"  # its own words
+_ANEW = (
+    f"Create the namespace that the message names again with the label {PRIMARY}, which can't be added later, or let "
+    "the network not select it."
+)
+_LEFT = "End the pods that the message names: they are in namespaces that the network no longer selects."
 
 
 def _finding(nad: NetworkAttachmentDefinition, reason: str) -> Finding:
@@ -222,9 +235,11 @@ def _failed(defined: UserDefinedNetwork | ClusterUserDefinedNetwork) -> Finding:
         subject=defined.ref,
         network=defined.network,
         message=f"The network's condition {defined.failed} is False: {why}",
+        next=_LEFT if defined.holders else _ANEW if _UNLABELLED in defined.message else "",
         since=defined.since,
         since_source=Since.CONDITION if defined.since is not None else Since.FIRST_SEEN,
-        evidence={"condition": defined.failed, "conditionReason": defined.reason},
+        evidence={"condition": defined.failed, "conditionReason": defined.reason}
+        | ({"podsByCondition": list(defined.holders)} if defined.holders else {}),
     )
 
 

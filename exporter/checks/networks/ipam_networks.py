@@ -14,8 +14,8 @@ whether a NAD without an MTU, which then has OVN-Kubernetes' own default, confli
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 from ...domain.networks.pool import Pool
 from ...findings.causes import Cause
@@ -110,14 +110,16 @@ class _Members:
         self.claims = [record for record in records if isinstance(record, IPAMClaim)]
         self._pods = [record for record in records if isinstance(record, Pod)]
 
-    def addresses(self, nads: Iterable[NetworkAttachmentDefinition]) -> set[int]:
-        """The addresses that claims and pods hold of the network, each once."""
+    def addresses(self, nads: Iterable[NetworkAttachmentDefinition]) -> dict[int, str]:
+        """The addresses that claims and pods hold of the network, each once, with the namespace of a holder."""
         attachments = {f"{each.namespace}/{each.name}" for each in nads}
-        held = set(chain.from_iterable([claim.numbers for claim in self.claims]))
+        held: dict[int, str] = {}
         for each in self._pods:
             for (attachment, _, _), number in zip(each.known_addresses, each.numbers, strict=True):
                 if attachment in attachments:
-                    held.add(number)
+                    held[number] = each.namespace
+        for claim in self.claims:
+            held.update(dict.fromkeys(claim.numbers, claim.namespace))
         return held
 
 
@@ -212,14 +214,19 @@ def _pressure(
     """Raises UnreadableFactError where only the addresses of pods that can't be read decide."""
     pool = pool_of(ruler)
     starved = sorted(f"{claim.namespace}/{claim.name}" for claim in members.claims if _starved(view, claim))
-    used = pool.used(members.addresses(nads))
+    held = members.addresses(nads)
+    used = pool.used(held)
     share = pool.utilisation(used)
     if share < _NEARLY and not starved:
         unknown = unknown_holders(view.sharing, nads)
         if unknown and pool.utilisation([count + len(unknown) for count in used]) >= _NEARLY:
             unknown[0].known(*GIVEN)
         return
+    by_namespace = _by_namespace(held)
     message = f"{_percent(share)} of the addresses are in use, {pool.free(used)} free"
+    if by_namespace:
+        most = [f"{namespace} ({count})" for namespace, count in by_namespace.items()]
+        message += f"; most are held in {named(most, most=3)}"
     if starved:
         message += f"; {len(starved)} {'IPAMClaims' if len(starved) > 1 else 'IPAMClaim'} got none"
     yield Finding(
@@ -229,8 +236,15 @@ def _pressure(
         related=_extra_keys(subject, ruler),
         network=members.network,
         message=message,
-        evidence={"subnets": _fills(pool, used)} | ({"refused": starved[:NAMED]} if starved else {}),
+        evidence={"subnets": _fills(pool, used), "namespaces": by_namespace}
+        | ({"refused": starved[:NAMED]} if starved else {}),
     )
+
+
+def _by_namespace(held: Mapping[int, str]) -> dict[str, int]:
+    """How many addresses each namespace holds, the most first."""
+    counted = Counter(held.values())
+    return {name: counted[name] for name in sorted(counted, key=lambda name: (-counted[name], name))}
 
 
 def _fills(pool: Pool, used: tuple[int, ...]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""`steward networks`: IP usage of each network, and its reclaimable addresses."""
+"""`steward networks`: state and IP usage of each network, and its reclaimable addresses."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ...config.settings import Config
 from ...engine.engine import Engine
 from ...offline.files import DumpError
 from ...usage.addresses import AddressUsage
+from ...views.network_state import STATES
 from ...views.networks import NetworkReport, Networks, take
 from ..input.cluster import transport_of
 from ..input.config import configured
@@ -33,8 +34,9 @@ _SHOWN = 10  # reclaimable IPAMClaims of one network
 def add(commands: Any) -> None:
     parser = commands.add_parser(
         "networks",
-        help="IP usage and reclaimable addresses of networks",
-        description="Prints the IP usage of each network and the reclaimable IPAMClaims, the safest first.",
+        help="state, IP usage and reclaimable addresses of networks",
+        description="Prints the state and IP usage of each network, why one is not ready, and the reclaimable "
+        "IPAMClaims, the safest first.",
         epilog=_EXIT,
     )
     add_look_options(parser)
@@ -78,18 +80,21 @@ def _report(engine: Engine, usage: AddressUsage, only: str) -> Networks:
 
 
 def _text(networks: Networks) -> str:
-    return "\n".join([table(_HEAD, [row for each in networks.networks for row in _rows(each)]), *_reclaims(networks)])
+    usage = table(_HEAD, [row for each in networks.networks for row in _rows(each)])
+    return "\n".join([usage, *_not_ready(networks), *_reclaims(networks)])
 
 
-_HEAD = ("NETWORK", "SUBNET", "USED", "CAPACITY", "FREE", "UTILIZATION", "USED BY")
+_HEAD = ("NETWORK", "STATE", "SUBNET", "USED", "CAPACITY", "FREE", "UTILIZATION", "USED BY")
 
 
 def _rows(network: NetworkReport) -> list[tuple[str, ...]]:
     if not network.subnets:
-        return [(network.network, "-", "-", "-", "-", "-", f"{network.topology}: no subnets")]
+        without = f"{network.topology}: no subnets" if network.nads else "no NAD"
+        return [(network.network, STATES[network.state.state], "-", "-", "-", "-", "-", without)]
     return [
         (
             network.network,
+            STATES[network.state.state],
             subnet.subnet,
             str(subnet.used),
             str(subnet.capacity),
@@ -99,6 +104,15 @@ def _rows(network: NetworkReport) -> list[tuple[str, ...]]:
         )
         for at, subnet in enumerate(network.subnets)
     ]
+
+
+def _not_ready(networks: Networks) -> list[str]:
+    rows = [
+        (each.network, STATES[each.state.state], each.state.since or "-", one_line(each.state.why))
+        for each in networks.networks
+        if each.state.state != "ready"
+    ]
+    return [table(("NOT READY", "STATE", "SINCE", "WHY"), rows)] if rows else []
 
 
 def _counts(usage: Mapping[str, int]) -> str:

@@ -16,6 +16,8 @@ from ...app import read_dump
 from ...checks import all_checks
 from ...config.settings import Config
 from ...engine.fleet import ClusterComparison
+from ...engine.restraints import Restraints
+from ...findings.finding import Finding
 from ...offline.files import DumpError
 from ...store.source import FILE
 from ...views.causes import causes_of
@@ -44,11 +46,16 @@ def evaluate_each(dumps: Sequence[Dump], reading: DumpReading) -> tuple[Report, 
     at once, and counts as a file that was not read. Raises DumpError where the only one can't be read.
     """
     filters = reading.filters
+    restraints: dict[str, Restraints] = {}  # of each dump
     fleet = ClusterComparison(check for check in all_checks() if check.id in filters.checks)
     reports, read = [], {}
+
+    def shown(finding: Finding) -> Finding:
+        return restraints[finding.cluster].applied(finding)
+
     for dump in dumps:
         try:
-            report, read[dump.name] = _evaluate(dump, reading, fleet)
+            report, read[dump.name], restraints[dump.name] = _evaluate(dump, reading, fleet)
         except DumpError as error:
             if len(dumps) == 1:
                 raise
@@ -56,13 +63,13 @@ def evaluate_each(dumps: Sequence[Dump], reading: DumpReading) -> tuple[Report, 
             report, read[dump.name] = _unreadable(dump, error, filters.now), ""
         reports.append(report)
     compared = tuple(fleet.findings(filters.now))
-    across = filters.of(Report(0, [reported(finding) for finding in compared], [], [], []))
+    across = filters.of(Report(0, [reported(shown(finding)) for finding in compared], [], [], []))
     left = {finding.fingerprint for finding in across.findings}
-    causes = causes_of((each for each in compared if each.fingerprint in left), all_checks())
+    causes = causes_of((each for each in compared if each.fingerprint in left), all_checks(), shown=shown)
     return merged((*reports, msgspec.structs.replace(across, causes=causes))), read
 
 
-def _evaluate(dump: Dump, reading: DumpReading, fleet: ClusterComparison) -> tuple[Report, str]:
+def _evaluate(dump: Dump, reading: DumpReading, fleet: ClusterComparison) -> tuple[Report, str, Restraints]:
     filters = reading.filters
     with progress_line(dump.name) as progress:
         engine, tally = asyncio.run(
@@ -70,7 +77,7 @@ def _evaluate(dump: Dump, reading: DumpReading, fleet: ClusterComparison) -> tup
         )
     report = with_causes(filters.of(take(engine, cluster=dump.name)), engine, dump.name)
     report.unknown.extend(fleet.add(dump.name, engine.cluster))
-    return report, f"read {tally}"
+    return report, f"read {tally}", engine.restraints
 
 
 def _unreadable(dump: Dump, error: DumpError, now: float) -> Report:

@@ -6,9 +6,31 @@ libvirt's and QEMU's errors in it, and of virt-controller (pkg/virt-controller/w
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
 
-__all__ = ["CLASSES", "FailureClass", "classified"]
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...store.index import Index
+from ...store.indexes.networks import vm_key
+from ...store.indexes.nodes import PART
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ...store.record import Record
+
+__all__ = [
+    "CLASSES",
+    "OTHER",
+    "FailedMigration",
+    "FailureClass",
+    "classified",
+    "failed_migration",
+    "failure_of",
+    "failures_shown",
+]
+
+OTHER = "Other"  # what a failure of none of the classes is called
 
 
 class FailureClass(NamedTuple):
@@ -81,3 +103,74 @@ def classified(failure: str) -> FailureClass | None:
     """None for a text that says nothing that is known."""
     lower = failure.lower()
     return next((each for each in CLASSES if any(text in lower for text in each.texts)), None)
+
+
+class FailedMigration(Struct, frozen=True, gc=False):
+    """One migration that failed. `at` is when, in seconds since 1970, None where no object tells; `uid` that of the
+    VirtualMachineInstanceMigration, and `migration` its name, empty where only the VMI's status tells of it; `failure`
+    the id of a class, or Other; `text` what KubeVirt says of it; `made_for` why it was made, in words. Texts that are
+    not known are empty.
+    """
+
+    at: float | None
+    uid: str
+    migration: str
+    failure: str
+    text: str
+    made_for: str
+
+
+class Sharing(Protocol):
+    """A cluster that keeps the index `PART`, or a view that declares it."""
+
+    def sharing(self, index: Index, key: str, /) -> Iterable[Record]: ...
+
+
+def failures_shown(view: Sharing, vmi: VirtualMachineInstance) -> tuple[FailedMigration, ...]:
+    """The failed migrations of a VMI that the objects still show, newest first.
+
+    KubeVirt keeps the last five finished migrations of a VMI, and the VMI's status tells of the last one
+    (garbageCollectFinalizedMigrations of pkg/virt-controller/watch/migration/migration.go). What was created before
+    the VMI was of an earlier one of its name.
+    """
+    last, began = failure_of(vmi), vmi.created or 0.0
+    own = [
+        each
+        for each in view.sharing(PART, vm_key(vmi.namespace, vmi.name))
+        if isinstance(each, VirtualMachineInstanceMigration) and (each.created or 0.0) >= began
+    ]
+    found = {each.uid: failed_migration(each, vmi) for each in own if each.phase == "Failed"}
+    if last is not None and last.uid not in found:
+        made = next((each for each in own if each.uid == last.uid), None)
+        if made is None:
+            found[last.uid] = last
+        elif not made.finished:  # virt-controller is about to say the same of it
+            found[last.uid] = replace(last, migration=made.name, made_for=made.made_for)
+    return tuple(sorted(found.values(), key=lambda each: (each.at or 0.0, each.uid), reverse=True))
+
+
+def failed_migration(migration: VirtualMachineInstanceMigration, vmi: VirtualMachineInstance | None) -> FailedMigration:
+    """Of one whose phase is Failed. What KubeVirt says of it stands in the status of its VMI first.
+
+    One that is deleted while it is pending fails without a text.
+    """
+    last = failure_of(vmi) if vmi is not None else None
+    own = last if last is not None and last.uid == migration.uid else None
+    text = migration.failure or (own.text if own is not None else "")
+    at = migration.phase_since or (own.at if own is not None else None) or migration.created
+    aborted = not text and migration.deleting is not None and migration.deleting <= (at or 0.0)
+    failure = "Aborted" if aborted else _class_of(text)
+    return FailedMigration(at, migration.uid, migration.name, failure, text, migration.made_for)
+
+
+def failure_of(vmi: VirtualMachineInstance) -> FailedMigration | None:
+    """What the status of a VMI alone tells of its last migration, where that failed."""
+    last = vmi.migration
+    if last is None or not last.failed or last.ended is None or not last.uid:
+        return None
+    return FailedMigration(last.ended, last.uid, "", _class_of(last.failure), last.failure, "")
+
+
+def _class_of(text: str) -> str:
+    found = classified(text)
+    return found.id if found is not None else OTHER

@@ -51,7 +51,9 @@ def troubles(own: VMIContext) -> Iterator[Departure]:
     if own.open is None:
         return
     made = hanging(own) or held(own, own.open)
-    if made is None and own.open.phase in _WAITS and own.target is None:
+    # KubeVirt waits before it tries again what it has made itself, which MigrationFailing says better.
+    backs_off = bool(own.open.made_for and failed)
+    if made is None and own.open.phase in _WAITS and own.target is None and not backs_off:
         made = replace(in_turn(own, running=True), reason="MigrationOverdue")
     if made is not None:
         yield made
@@ -67,15 +69,22 @@ def _first(failed: list[VirtualMachineInstanceMigration]) -> Time:
 
 def doubled(own: VMIContext) -> tuple[list[Pod], Time]:
     """The launcher pods in which the guest may run beside the one that it is in, and since when that is no hand-over
-    any more. None while a migration of it is under way, which has two pods by itself.
+    any more. None while a migration of it is under way, which has two pods by itself; one that waits is not.
 
     A source pod ends within seconds after the migration. A target pod that was never used ends after five minutes,
     when virt-launcher gives up waiting for its guest (kubevirt/kubevirt#5482).
     """
     last, pod = own.vmi.migration, own.pod
-    if pod is None or own.open is not None or last is None or last.ended is None or own.vmi.migrating:
+    if pod is None or _under_way(own) or last is None or last.ended is None or own.vmi.migrating:
         return [], (None, Since.FIRST_SEEN)
     running = (each for each in own.besides if each.phase == "Running" and each.deleting is None)
     left = [each for each in running if not each.guest_ended]
     youngest = max((each.created or 0.0 for each in (*left, pod)), default=0.0)
     return left, (max(last.ended, youngest), Since.PHASE)
+
+
+def _under_way(own: VMIContext) -> bool:
+    """Whether a migration has made its target pod, or may have by now: KubeVirt makes none while two pods run, so the
+    next one waits for the very pod that is left.
+    """
+    return own.open is not None and (own.open.phase not in _WAITS or own.target is not None)

@@ -17,7 +17,9 @@ import msgspec
 from ...store.kinds.kube_virt import EVEN_PARITY, KubeVirt
 from ...store.text.misfits import misfit
 from ...store.text.text_cache import remembered
-from .gates import NEWEST, Gates, states_of
+from .device_names import like
+from .gates import Gates, states_of
+from .releases import version_of
 from .settings import (
     Architecture,
     Developer,
@@ -31,15 +33,9 @@ from .settings import (
     problems,
     settings,
 )
-from .versions import Version, begins_like, release_of
+from .versions import Version
 
-__all__ = ["ASSUME", "OBSOLETE_CPU_MODELS", "OLDEST", "Effective", "chosen", "effective", "forecast", "understood"]
-
-ASSUME = "assumeUpstreamVersion"
-"""The setting of the exporter with which a version that is none of upstream is taken for one."""
-
-OLDEST = Version(0, 59)
-"""The first release whose gates are known."""
+__all__ = ["OBSOLETE_CPU_MODELS", "Effective", "chosen", "effective", "forecast", "understood"]
 
 _MOST_UNKNOWN = 100  # names in a list of gates
 _LONGEST = 253  # characters of one that is reported
@@ -146,6 +142,11 @@ class Effective:
         return self._developer.use_emulation is True
 
     @property
+    def memory_overcommit(self) -> int:
+        """In percent: of how much memory a guest is said to have, its launcher pod asks for 100."""
+        return self._developer.memory_overcommit or 100
+
+    @property
     def hypervisors(self) -> tuple[str, ...]:
         """As configured, where that has an effect, else kvm."""
         named = tuple(each.name for each in self.settings.hypervisors or () if each is not None and each.name)
@@ -158,6 +159,10 @@ class Effective:
         if permitted is None:
             return None
         return _resources(_devices(permitted))
+
+    def permitted_like(self, device: str) -> tuple[str, ...]:
+        """The resource names of some permitted devices that are nearly called so."""
+        return like(device, _devices(self.settings.permitted_host_devices))
 
     @cached_property
     def mediated_devices(self) -> frozenset[str]:
@@ -295,38 +300,17 @@ def forecast(kubevirt: KubeVirt) -> Effective | None:
     """What the object allows once the upgrade that is under way is done; None where none is, or nobody knows."""
     if not kubevirt.upgrading or not kubevirt.version or kubevirt.assumed:
         return None
-    known = Effective.of(kubevirt, kubevirt.target)
+    known = Effective.of(kubevirt, kubevirt.coming or kubevirt.target)
     return None if isinstance(known, str) else known
 
 
 def understood(kubevirt: KubeVirt, version: str | None = None) -> Effective | str:
     """As `Effective.of`, but of a configuration that KubeVirt ignores what it says."""
-    text = kubevirt.upstream if version is None else version
-    if not text:
-        return f"{kubevirt.ref} has no version in its status yet"
-    known = release_of(text)
-    if known is None:
-        return f'{kubevirt.ref} is of version "{text[:60]}", which is none of upstream; {_advice(text)}'
-    if known.between:
-        return f"{kubevirt.ref} is of {known}, whose feature gates are in no release; set {ASSUME} to the nearest one"
-    if known.release > NEWEST:
-        newest = ".".join(map(str, NEWEST))
-        return (
-            f"{kubevirt.ref} is of {known}, and the feature gates of nothing newer than {newest} are known; "
-            f"set {ASSUME} to what it is built of"
-        )
-    if known < OLDEST:
-        return f"{kubevirt.ref} is of {known}, which is older than {OLDEST}, the first whose feature gates are known"
+    known = version_of(kubevirt, version)
+    if isinstance(known, str):
+        return known
     made = _made(kubevirt.configuration, known, kubevirt.annotations, kubevirt.default_architecture)
     return f"{kubevirt.ref} is undecodable: spec.configuration: {made}" if isinstance(made, str) else made
-
-
-def _advice(text: str) -> str:
-    """What to set for a version that is none of upstream."""
-    like = begins_like(text)
-    if like is None or not OLDEST.release <= like.release <= NEWEST:
-        return f"set {ASSUME} to the one below it"
-    return f"if it is built of {like.tag}, set {ASSUME}: {like.tag}"
 
 
 def _listed(names: Iterable[str | None] | None, version: Version) -> tuple[str, ...]:

@@ -20,10 +20,12 @@ from ...store.selector import Requirement
 from ..drains.eviction import cordoned
 from .placement import Placement, Taint
 
-__all__ = ["SCHEDULABLE", "Moving", "NodeDemand", "NodeSets", "Ruling", "closed"]
+__all__ = ["SCHEDULABLE", "UNSCHEDULABLE", "Moving", "NodeDemand", "NodeSets", "Ruling", "closed"]
 
 SCHEDULABLE = "kubevirt.io/schedulable"
 """A label of virt-handler's heartbeat: without its value `true` KubeVirt puts nothing there."""
+UNSCHEDULABLE = f"without label {SCHEDULABLE}=true"
+"""What `closed` says of a node without it."""
 
 _CORDON = Taint(CORDON, "", "NoSchedule")
 _CORDONED = "cordoned"
@@ -43,7 +45,7 @@ def closed(node: Node) -> str:
         return _CORDONED
     if not node.ready:
         return "not Ready"
-    return "" if _value(node, SCHEDULABLE) == "true" else f"without label {SCHEDULABLE}=true"
+    return "" if _value(node, SCHEDULABLE) == "true" else UNSCHEDULABLE
 
 
 class NodeDemand(msgspec.Struct, frozen=True, gc=False):

@@ -37,6 +37,7 @@ class _Toleration(Wire, frozen=True, gc=False):
     operator: str | None = None
     value: str | None = None
     effect: str | None = None
+    toleration_seconds: int | None = None
 
 
 class WirePlacement(Wire, frozen=True, gc=False):
@@ -64,6 +65,7 @@ class Toleration(msgspec.Struct, frozen=True, gc=False):
     operator: str
     value: str
     effect: str
+    seconds: int | None = None  # for how long it tolerates a taint NoExecute; None for ever
 
     def covers(self, taint: Taint) -> bool:
         if self.effect and self.effect != taint.effect:
@@ -125,7 +127,9 @@ def placement_of(wire: WirePlacement) -> Placement:
             if term is not None
         ),
         tuple(
-            Toleration(each.key or "", each.operator or "Equal", each.value or "", each.effect or "")
+            Toleration(
+                each.key or "", each.operator or "Equal", each.value or "", each.effect or "", each.toleration_seconds
+            )
             for each in wire.tolerations or ()
             if each is not None
         ),

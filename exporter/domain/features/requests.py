@@ -7,6 +7,8 @@ no feature any more.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 
 from ...store.kinds.common.instancetype import Kept, Sizing, Tuning
@@ -17,6 +19,7 @@ from ...store.text.text_cache import remembered
 from ..identity.firmware import WireBootloader, WireEFI, WireFirmware, WireTPM
 from ..instancetypes import specs
 from ..instancetypes.contributions import contributions
+from ..instancetypes.matching import ROLES, MatcherRole
 from ..instancetypes.resolving import Find
 from ..instancetypes.shape import Shape
 from .asks import asks_of, shared
@@ -24,7 +27,7 @@ from .demand import Demand, applied
 from .rule import IGNITION, SIDECARS, Asking, Request
 from .rules.networks import IMPLICIT, ON_POD_NETWORK
 
-__all__ = ["alike", "demanded_by", "requests_of"]
+__all__ = ["alike", "bringers", "demanded_by", "requests_of"]
 
 
 def requests_of(vm: VirtualMachine, find: Find, kubevirt: KubeVirt | None = None) -> tuple[Request, ...]:
@@ -35,6 +38,23 @@ def requests_of(vm: VirtualMachine, find: Find, kubevirt: KubeVirt | None = None
     if added.instancetype is None and added.preference is None:
         return vm.asks
     return _together(vm.asks, vm.shape, added.texts)
+
+
+def bringers(
+    vm: VirtualMachine, find: Find, kubevirt: KubeVirt | None, requests: Collection[Request]
+) -> tuple[MatcherRole, ...]:
+    """Whether the VM's instancetype, its preference or both bring the requests; neither where its template makes one of
+    them itself.
+    """
+    if vm.shape is None or not set(requests).isdisjoint(vm.asks):
+        return ()
+    sized, tuned = contributions(vm, find, kubevirt).texts
+    alone = zip(ROLES, ((sized, None), (None, tuned)), strict=True)
+    return tuple(
+        role
+        for role, texts in alone
+        if texts != (None, None) and not set(requests).isdisjoint(_together(vm.asks, vm.shape, texts))
+    )
 
 
 def demanded_by(vm: VirtualMachine, find: Find, kubevirt: KubeVirt | None = None) -> Demand:

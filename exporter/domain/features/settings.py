@@ -51,6 +51,7 @@ class NetworkSettings(Wire, frozen=True):
 class Device(Wire, frozen=True):
     resource_name: str | None = None
     pci_vendor_selector: str | None = None
+    mdev_name_selector: str | None = None
     external_resource_provider: bool | None = None
 
 

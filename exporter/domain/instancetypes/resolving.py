@@ -19,6 +19,7 @@ from ...store.kinds.virtual_machine_cluster_preference import VirtualMachineClus
 from ...store.kinds.virtual_machine_instancetype import VirtualMachineInstancetype
 from ...store.kinds.virtual_machine_pool import VirtualMachinePool
 from ...store.kinds.virtual_machine_preference import VirtualMachinePreference
+from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ...store.record import Record
 from .matching import ROLES, MatcherRole, Reference, kind_of
 
@@ -28,6 +29,7 @@ __all__ = [
     "ReferenceMode",
     "Resolution",
     "Unresolved",
+    "backs",
     "reference",
     "resolve",
     "takes_any",
@@ -98,7 +100,9 @@ class Resolution(msgspec.Struct, frozen=True, gc=False):
         return self.live.spec if self.live is not None else None
 
 
-def reference(holder: VirtualMachine | VirtualMachinePool, role: MatcherRole) -> Reference | None:
+def reference(
+    holder: VirtualMachine | VirtualMachinePool | VirtualMachineSnapshotContent, role: MatcherRole
+) -> Reference | None:
     return holder.instancetype if role is MatcherRole.INSTANCETYPE else holder.preference
 
 
@@ -128,6 +132,15 @@ def resolve(vm: VirtualMachine, role: MatcherRole, find: Find, kubevirt: KubeVir
         return Resolution(role, wanted, ReferenceMode.INFERRED, kind, None, None, "")
     failure = Unresolved.KIND if not kind else Unresolved.OBJECT if found is None else None
     return Resolution(role, wanted, ReferenceMode.UNVERSIONED, kind, found, None, "", failure)
+
+
+def backs(vm: VirtualMachine, role: MatcherRole, saved: Reference, find: Find) -> bool:
+    """Whether a VM has a copy for a spec that is written into it, as a restore does, which leaves its status alone."""
+    own = reference(vm, role)
+    if own is None or not own.revision or own.status_name != saved.name or saved.kind not in ("", own.status_kind):
+        return False
+    found = find(ControllerRevision, vm.namespace, own.revision)
+    return isinstance(found, ControllerRevision) and not found.saved and _of(found) == saved.name
 
 
 def _kept(

@@ -38,6 +38,7 @@ class _GuestMemory(Wire, frozen=True, gc=False):
     guest: Quantity = None
     max_guest: Quantity = None
     hugepages: dict[str, Any] | None = None
+    overcommit_percent: Any = None
 
 
 class _IOThreads(Wire, frozen=True, gc=False):

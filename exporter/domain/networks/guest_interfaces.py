@@ -17,7 +17,7 @@ from .addresses import host
 from .mac import comparable
 from .vm_networks import VMNetwork
 
-__all__ = ["WireGuestInterface", "addresses_of", "macs_of", "parted"]
+__all__ = ["WireGuestInterface", "addresses_of", "macs_of", "parted", "tapped"]
 
 _BRIDGED = ("l2bridge", "managedtap")  # binding plugins by which the guest has an interface on the network itself
 _LOCAL_SIX = ("fe8", "fe9", "fea", "feb", "ff")  # link-local, multicast
@@ -51,6 +51,16 @@ def macs_of(spec: WireVMSpec, networks: Sequence[VMNetwork], status: Status = ()
         if mac:
             found[f"{nad} {mac}"] = None
     return tuple(found)
+
+
+def tapped(spec: WireVMSpec, networks: Sequence[VMNetwork]) -> bool:
+    """Whether its interface on the pod network is of a binding plugin by which the guest has the pod's address."""
+    names = {name for name, nad, absent in networks if not nad and not absent}
+    devices = (spec.domain and spec.domain.devices) or WireDevices()
+    return any(
+        each is not None and each.name in names and each.binding is not None and _bridged(each)
+        for each in devices.interfaces or ()
+    )
 
 
 def _bridged(interface: WireInterface) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from datetime import datetime
 from importlib.resources import files
 from typing import Any
@@ -16,11 +17,13 @@ from ...findings.finding import Severity
 from ...views.drain import STAYS, TITLES, Drain, NoSuchNodeError, draining
 from ...views.features.manual import BITES, MIGRATES
 from ...views.findings import Filter, plan_command
+from ...views.network_state import STATES
 from ...views.times import rfc3339
 from ..access.viewer import Visible, visible_to
 from ..api.drain import DrainView
 from ..api.features import FeaturesView
 from ..api.instancetypes import InstancetypesView
+from ..api.migrations import MigrationsView
 from ..api.networks import NetworksView
 from ..html.rendering import page_of
 from ..reports.listing import Listings
@@ -50,11 +53,14 @@ class HtmlPage:
         instancetypes: InstancetypesView,
         features: FeaturesView,
         drain: DrainView,
+        migrations: MigrationsView,
+        paging: Mapping[str, str],
     ) -> None:
+        """`paging` says why critical findings of a reason, CHECK/REASON, do not page; empty where they do."""
         self._engine, self._title, self._config = engine, title, config
         self._listings = listings
         self._networks, self._instancetypes, self._features = networks, instancetypes, features
-        self._drain = drain
+        self._drain, self._migrations, self._paging = drain, migrations, paging
         self._parameters = Parameters(engine, ("page",))
         self._meanings = {
             f"{check.id}/{name}": reason.meaning for check in engine.checks for name, reason in check.reasons.items()
@@ -81,6 +87,7 @@ class HtmlPage:
             "report": report,
             "reconcile": report.reconcile or None,
             "plan_command": plan_command,
+            "failures_of": self._migrations.of,
             "time": rfc3339,
             "most": _SHOWN_OTHERS,
             "total": len(chosen),
@@ -93,6 +100,7 @@ class HtmlPage:
             "earlier": _page(query, number - 1) if number > 1 else "",
             "later": _page(query, number + 1) if number < pages else "",
             "meanings": self._meanings,
+            "paging": self._paging,
             "ready": self._engine.ready,
             "config": self._config,
             "ago": _ago,
@@ -108,6 +116,7 @@ class HtmlPage:
         drained, drain = await self._draining()
         return {
             "networks": networks,
+            "network_states": STATES,
             "shown_networks": networks.networks[:_SHOWN_NETWORKS],
             "instancetypes": instancetypes,
             "shown_instancetypes": instancetypes.objects[:_SHOWN_INSTANCETYPES],

@@ -134,7 +134,7 @@ class Listing:
 
     async def _reported(self, causes: Iterable[OpenCause], now: float | None) -> list[CauseReport]:
         made = []
-        for each in reports(causes, self._engine.checks, now):
+        for each in reports(causes, self._engine.checks, now, self._engine.restraints.applied):
             made.append(each)
             if len(made) % _ROWS == 0:
                 await asyncio.sleep(0)

@@ -57,7 +57,8 @@ class Versions:
 
     def report_of(self, finding: Finding) -> tuple[Finding, str, str, tuple[ReportedRepair, ...] | UnsetType]:
         """What it is reported with."""
-        return finding, "", self.unknown_of(finding), self.repairs.of(finding.fingerprint)
+        shown = self._engine.restraints.applied(finding)
+        return shown, "", self.unknown_of(finding), self.repairs.of(finding.fingerprint)
 
     def unknown_of(self, finding: Finding) -> str:
         """Why it may be old; empty where it is not, or is closed by now."""

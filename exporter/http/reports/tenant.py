@@ -105,8 +105,8 @@ class Tenant:
         return [after for _, after in shown.values()]
 
     def report_of(self, finding: Finding) -> FindingReport:
-        _, cluster, unknown, repairs = self._versions.report_of(finding)
-        return reported(finding, cluster, unknown and _UNKNOWN, _without_words(repairs))
+        shown, cluster, unknown, repairs = self._versions.report_of(finding)
+        return reported(shown, cluster, unknown and _UNKNOWN, _without_words(repairs))
 
     def surroundings(self) -> Report:
         return Report(

@@ -127,6 +127,54 @@ AREA = Area(
             cluster_wide=True,
         ),
         FindingAlert(
+            name="KubeVirtNodeUnheard",
+            by=("kind", "name", "node", "reason"),
+            summary="virt-handler on node {{ $labels.node }} gives no sign, and VMs are on it",
+            description="Node {{ $labels.node }} is Ready, and virt-handler on it gives no sign: no VM starts or"
+            " arrives there, and nobody looks after those that run on it. Look at virt-handler's pod on that node.",
+            wait="5m",  # the finding opens after 10 minutes, and an update of KubeVirt restarts virt-handler in less
+            cluster_wide=True,
+        ),
+        FindingAlert(
+            name="VMLauncherPodStuck",
+            by=("kind", "namespace", "name", "vm", "node", "reason"),
+            summary='{{ if eq $labels.kind "Pod" }}Launcher pod {object} does not start or end{{ else }}VMI {object}'
+            " has no launcher pod{{ end }}, on node {{ $labels.node }}",
+            description="{{ $labels.kind }} {object} on node {{ $labels.node }}:",
+            wait="5m",  # the finding opens after 10 minutes
+            says={
+                "PodMissing": "the VMI counts as Running, and its launcher pod is gone. Make sure that no guest of it"
+                " runs on the node, then restart the VM.",
+                "PodNotStarting": "the pod has had its node for a quarter of an hour and does not start. Look at its"
+                " containers, volumes and images.",
+                "PodNotEnding": "the pod is being deleted and does not end, and its VM is started nowhere else. Look"
+                " at the kubelet of the node; delete the pod by force only once its guest is known to be off.",
+            },
+        ),
+        FindingAlert(
+            name="VMPausedByIOError",
+            by=("kind", "namespace", "name", "node", "reason"),
+            summary="The guest of VMI {object} is paused for an IO error",
+            description="QEMU has paused the guest of VMI {object} on node {{ $labels.node }}, since one of its disks"
+            " failed. Look at its volumes; once they work, unpause the VMI, or stop and start the VM.",
+            wait="2m",  # the finding opens after a minute, in which a disk may come back and the guest be resumed
+        ),
+        FindingAlert(
+            name="VMStartsFailing",
+            by=("kind", "namespace", "name", "reason"),
+            summary="The starts of VM {object} fail again and again",
+            description="At least 3 starts of VM {object} in a row failed, and KubeVirt goes on trying. Its events and"
+            " its VMI say why.",
+            wait="5m",  # a disk or a node that was away for a moment is back by then
+        ),
+        FindingAlert(
+            name="KubeVirtUnavailable",
+            summary="KubeVirt {object} is not available",
+            description="The condition Available of KubeVirt {object} has been False for half an hour. Look at its"
+            " conditions, its pods and the log of virt-operator.",
+            wait="5m",  # the finding opens after half an hour
+        ),
+        FindingAlert(
             name="KubeVirtNoNodeTakesVMs",
             summary="No node takes VMs: none starts, and none is migrated",
             description="Every node of KubeVirt is cordoned, drained, not Ready or not schedulable. Uncordon a node, or"

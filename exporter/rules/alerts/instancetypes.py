@@ -106,6 +106,22 @@ AREA = Area(
             },
         ),
         FindingAlert(
+            name="VMSnapshotInstancetypeMissing",
+            by=_OF_ROLE,
+            summary="A restore of a snapshot ({{ $labels.kind }} {object}) would not find its {{ $labels.group }}"
+            " ({{ $labels.reason }})",
+            description="",
+            wait="60m",  # nothing is lost meanwhile
+            says={
+                "SnapshotRevisionMissing": "The copy of its {{ $labels.group }} that the snapshot with {{ $labels.kind"
+                " }} {object} needs does not exist: a restore of it fails. Create it again from another copy, or take a"
+                " new snapshot.",
+                "SnapshotObjectMissing": "The snapshot with {{ $labels.kind }} {object} has no copy of its"
+                " {{ $labels.group }}, and that does not exist: a VM that is restored from it can't start. Create it"
+                " again before anybody restores the snapshot.",
+            },
+        ),
+        FindingAlert(
             name="VMIPresetInUse",
             by=("kind", "namespace", "name", "reason"),
             summary="A deprecated preset was merged into VMI {object}",

@@ -82,6 +82,44 @@ AREA = Area(
             wait="10m",  # NADs of one network are changed one after the other
         ),
         FindingAlert(
+            name="VMNetworkDeletionStuck",
+            by=_BY,
+            summary="{{ $labels.kind }} {object} is being deleted and does not go",
+            description="{{ $labels.kind }} {object} is being deleted.",
+            wait="5m",  # the steward reports it after 10 minutes, in which pods end
+            says={
+                "NetworkDeletionHeld": f"Pods on {_IN} hold it. With the last of them the network goes, and VMs that"
+                " refer to it can't start any more: give them another network before they stop.",
+                "NetworkDeletionStuck": "No pod is on it, and a finalizer holds it: look at its condition and at the"
+                " log of ovnkube-control-plane, and leave the finalizer to its controller.",
+            },
+        ),
+        FindingAlert(
+            name="VMNamespaceWithoutNetwork",
+            by=("kind", "name", "network", "reason"),
+            critical=("PrimaryNetworkMissing", "NetworkNotRendered"),
+            cluster_wide=True,
+            summary="VMs in namespace {{ $labels.name }} wait for a network that is not there",
+            description="",
+            wait="10m",  # a namespace is created before its network, and that takes a while to come up in many of them
+            says={
+                "PrimaryNetworkMissing": "Namespace {{ $labels.name }} asks for a primary network of its own and has"
+                " none, so its pods get no address: create a primary UserDefinedNetwork in it, or let a primary"
+                " ClusterUserDefinedNetwork select it.",
+                "NetworkNotRendered": "OVN-Kubernetes has rendered no NAD of network {{ $labels.network }} in namespace"
+                " {{ $labels.name }}: repair what the condition of the network says.",
+            },
+        ),
+        FindingAlert(
+            name="VMNADMissing",
+            critical=("NadMissing",),
+            summary="{{ $labels.kind }} {object} refers to a NAD that does not exist",
+            description="A network of {{ $labels.kind }} {object} refers to a NAD that does not exist, so the VM can"
+            " neither start nor migrate: create the NAD again as it was, or stop the VM and take the network and its"
+            " interface out of its template.",
+            wait="10m",  # long enough to create a network again
+        ),
+        FindingAlert(
             name="VMNetworkPersistenceDisabled",
             by=_BY,
             not_paging={"PersistenceDisabled": "Traffic goes on; addresses are at risk once their VMs are stopped."},

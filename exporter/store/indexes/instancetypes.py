@@ -23,6 +23,8 @@ __all__ = [
     "POOLS",
     "PRESETS",
     "REVISION",
+    "SAVED",
+    "SAVED_OBJECT",
     "UNVERSIONED",
     "USERS",
     "object_key",
@@ -103,6 +105,24 @@ def _pools(record: Record, _: ByName) -> Iterable[str]:
     return (f"{record.namespace}/{record.name}",) if sized else ()
 
 
+def _saved(record: Record, _: ByName) -> Iterable[str]:
+    sized = isinstance(record, VirtualMachineSnapshotContent) and (record.instancetype or record.preference)
+    return (f"{record.namespace}/{record.name}",) if sized else ()
+
+
+def _saved_objects(record: Record, lookup: ByName) -> Iterable[str]:
+    """Of a snapshot those that a restore takes from the live object: its saved spec names no ControllerRevision."""
+    if not isinstance(record, VirtualMachineSnapshotContent):
+        return _objects(record, lookup) if isinstance(record, Kept) else ()
+    found = []
+    for role in ROLES:
+        wanted = reference(record, role)
+        if wanted is not None and not wanted.pin:
+            kind, namespace, name = target(record.namespace, role, wanted)
+            found += [object_key(kind, namespace, name)] if kind and name else []
+    return found
+
+
 def _presets(record: Record, _: ByName) -> Iterable[str]:
     preset = isinstance(record, VirtualMachineInstance) and record.presets
     return (f"{record.namespace}/{record.name}",) if preset else ()
@@ -142,6 +162,16 @@ UNVERSIONED = Index(
     through=((ControllerRevision, REVISION),),
 )
 POOLS = Index("pool with an instancetype or preference", _pools, of=(VirtualMachinePool,), namespaced=True)
+SAVED = Index(
+    "snapshot with an instancetype or preference", _saved, of=(VirtualMachineSnapshotContent,), namespaced=True
+)
+# An instancetype or preference, and the snapshots that have no copy of it.
+SAVED_OBJECT = Index(
+    "instancetype or preference of snapshots",
+    _saved_objects,
+    of=(Kept, VirtualMachineSnapshotContent),
+    dependents=(VirtualMachineSnapshotContent,),
+)
 PRESETS = Index("VMI with a preset", _presets, of=(VirtualMachineInstance,), namespaced=True)
 # A preset, and the VMIs that it was merged into.
 MERGED = Index("preset", _merged, of=(VirtualMachineInstance, VirtualMachineInstancePreset), namespaced=True)

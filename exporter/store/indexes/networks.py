@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from ...domain.networks.addresses import host
 from ...domain.networks.vm_networks import claim_name
 from ..index import ByName, Index
 from ..kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
@@ -11,6 +12,7 @@ from ..kinds.controller_revision import ControllerRevision
 from ..kinds.deployment import Deployment
 from ..kinds.ipam_claim import IPAMClaim
 from ..kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
+from ..kinds.namespace import Namespace
 from ..kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ..kinds.pod import GIVEN, REFERRED, DrainRole, Pod
 from ..kinds.pod_disruption_budget import PodDisruptionBudget
@@ -30,9 +32,13 @@ __all__ = [
     "INTERFACE",
     "LEFTOVER",
     "NAD",
+    "NAD_KEY",
     "NETWORK",
+    "ON_POD_NETWORK",
     "PERSISTENT",
     "REFERENCE",
+    "SELECTION",
+    "SELECTION_KEY",
     "SEVERAL_VMS",
     "STACK",
     "UNKNOWN_HOLDER",
@@ -50,9 +56,9 @@ def vm_key(namespace: str, name: str) -> str:
     return f"{namespace}/{name}"
 
 
-def address(network: str, host: str) -> str:
+def address(network: str, ip: str) -> str:
     """The key of an address: networks are isolated from each other, so it counts within one."""
-    return f"{network} {host}"
+    return f"{network} {ip}"
 
 
 def _vms(record: Record, _: ByName) -> Iterable[str]:
@@ -69,16 +75,25 @@ def _attachments(record: Record, _: ByName) -> Iterable[str]:
 
 def _addresses(record: Record, lookup: ByName) -> Iterable[str]:
     if isinstance(record, IPAMClaim):
-        return {address(record.network, host) for host in record.hosts} if record.network else ()
+        return {address(record.network, ip) for ip in record.hosts} if record.network else ()
+    if isinstance(record, VirtualMachineInstance):
+        return dict.fromkeys(_requests(record, lookup)) if record.known_requested else ()
     if not isinstance(record, Pod):
         return ()
     # A loop, since one network may have tens of thousands of them, which are looked up again where its NAD changes.
     found: dict[str, None] = {}
-    for nad, host, _ in record.known_addresses:
+    for nad, ip, _ in record.known_addresses:
         network = _network(nad, lookup)
         if network:
-            found[address(network, host)] = None
+            found[address(network, ip)] = None
     return found
+
+
+def _requests(vmi: VirtualMachineInstance, lookup: ByName) -> Iterable[str]:
+    for network, text in vmi.known_requested:
+        claim = lookup(IPAMClaim, vmi.namespace, claim_name(vmi.name, network))
+        if isinstance(claim, IPAMClaim) and claim.network:
+            yield address(claim.network, host(text) or text)
 
 
 def _network(nad: str, lookup: ByName) -> str:
@@ -134,6 +149,22 @@ def _references(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, VirtualMachine | VirtualMachineInstance):
         return {nad or primary(record.namespace) for _, nad, _ in record.networks}
     return {nad for nad, _ in record.known_selections} if isinstance(record, Pod) else ()
+
+
+def _nad_keys(record: Record, _: ByName) -> Iterable[str]:
+    if not isinstance(record, NetworkAttachmentDefinition):
+        return ()
+    own = f"{record.namespace}/{record.name}"
+    return (own, primary(record.namespace)) if record.role == "primary" else (own,)
+
+
+def _on_pod_network(record: Record, _: ByName) -> Iterable[str]:
+    interfaces = record.networks if isinstance(record, VirtualMachine | VirtualMachineInstance) else ()
+    return (primary(record.namespace),) if any(not nad for _, nad, _ in interfaces) else ()
+
+
+def _selections(record: Record, _: ByName) -> Iterable[str]:
+    return (SELECTION_KEY,) if isinstance(record, ClusterUserDefinedNetwork | Namespace) else ()
 
 
 def _interfaces(record: Record, _: ByName) -> Iterable[str]:
@@ -210,6 +241,7 @@ def unknown_holders(
 
 
 STACK_KEY = "ipam"
+SELECTION_KEY = "all"
 
 VM = Index(
     "vm",
@@ -230,7 +262,6 @@ VM = Index(
 # Of all that belongs to a VM, which may be thousands, what belongs to another one too.
 SEVERAL_VMS = Index("several vms", _several_vms, of=VM.of, namespaced=True)
 ATTACHMENT = Index("attachment", _attachments, of=(Pod,))
-ADDRESS = Index("address", _addresses, of=(IPAMClaim, Pod), through=((NetworkAttachmentDefinition, ATTACHMENT),))
 CLAIM = Index("claim", _claims, of=(IPAMClaim, Pod))
 # Of what network a NAD is, and which NADs VMs refer to; VMs and claims only listen.
 NAD = Index(
@@ -251,12 +282,28 @@ UNKNOWN_HOLDER = Index(
 )
 # VMs by the NADs of their interfaces.
 INTERFACE = Index("interface", _interfaces, of=(VirtualMachine, VirtualMachineInstance))
+# VMs with an interface on the pod network, under the primary network of their namespace, if it has one.
+ON_POD_NETWORK = Index(
+    "on the pod network", _on_pod_network, of=(VirtualMachine, VirtualMachineInstance), namespaced=True
+)
+# NADs alone by what VMs refer to them by.
+NAD_KEY = Index("NAD's key", _nad_keys, of=(NetworkAttachmentDefinition,), namespaced=True)
+# All networks that select namespaces, under one key; the namespaces only listen.
+SELECTION = Index("selection", _selections, of=(ClusterUserDefinedNetwork, Namespace), dependents=(Namespace,))
 CLAIM_NAME = Index(
     "claim name",
     _claim_names,
     of=(IPAMClaim, VirtualMachine, VirtualMachineInstance),
     through=((NetworkAttachmentDefinition, INTERFACE),),
     namespaced=True,
+)
+# VMIs are under the addresses that they request of a claim's network, and only listen.
+ADDRESS = Index(
+    "address",
+    _addresses,
+    of=(IPAMClaim, Pod, VirtualMachineInstance),
+    through=((NetworkAttachmentDefinition, ATTACHMENT), (IPAMClaim, CLAIM_NAME)),
+    dependents=(VirtualMachineInstance,),
 )
 # The claims, by network, that no VM has an interface for.
 LEFTOVER = Index(

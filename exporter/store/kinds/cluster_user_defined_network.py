@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..kind import ApiKind
-from ..record import Wire, WireMeta
-from .common.user_defined import Network, NetworkStatus, UserDefined, reduced
+from ..record import Wire
+from ..selector import Selector, WireSelector, selector_of
+from .common.user_defined import Network, NetworkMeta, NetworkStatus, UserDefined, WireUserDefined, reduced
 
 __all__ = ["KIND", "ClusterUserDefinedNetwork"]
 
 
 class _Spec(Wire, frozen=True, gc=False):
+    namespace_selector: WireSelector | None = None
     network: Network | None = None
 
 
 class _ClusterUserDefinedNetwork(Wire, frozen=True, gc=False):
-    metadata: WireMeta = WireMeta()
+    metadata: NetworkMeta = NetworkMeta()
     spec: _Spec | None = None
     status: NetworkStatus | None = None
 
 
 class ClusterUserDefinedNetwork(UserDefined, frozen=True, gc=False):
-    pass
+    selector: Selector | None  # of namespaces; None where it selects none, as one that Kubernetes can't take
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Whether a namespace with these labels, and not being deleted, gets a NAD of it."""
+        return self.selector is not None and self.selector.matches(labels)
 
 
 def _reduce(wire: _ClusterUserDefinedNetwork) -> ClusterUserDefinedNetwork:
-    network = wire.spec.network if wire.spec else None
-    return reduced(ClusterUserDefinedNetwork, wire.metadata, "cluster_udn", network, wire.status)
+    spec = wire.spec or _Spec()
+    found = selector_of(spec.namespace_selector)
+    selector = found if found is not None and all(each.valid for each in found.requirements) else None
+    defined = WireUserDefined(wire.metadata, status=wire.status)
+    return reduced(ClusterUserDefinedNetwork, defined, spec.network, "cluster_udn", selector=selector)
 
 
 KIND = ApiKind(

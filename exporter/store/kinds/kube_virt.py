@@ -6,16 +6,16 @@ checks read is a field of its own. `exporter/domain/features` makes of it what i
 
 from __future__ import annotations
 
-import re
 from sys import intern
 
 import msgspec
 
+from ...domain.features.versions import Upstream, begins_like, number_of, parse, upstream_of
 from ...domain.instancetypes.specs import canonical
 from ..kind import ApiKind, Reach
-from ..record import Record, Wire, WireMeta, epoch, identity
+from ..record import Record, Wire, WireCondition, WireMeta, epoch, identity
 
-__all__ = ["EVEN_PARITY", "KIND", "KubeVirt", "assuming", "changed", "release_of"]
+__all__ = ["EVEN_PARITY", "KIND", "KubeVirt", "assuming", "changed"]
 
 DRAIN_TAINT = "kubevirt.io/drain"
 EVEN_PARITY = "alpha.kubevirt.io/EmulatorThreadCompleteToEvenParity"
@@ -53,6 +53,7 @@ class _Updates(Wire, frozen=True, gc=False):
 
 class _Spec(Wire, frozen=True, gc=False):
     configuration: msgspec.Raw = msgspec.Raw()
+    image_tag: str | None = None
     workload_update_strategy: _Updates | None = None
 
 
@@ -62,6 +63,8 @@ class _Status(Wire, frozen=True, gc=False):
     target_kube_virt_version: str | None = None
     observed_generation: int | None = None
     default_architecture: str | None = None
+    operator_version: str | None = None
+    conditions: list[WireCondition | None] | None = None
 
 
 class _Meta(WireMeta, frozen=True, gc=False):
@@ -93,29 +96,36 @@ class KubeVirt(Record, frozen=True, gc=False):
     deleting: float | None
     managed_by_hco: bool  # by the HyperConverged Cluster Operator, which reverts what others write
     default_architecture: str
+    unavailable: float | None  # since when its condition Available is False: 0 where that is not known
+    unavailable_for: str  # the reason and message of that condition
     evicts_outdated: bool  # it evicts VMIs whose launcher is of an earlier release
     assumed: str = ""  # the upstream version that we were configured to take it for
+    built: str = ""  # what virt-operator was built of, as v1.4.1-75-gb3a54913fd; empty where it installs another build
+    counts: Upstream = Upstream()  # as which version of upstream the observed one counts; itself where nobody knows
+    coming: str = ""  # likewise the target; empty where nobody knows
 
     @property
     def upstream(self) -> str:
-        """The version by which KubeVirt's behaviour is known: the observed one, unless another is to be assumed."""
-        return self.assumed or self.version
+        """The version by which KubeVirt's behaviour is known; the observed one where it counts as none of upstream."""
+        return self.assumed or self.counts.version
 
     @property
     def release(self) -> tuple[int, int]:
-        return release_of(self.upstream)
+        """Major and minor of that version; (0, 0) of an unknown one."""
+        return number_of(self.upstream)
 
     @property
     def patch(self) -> tuple[int, int, int]:
         """Major, minor and patch of the version; (0, 0, 0) of an unknown one."""
-        match = re.match(r"v?(\d{1,6})\.(\d{1,6})\.(\d{1,6})", self.upstream, re.ASCII)
-        return (int(match[1]), int(match[2]), int(match[3])) if match else (0, 0, 0)
+        known = parse(self.upstream) if self.assumed or self.counts.patch else None
+        known = known or (begins_like(self.upstream) if self.counts.patch else None)
+        return (known.major, known.minor, known.patch) if known is not None else (0, 0, 0)
 
-
-def release_of(version: str) -> tuple[int, int]:
-    """Major and minor of a version text; (0, 0) of one that has none."""
-    match = re.match(r"v?(\d{1,6})\.(\d{1,6})", version, re.ASCII)
-    return (int(match[1]), int(match[2])) if match else (0, 0)
+    @property
+    def own(self) -> bool:
+        """Whether it is upstream's own build of a tag, which has no more and no less than that tag."""
+        found = parse(self.version)
+        return found is not None and not found.commits and self.version == self.upstream
 
 
 def changed(record: KubeVirt, *, configuration: str | None = None, version: str | None = None) -> KubeVirt:
@@ -124,7 +134,8 @@ def changed(record: KubeVirt, *, configuration: str | None = None, version: str 
     Raises ValueError for a configuration that is undecodable.
     """
     if version is not None:
-        record = msgspec.structs.replace(record, version=version, target=version, upgrading=False, assumed="")
+        record = msgspec.structs.replace(record, version=version, target=version, upgrading=False, assumed="", built="")
+        record = _counted(record)
     text = record.configuration if configuration is None else canonical(configuration.encode())
     return _configured(record, text)
 
@@ -154,6 +165,15 @@ def _configured(record: KubeVirt, text: str) -> KubeVirt:
     )
 
 
+def _counted(record: KubeVirt) -> KubeVirt:
+    """With what its versions count as. While it is upgraded the operator is of the target already."""
+    of = record.managed_by_hco
+    counts = upstream_of(record.version, "" if record.upgrading else record.built, openshift=of)
+    coming = upstream_of(record.target, record.built, openshift=of).version
+    counts = counts if counts.version else Upstream(record.version)
+    return msgspec.structs.replace(record, counts=counts, coming=coming)
+
+
 def _policy(configuration: _Configuration, release: tuple[int, int]) -> str:
     """As configured, where its feature gate is on: listed, and from 1.6 on always."""
     developer, policy = configuration.developer_configuration or _Developer(), configuration.instancetype
@@ -165,6 +185,8 @@ def _reduce(wire: _KubeVirt) -> KubeVirt:
     meta, spec, status = wire.metadata, wire.spec or _Spec(), wire.status or _Status()
     observed, target = status.observed_kube_virt_version or "", status.target_kube_virt_version or ""
     updates = spec.workload_update_strategy
+    conditions = (each for each in status.conditions or () if each is not None and each.type == "Available")
+    missing = next((each for each in conditions if each.status == "False"), None)
     record = KubeVirt(
         *identity(meta),
         version=observed,
@@ -183,9 +205,12 @@ def _reduce(wire: _KubeVirt) -> KubeVirt:
         deleting=epoch(meta.deletion_timestamp),
         managed_by_hco=meta.name == _HCO_NAME or (meta.labels or {}).get(_MANAGER) == _HCO,
         default_architecture=intern(status.default_architecture or ""),
+        unavailable=(epoch(missing.last_transition_time) or 0.0) if missing is not None else None,
+        unavailable_for=": ".join(filter(None, (missing.reason, (missing.message or "")[:256]))) if missing else "",
         evicts_outdated="Evict" in ((updates and updates.workload_update_methods) or ()),
+        built="" if spec.image_tag else status.operator_version or "",
     )
-    return _configured(record, canonical(spec.configuration))
+    return _configured(_counted(record), canonical(spec.configuration))
 
 
 KIND = ApiKind(

@@ -17,7 +17,7 @@ from ...domain.networks.link import link_of
 from ...domain.networks.pool import Pool
 from ..annotations import Note
 from ..kind import ApiKind
-from ..record import Record, Wire, WireMeta, WireOwner, identity
+from ..record import Record, Wire, WireMeta, WireOwner, epoch, identity
 from .common.net_conf import NetConf, differing, read, signature_of
 
 __all__ = ["KIND", "NetworkAttachmentDefinition", "differing", "pool_of", "ruling"]
@@ -35,6 +35,7 @@ class _Meta(WireMeta, frozen=True, gc=False):
     annotations: _Annotations | None = None
     labels: _Labels | None = None
     owner_references: list[WireOwner | None] | None = None
+    finalizers: list[str | None] | None = None
 
 
 class _Spec(Wire, frozen=True, gc=False):
@@ -64,6 +65,9 @@ class NetworkAttachmentDefinition(Record, frozen=True, gc=False):
     problems: tuple[str, ...]  # reasons of the check ipam_namespaces that this NAD alone shows
     signature: tuple[str, ...]  # what NADs of one network must agree on; compare with `differing`
     link: str  # the layer-2 network that it attaches to (link.py); empty where it does not tell
+    deleting: float | None
+    finalizers: tuple[str, ...]
+    ipam: str  # the plugin that gives out its addresses; empty for none, and for OVN-Kubernetes
 
     @property
     def shared(self) -> bool:
@@ -134,7 +138,16 @@ def _reduce(wire: _NetworkAttachmentDefinition) -> NetworkAttachmentDefinition:
         problems=conf.problems,
         signature=signature_of(conf),
         link=intern(link_of(conf.network, conf.raw, f"{fields[0]}/{fields[1]}")),
+        deleting=epoch(meta.deletion_timestamp),
+        finalizers=tuple(intern(each) for each in meta.finalizers or () if each),
+        ipam=intern(_ipam(conf)),
     )
+
+
+def _ipam(conf: NetConf) -> str:
+    ipam = conf.raw.get("ipam")
+    plugin = ipam.get("type") if isinstance(ipam, dict) else None
+    return plugin if isinstance(plugin, str) else ""
 
 
 def _effective(conf: NetConf) -> bool:

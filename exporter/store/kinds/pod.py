@@ -203,8 +203,9 @@ def _reduce(wire: _Pod) -> Pod | None:
     scheduled = conditions.get("PodScheduled", WireCondition())
     fields, faults = identity(meta), Faults()
     networks = networks_of(fields[0], notes, faults)
-    containers = containers_of(status.container_statuses, status.init_container_statuses) if migration else UNSAID
-    sandbox = conditions.get("PodReadyToStartContainers", WireCondition()) if migration else WireCondition()
+    starts = bool(migration) or (launcher and phase == "Pending")
+    containers = containers_of(status.container_statuses, status.init_container_statuses) if starts else UNSAID
+    sandbox = conditions.get("PodReadyToStartContainers", WireCondition()) if starts else WireCondition()
     return Pod(
         *fields,
         role=role,

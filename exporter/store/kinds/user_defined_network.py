@@ -13,7 +13,7 @@ class UserDefinedNetwork(UserDefined, frozen=True, gc=False):
 
 
 def _reduce(wire: WireUserDefined) -> UserDefinedNetwork:
-    return reduced(UserDefinedNetwork, wire.metadata, None, wire.spec, wire.status)
+    return reduced(UserDefinedNetwork, wire, wire.spec)
 
 
 KIND = ApiKind(

@@ -9,6 +9,7 @@ from msgspec import Raw, field
 from ...domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, set_by, stop_of
 from ...domain.features.asks import asks_of
 from ...domain.features.demand import Demand, demand_of
+from ...domain.features.memory_demand import memory_demand
 from ...domain.features.rule import IGNITION, SIDECARS, Asking, Request
 from ...domain.identity.firmware import WireFirmware, identifying
 from ...domain.instancetypes.matching import Reference, WireMatcher, WireStatusRef, reference_of
@@ -18,6 +19,7 @@ from ...domain.networks.vm_networks import VMNetwork, networks_of
 from ..annotations import Note
 from ..kind import ApiKind
 from ..record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
+from ..text.quantity import Amounts
 from .common.vm_spec import WireDomain, WireVMSpec, sealed_by
 
 __all__ = ["KIND", "VirtualMachine"]
@@ -61,6 +63,10 @@ class _Tracking(Wire, frozen=True, gc=False):
     state: str | None = None
 
 
+class _StartFailure(Wire, frozen=True, gc=False):
+    consecutive_fail_count: int | None = None
+
+
 class _Status(Wire, frozen=True, gc=False):
     conditions: list[WireCondition | None] | None = None
     printable_status: str | None = None
@@ -69,6 +75,7 @@ class _Status(Wire, frozen=True, gc=False):
     state_change_requests: list[_StateChange | None] | None = None
     changed_block_tracking: _Tracking | None = None
     run_strategy: str | None = None
+    start_failure: _StartFailure | None = None
 
 
 class _VirtualMachine(Wire, frozen=True, gc=False):
@@ -94,13 +101,17 @@ class VirtualMachine(Record, frozen=True, gc=False):
     failure: str  # the reason of its condition Failure
     failed: str  # and its message, where it may be about an instancetype or preference
     failed_since: float | None
+    restart_required: str  # the message of this condition: what waits for its next start; empty for nothing
+    restart_since: float | None
     waits_for_disks: bool
+    failed_starts: int  # in a row, by KubeVirt's count
     critical: bool  # its priority class is one of those of Kubernetes for what must not fail
     instancetype: Reference | None
     preference: Reference | None
     shape: Shape | None  # what its template sets itself, where it has one of the two
     asks: tuple[Request, ...]  # features, of its template as it is written
     demand: Demand  # of its node, beside features
+    memory: Amounts  # that its launcher pod asks for at the least, as far as its template says (memory_demand.py)
     start_requested: bool  # by somebody, and not done yet
     settled: bool  # its status has the same run strategy: what that starts at once has been started
     drain_stop: DrainStop | None  # that it was stopped for the drain of a node, by its annotation
@@ -128,6 +139,15 @@ def _failure(status: _Status) -> tuple[str, str, float | None]:
                 return reason, "", None
             return reason, intern((condition.message or "")[:256]), epoch(condition.last_transition_time)
     return "", "", None
+
+
+def _restart_required(status: _Status) -> tuple[str, float | None]:
+    """Message and time of the condition."""
+    for condition in status.conditions or ():
+        if condition and condition.type == "RestartRequired" and condition.status == "True":
+            message = condition.message or condition.reason or condition.type
+            return intern(message[:256]), epoch(condition.last_transition_time)
+    return "", None
 
 
 def _origin(meta: _Meta, uuid: str) -> str:
@@ -173,6 +193,7 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
     fields = identity(meta)
     networks = networks_of(template, fields[0], autoattach=True)
     failure, failed, failed_since = _failure(status)
+    restart, restart_since = _restart_required(status)
     instancetype = reference_of(spec.instancetype, status.instancetype_ref)
     preference = reference_of(spec.preference, status.preference_ref)
     requested, strategy = status.state_change_requests, _run_strategy(spec)
@@ -195,13 +216,17 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         failure=failure,
         failed=failed,
         failed_since=failed_since,
+        restart_required=restart,
+        restart_since=restart_since,
         waits_for_disks=status.printable_status in _NOT_STARTED_FOR_ITS_DISKS,
+        failed_starts=(status.start_failure and status.start_failure.consecutive_fail_count) or 0,
         critical=template.priority_class_name in _CRITICAL,
         instancetype=instancetype,
         preference=preference,
         shape=shape_of(spec.template) if instancetype or preference else None,
         asks=asks_of(_asking(spec, status, strategy)),
         demand=demand_of(template),
+        memory=memory_demand(domain),
         start_requested=bool(requested and requested[0] and requested[0].action == "Start"),
         settled=bool(strategy) and status.run_strategy == strategy,
         drain_stop=stop,

@@ -13,7 +13,7 @@ from ...domain.features.asks import asks_of
 from ...domain.features.demand import Demand, demand_of
 from ...domain.features.rule import IGNITION, SIDECARS, Asking, Request
 from ...domain.identity.firmware import WireFirmware, identifying
-from ...domain.networks.guest_interfaces import WireGuestInterface, addresses_of, macs_of
+from ...domain.networks.guest_interfaces import WireGuestInterface, addresses_of, macs_of, tapped
 from ...domain.networks.vm_networks import VMNetwork, networks_of
 from ..annotations import Faults, Note, read
 from ..kind import ApiKind
@@ -36,6 +36,7 @@ from .common.vm_spec import WireDomain, WireVMSpec, sealed_by
 __all__ = ["FINAL", "KIND", "PENDING", "Migration", "VirtualMachineInstance"]
 
 FINAL = ("Succeeded", "Failed")
+_IO_ERROR = "PausedIOError"
 PENDING = ("", "Pending", "Scheduling", "WaitingForSync")
 _SHUTDOWN = 180  # seconds, where the spec says nothing
 _REVISION = "revision-start-vm-"
@@ -145,6 +146,7 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     networks: tuple[VMNetwork, ...]
     macs: tuple[str, ...]  # each with its NAD, as are the IP addresses (guest_interfaces.py)
     addresses: tuple[str, ...]  # that the guest agent reports
+    tapped: bool  # its guest has the address that the launcher pod has on the pod network (guest_interfaces.py)
     known_requested: tuple[tuple[str, str], ...]  # (logical network, address) asked for by annotation
     uuid: str  # as it is written; empty for none
     identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies no VM
@@ -159,6 +161,7 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     hindrance: str  # the condition's reason
     hindered: str  # and its message
     paused: bool
+    io_error: float | None  # since when it is paused for an IO error of a disk: 0 where that is not known
     migration: Migration | None
     plugged: bool  # volumes were plugged into it while it ran
     outdated: bool  # it runs in a launcher of an older KubeVirt
@@ -298,6 +301,12 @@ def _blocked(phase: str, conditions: Mapping[str | None, WireCondition]) -> str:
     return ""
 
 
+def _io_error(paused: WireCondition | None) -> float | None:
+    if paused is None or paused.status != "True" or paused.reason != _IO_ERROR:
+        return None
+    return epoch(paused.last_transition_time) or 0.0
+
+
 def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
     meta, status, spec = wire.metadata, wire.status or _Status(), wire.spec or WireVMSpec()
     labels, notes = meta.labels or _Labels(), _notes(meta.annotations)
@@ -324,6 +333,7 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         networks=networks,
         macs=macs_of(spec, networks, status.interfaces),
         addresses=addresses_of(networks, status.interfaces),
+        tapped=tapped(spec, networks),
         known_requested=_requested(notes.addresses, faults),
         uuid=intern(firmware.uuid or ""),
         identity=identifying(firmware.uuid),
@@ -338,6 +348,7 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         hindrance=intern(live.reason or ""),
         hindered=intern((live.message or "")[:256]),
         paused=paused is not None and paused.status == "True",
+        io_error=_io_error(paused),
         migration=_migration(status.migration_state),
         plugged=_plugged(status),
         outdated=labels.outdated is not None,

@@ -80,7 +80,12 @@ class VirtualMachineInstanceMigration(Record, frozen=True, gc=False):
         """
         if self.evacuates:
             return f"the evacuation of node {self.evacuates}"
-        return "a workload update" if self.name.startswith(_UPDATE) else ""
+        return "a workload update" if self.updates else ""
+
+    @property
+    def updates(self) -> bool:
+        """Whether the workload updater made it: for an update of KubeVirt, what was plugged, or other volumes."""
+        return self.name.startswith(_UPDATE)
 
     @property
     def finished(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sys import intern
 
 from ...domain.identity.firmware import WireFirmware, identifying
-from ...domain.instancetypes.matching import WireMatcher, pins_of
+from ...domain.instancetypes.matching import Reference, WireMatcher, pins_of, reference_of
 from ..kind import ApiKind
 from ..record import Record, Wire, WireMeta, epoch, identity
 from .common.template import WireTemplate
@@ -47,6 +47,8 @@ class VirtualMachineSnapshotContent(Record, frozen=True, gc=False):
     uuid: str  # as it was saved; empty for none
     identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies nobody
     pins: tuple[str, ...]  # the ControllerRevisions that the saved spec names
+    instancetype: Reference | None  # of the saved spec; what the VM's status referred to is not saved
+    preference: Reference | None
 
     @property
     def vms(self) -> tuple[str, ...]:
@@ -71,6 +73,8 @@ def _reduce(wire: _Content) -> VirtualMachineSnapshotContent | None:
         uuid=intern(uuid or ""),
         identity=identifying(uuid),
         pins=pins_of(saved.spec.instancetype, saved.spec.preference) if saved.spec else (),
+        instancetype=reference_of(saved.spec.instancetype, None) if saved.spec else None,
+        preference=reference_of(saved.spec.preference, None) if saved.spec else None,
     )
 
 

@@ -13,7 +13,9 @@ from ...store.cluster import Cluster
 from ...store.kinds.node import Node
 from ...store.kinds.pod import DrainRole, Pod
 
-__all__ = ["Neighbourhood", "unevaluated"]
+__all__ = ["APART", "Neighbourhood", "unevaluated"]
+
+APART = "with pods that its anti-affinity keeps it apart from"
 
 
 def unevaluated(neighbours: Neighbours) -> str:
@@ -27,7 +29,7 @@ def unevaluated(neighbours: Neighbours) -> str:
 class Neighbourhood:
     def __init__(self, cluster: Cluster, leaving: frozenset[str]) -> None:
         self._cluster, self._leaving = cluster, leaving
-        self._found: dict[tuple[str, NeighbourTerm], list[tuple[str, str]]] = {}
+        self._found: dict[tuple[str, NeighbourTerm], list[tuple[str, str, str]]] = {}
         self._placed: list[tuple[Pod, str]] = []
 
     def place(self, pod: Pod, node: str) -> None:
@@ -44,30 +46,46 @@ class Neighbourhood:
             for at, node in enumerate(nodes):
                 there = node.labels.get(term.topology)
                 if term.apart and there in domains:
-                    found[at] = found[at] or "with pods that its anti-affinity keeps it apart from"
+                    found[at] = found[at] or APART
                 elif not term.apart and term.of_vms and not term.elsewhere and there not in domains:
                     found[at] = found[at] or "without pods that its affinity asks for"
         return found
 
+    def apart_from(self, pod: Pod) -> list[str]:
+        """The VMs that its anti-affinity keeps it apart from, in order; only those of its namespace, since whoever asks
+        may not be allowed to see others.
+        """
+        terms = (term for term in pod.neighbours.terms if term.apart)
+        return sorted({name for term in terms for _, name in self._matching(pod, term) if name})
+
     def _domains(self, pod: Pod, term: NeighbourTerm) -> set[str]:
         """The values of the term's node label where such pods run."""
-        matching = [(uid, node) for namespace in self._namespaces(pod, term) for uid, node in self._of(namespace, term)]
-        for each, node in self._placed:
-            if each.namespace in self._namespaces(pod, term) and term.selector.matches(each.labels):
-                matching.append((each.vmi_uid, node))
-        nodes = {node for uid, node in matching if uid != pod.vmi_uid}
+        nodes = {node for node, _ in self._matching(pod, term)}
         labels = (each.labels for each in (self._cluster.get(Node, "", name) for name in nodes) if each is not None)
         return {value for each in labels if (value := each.get(term.topology)) is not None}
+
+    def _matching(self, pod: Pod, term: NeighbourTerm) -> set[tuple[str, str]]:
+        """The node and the VM of each such pod, beside those of its own VMI."""
+        namespaces = self._namespaces(pod, term)
+        found = [(uid, node, ns, name) for ns in namespaces for uid, node, name in self._of(ns, term)]
+        placed = ((each, node) for each, node in self._placed if each.namespace in namespaces)
+        found += [
+            (each.vmi_uid, node, each.namespace, each.domain)
+            for each, node in placed
+            if term.selector.matches(each.labels)
+        ]
+        own = pod.namespace
+        return {(node, name if ns == own else "") for uid, node, ns, name in found if uid != pod.vmi_uid}
 
     def _namespaces(self, pod: Pod, term: NeighbourTerm) -> tuple[str, ...]:
         return term.namespaces or (pod.namespace,)
 
-    def _of(self, namespace: str, term: NeighbourTerm) -> list[tuple[str, str]]:
-        """The launcher pods that it matches there: the uid of their VMI, and their node."""
+    def _of(self, namespace: str, term: NeighbourTerm) -> list[tuple[str, str, str]]:
+        """The launcher pods that it matches there: the uid of their VMI, their node, and the VMI's name."""
         key = (namespace, term)
         if key not in self._found:
             self._found[key] = [
-                (each.vmi_uid, each.node)
+                (each.vmi_uid, each.node, each.domain)
                 for each in self._cluster.within(Pod, namespace)
                 if each.role is DrainRole.LAUNCHER and each.node and each.node not in self._leaving
                 if each.deleting is None and term.selector.matches(each.labels)

@@ -7,7 +7,7 @@ nodes by the same things, which are found out once.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -21,10 +21,11 @@ from ...store.kinds.node import Node
 from ...store.kinds.pod import Pod
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.selector import Requirement
+from ...store.text.naming import named
 from ...store.text.quantity import Amounts
-from .neighbours import Neighbourhood
+from .neighbours import APART, Neighbourhood
 
-__all__ = ["NodeChoice", "NodeRoom", "placement_on_moving"]
+__all__ = ["NodeChoice", "NodeRoom", "amount_written", "free_room", "kind_of_lack", "placement_on_moving", "short_of"]
 
 _SLICE = 100  # nodes looked at between two looks at the event loop
 _MOST_REASONS = 6
@@ -78,25 +79,29 @@ class _Tally:
 
     def _short(self, name: str, needed: float) -> str:
         verb = "lacks" if self.lacking[name] == 1 else "lack"
-        return f"{verb} {name} (needs {_written(name, needed)}, most free {_written(name, self.most[name])})"
+        return (
+            f"{verb} {name} (needs {amount_written(name, needed)}, most free {amount_written(name, self.most[name])})"
+        )
 
     @property
     def first(self) -> tuple[str, str]:
         """What rules out most nodes, and the resource, if it is one."""
-        counted = [(count, _kind_of_lack(name), name) for name, count in self.lacking.items()]
+        counted = [(count, kind_of_lack(name), name) for name, count in self.lacking.items()]
         counted += [(count, _kind(reason), "") for reason, count in self.kept_off.items()]
         _, kind, resource = max(counted, key=lambda each: each[0], default=(0, "Other", ""))
         return kind, resource
 
-    def text(self, needed: dict[str, float]) -> str:
+    def text(self, needed: dict[str, float], apart_from: Sequence[str]) -> str:
+        """`apart_from` are the VMs that an anti-affinity is about."""
         total = sum(self.lacking.values()) + sum(self.kept_off.values())
         counted = [(count, self._short(name, needed[name])) for name, count in self.lacking.items()]
-        counted += [(count, reason) for reason, count in self.kept_off.items()]
+        whom = f" ({named(apart_from)})" if apart_from else ""
+        counted += [(count, reason + (whom if reason == APART else "")) for reason, count in self.kept_off.items()]
         counted.sort(key=lambda each: -each[0])
-        named = [f"{count} {reason}" for count, reason in counted[:_MOST_REASONS]]
+        shown = [f"{count} {reason}" for count, reason in counted[:_MOST_REASONS]]
         if rest := sum(count for count, _ in counted[_MOST_REASONS:]):
-            named.append(f"{rest} for other reasons")
-        return f"{total} {'node' if total == 1 else 'nodes'}: {', '.join(named)}" if total else "there is no other node"
+            shown.append(f"{rest} for other reasons")
+        return f"{total} {'node' if total == 1 else 'nodes'}: {', '.join(shown)}" if total else "there is no other node"
 
 
 class NodeRoom:
@@ -134,15 +139,16 @@ class NodeRoom:
                 tally.kept_off[obstacle] = tally.kept_off.get(obstacle, 0) + 1
                 continue
             left = self._free(node)
-            lack = _lack(needed, left)
+            lack = short_of(needed, left)
             if not lack:
                 for name, amount in needed.items():
                     left[name] = left.get(name, 0.0) - amount
                 self._neighbourhood.place(pod, node.name)
                 return NodeChoice(node.name)
             tally.lacks(lack, left.get(lack, 0.0))
-            alone = alone or not _lack(needed, self._whole[node.name])
-        none = NodeChoice("", tally.text(needed), alone, *tally.first)
+            alone = alone or not short_of(needed, self._whole[node.name])
+        apart_from = self._neighbourhood.apart_from(pod) if APART in tally.kept_off else []
+        none = NodeChoice("", tally.text(needed, apart_from), alone, *tally.first)
         if like is not None:
             self._none[like] = none
         return none
@@ -162,14 +168,22 @@ class NodeRoom:
     def _free(self, node: Node) -> dict[str, float]:
         left = self._left.get(node.name)
         if left is None:
-            left = dict(node.allocatable)
-            on_it = (each for each in self._cluster.sharing(NODE, node.name) if isinstance(each, Pod))
-            for pod in (each for each in on_it if each.node == node.name):
-                left["pods"] = left.get("pods", 0.0) - 1
-                for name, amount in pod.requests:
-                    left[name] = left.get(name, 0.0) - amount
+            left = free_room(self._cluster, node)
             self._left[node.name], self._whole[node.name] = left, dict(left)
         return left
+
+
+def free_room(cluster: Cluster, node: Node, but_for: str = "") -> dict[str, float]:
+    """What the node offers to pods less what those on it ask for; pods of the VMI with the uid `but_for` do not count.
+    The cluster keeps NODE.
+    """
+    left = dict(node.allocatable)
+    on_it = (each for each in cluster.sharing(NODE, node.name) if isinstance(each, Pod))
+    for pod in (each for each in on_it if each.node == node.name and not (but_for and each.vmi_uid == but_for)):
+        left["pods"] = left.get("pods", 0.0) - 1
+        for name, amount in pod.requests:
+            left[name] = left.get(name, 0.0) - amount
+    return left
 
 
 _KINDS = (
@@ -186,7 +200,8 @@ def _kind(reason: str) -> str:
     return next((kind for begins, kind in _KINDS if reason.startswith(begins)), "Other")
 
 
-def _kind_of_lack(resource: str) -> str:
+def kind_of_lack(resource: str) -> str:
+    """What can be done about a node that lacks it: Resource of those that every node has, else Device."""
     plain = resource in ("cpu", "memory", "ephemeral-storage", "pods") or resource.startswith("hugepages-")
     return "Resource" if plain else "Device"
 
@@ -196,13 +211,13 @@ def _worded(obstacle: str) -> str:
     return obstacle if kind or not what else f"without label {what}"
 
 
-def _lack(needed: dict[str, float], free: dict[str, float]) -> str:
+def short_of(needed: Mapping[str, float], free: Mapping[str, float]) -> str:
     """The first resource that is short; those that every pod takes come first."""
     short = [name for name, amount in needed.items() if amount > 0 and amount > free.get(name, 0.0) * (1 + 1e-9) + 1e-9]
     return min(short, key=lambda name: (name not in ("memory", "cpu"), name != "memory", name), default="")
 
 
-def _written(resource: str, amount: float) -> str:
+def amount_written(resource: str, amount: float) -> str:
     amount = max(amount, 0.0)
     if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
         size, unit = next(

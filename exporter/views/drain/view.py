@@ -22,6 +22,7 @@ from ...domain.drains.departure import (
 )
 from ...domain.drains.departure.context import INDEXES as OF_DEPARTURES
 from ...domain.drains.eviction import EvictionAnswer, cordoned, drain_taints, left_to_drain, webhook_down
+from ...findings.beside import Advice, key_of, restrained
 from ...findings.finding import Finding
 from ...store.cluster import Cluster
 from ...store.indexes.migrations import EVACUATED
@@ -98,13 +99,13 @@ def steps(
             yield
         found[each.name] = in_order(leaving)
     places = yield from _plan(cluster, there, found)
-    shown = _shown(findings)
+    shown, forbidding = _shown(findings)
     reports = []
     for each in there:
         moved = _evacuated(cluster, each)
         vms: list[VMReport] = []
         for departure in found[each.name]:
-            vms.append(_vm(departure, places, shown))
+            vms.append(_vm(departure, places, shown, forbidding))
             yield
         reports.append(_node(contexts[each.name], each, vms, moved, shown))
     namespaces = {each.subject.namespace for all_ in found.values() for each in all_}
@@ -224,7 +225,12 @@ def _node(
 _ORDER = {state.value: at for at, state in enumerate(DrainState)}
 
 
-def _vm(departure: Departure, places: dict[Key, NodeChoice], shown: dict[Key, list[Shown]]) -> VMReport:
+def _vm(
+    departure: Departure,
+    places: dict[Key, NodeChoice],
+    shown: dict[Key, list[Shown]],
+    forbidding: dict[tuple[str, str], list[Finding]],
+) -> VMReport:
     subject, vmi, pod = departure.subject, departure.vmi, departure.pod
     place = places.get(_key(subject), NodeChoice())
     findings = tuple(shown.get(_key(subject), ()))
@@ -235,14 +241,15 @@ def _vm(departure: Departure, places: dict[Key, NodeChoice], shown: dict[Key, li
     # check knows.
     lasts = any(each.reason == departure.reason for each in findings)
     advised = lasts or not (ends or departure.state is DrainState.MIGRATING)
+    advice = _advice(departure, forbidding)
     return VMReport(
         vm=subject.ref,
         state=DrainState.BLOCKED if goes_on and lasts else departure.state,
         strategy=departure.strategy,
         reason=departure.reason if advised else "",
         why=departure.why,
-        next=departure.next if advised else "",
-        commands=departure.commands if advised else (),
+        next=advice.next if advised else "",
+        commands=advice.commands if advised else (),
         to=departure.to,
         evacuation_since=rfc3339(vmi.asked[0]) if vmi is not None else "",
         target=place.node,
@@ -275,11 +282,23 @@ def _without_room(departure: Departure, place: NodeChoice) -> Departure:
     return replace(departure, state=DrainState.BLOCKED, reason=reason, why=why, remedy=remedy, values=values)
 
 
-def _shown(findings: Iterable[Finding]) -> dict[Key, list[Shown]]:
+def _advice(departure: Departure, forbidding: dict[tuple[str, str], list[Finding]]) -> Advice:
+    """What to do about it, beside what the findings of the VM warn of."""
+    subject = departure.subject
+    own = Advice(departure.reason, subject.ref, departure.next, departure.commands, departure.remedy.does)
+    name = subject.domain if isinstance(subject, Pod) else subject.name
+    return restrained(own, forbidding.get((subject.namespace, name), ()))
+
+
+def _shown(findings: Iterable[Finding]) -> tuple[dict[Key, list[Shown]], dict[tuple[str, str], list[Finding]]]:
+    """Those of the check by subject; of all those that forbid something to be done to their VM, by VM."""
     by_subject: dict[Key, list[Shown]] = {}
+    forbidding: dict[tuple[str, str], list[Finding]] = {}
     for each in findings:
+        if each.forbids is not None:
+            forbidding.setdefault(key_of(each), []).append(each)
         if each.check == CHECK:
             key = (each.subject.kind, each.subject.namespace, each.subject.name)
             shown = Shown(each.reason, each.severity.value, each.message, each.fingerprint)
             by_subject.setdefault(key, []).append(shown)
-    return by_subject
+    return by_subject, forbidding

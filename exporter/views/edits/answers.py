@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from ...domain.features.configuration import ASSUME
+from ...domain.features.releases import ASSUME
 from .expected import Expected
 from .report import EditProbed
 

@@ -93,7 +93,7 @@ class GateReport(msgspec.Struct, frozen=True, rename="camel"):
 class Features(msgspec.Struct, frozen=True, rename="camel"):
     """`unknown` says why nobody knows the configuration; `gates` is empty then. `unseen` names the kinds that can't be
     seen, without which nothing is counted. `kubevirt` is the object that counts, with its version and, while another
-    is being installed, the `target`. `taken_as` is the release as which a version counts that is not written as one.
+    is being installed, the `target`. `taken_as` is the release as which a version counts that is none of upstream.
     Counts are not `complete` while an object is undecodable that may ask.
     """
 

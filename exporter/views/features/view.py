@@ -11,7 +11,6 @@ from heapq import nsmallest
 
 from ...domain.features.configuration import Effective, chosen, forecast
 from ...domain.features.rules import RULES
-from ...domain.features.versions import parse
 from ...domain.instancetypes.kinds import INSTANCETYPES
 from ...findings.finding import Finding
 from ...store.cluster import Cluster
@@ -99,10 +98,12 @@ def _configurations(cluster: Cluster) -> tuple[KubeVirt | None, Effective | str,
 
 
 def _taken_as(kubevirt: KubeVirt | None, now: Effective | str) -> str:
-    """Empty where the version says itself of which release it is."""
+    """Empty where it is a release as upstream builds it; without the patch where the version does not say that."""
     if kubevirt is None or isinstance(now, str):
         return ""
-    return "" if parse(kubevirt.version) == now.version else now.version.tag
+    if kubevirt.own:
+        return ""
+    return now.version.tag if kubevirt.patch != (0, 0, 0) else now.version.tag.removesuffix(".0")
 
 
 def _storage(cluster: Cluster) -> tuple[StorageClass, ...] | None:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from ...domain.features.configuration import OLDEST, Effective, chosen, understood
+from ...domain.features.configuration import Effective, chosen, understood
 from ...domain.features.gates import NEWEST, Gates
 from ...domain.features.hco import REVERTED, way_of_gate, way_of_setting
+from ...domain.features.releases import OLDEST
 from ...domain.features.settings import problems
 from ...domain.features.versions import Version, parse
 from ...store.cluster import Cluster

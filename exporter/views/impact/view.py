@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterator
 
-import msgspec
-
 from ...checks import all_checks
 from ...domain.features.rules import BY_ID, RULES
 from ...engine.engine import Engine
-from ...findings.advice import advised
 from ...findings.check import PER_FLEET
-from ...findings.finding import Unknown, fingerprint
+from ...findings.finding import Unknown
 from ...findings.preview import Difference, previewed
 from ...store.cluster import Cluster
 from ...store.record import Record, Ref
 from ...store.source import FILE, Undecodable
-from ..findings import FindingReport, order, reported
+from ..findings import order, supposed
 from ..in_slices import at_once, in_order
 from .gates import gates_of
 from .proposals import ProposedChange
@@ -119,13 +116,5 @@ def _affected(cluster: Cluster, difference: Difference) -> Affected:
         when(cluster, difference),
         answer_of(difference),
         before.severity.value if before is not None else "",
-        _whole(difference),
+        supposed(difference.check, difference.finding),
     )
-
-
-def _whole(difference: Difference) -> FindingReport:
-    check, finding = difference.check, difference.finding
-    whole = msgspec.structs.replace(
-        finding, check=check.id, fingerprint=fingerprint(check.id, finding), cause=check.cause_id(finding)
-    )
-    return reported(advised(whole, check.reasons[finding.reason]))

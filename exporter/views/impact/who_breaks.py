@@ -29,8 +29,9 @@ TITLES = {
     SubjectOutcome.SAFE: "Backed by a revision, and safe",
     SubjectOutcome.OTHER: "Different, and no worse",
 }
+_SAVED = "SnapshotObjectMissing"  # though its VM has a copy, no other can be restored from it any more
 # Of a VM or pool whose object is gone: none has a copy of it, or one has.
-_BREAKING = ("ObjectMissing", "PoolObjectMissing")
+_BREAKING = ("ObjectMissing", "PoolObjectMissing", _SAVED)
 _BACKED = ("ObjectGone",)
 
 _NOW, _EDIT, _START, _RESTART, _MIGRATION = (
@@ -66,7 +67,7 @@ def outcome_of(difference: Difference) -> SubjectOutcome:
     finding, reason = difference.finding, difference.finding.reason
     if finding.feature and reason in _WHEN:
         return SubjectOutcome.BREAKS if _breaks(difference) else _by_severity(difference)
-    if difference.worse:
+    if difference.worse or (reason == _SAVED and difference.before is None):
         return SubjectOutcome.BREAKS if reason in _BREAKING else SubjectOutcome.WORSE
     return SubjectOutcome.SAFE if reason in _BACKED and difference.before is None else SubjectOutcome.OTHER
 
@@ -117,6 +118,8 @@ def _pending(cluster: Cluster, subject: Ref) -> bool:
 
 def _gone(cluster: Cluster, subject: Ref) -> str:
     """Of an object that is gone."""
+    if subject.kind == "VirtualMachineSnapshotContent":
+        return "when a VM is restored from it"
     if subject.kind != "VirtualMachine":
         return "when it creates its next VM"
     running = cluster.get(VirtualMachineInstance, subject.namespace, subject.name) is not None

@@ -6,6 +6,7 @@ DELETE, RELEASE, STATUS, FILL = "kubectl delete --raw", '"op": "remove"', "--sub
 TOUCH_POD, TOUCH_VM, TOUCH_VMI = "annotate pods", "annotate virtualmachines.", "annotate virtualmachineinstances."
 PROTECT, LABEL = '"/metadata/finalizers", "value"', "label ipamclaims"
 OWN, DISOWN = '"/metadata/ownerReferences"', '"/metadata/ownerReferences/0"'
+MAKE_NETWORK, MAKE_NAD = "kubectl create -f network", "kubectl create -f nad"
 MAKE, SAVE_VM, SAVE, REPLACE = "kubectl create -f NAD", "> VMNAME.yaml", "> NAME.yaml", "kubectl replace"
 SELECT, SCALE, RESTART = "label namespaces", "kubectl scale", "rollout restart"
 EXCHANGE, EDIT = (DELETE, RELEASE), (SAVE, REPLACE)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.cluster import fleet
-from tests.cluster.resources import NODES, PDBS, VMIMS, VMIS, VMS, Resource
+from tests.cluster.resources import NODES, PDBS, PODS, VMIMS, VMIS, VMS, Resource
 from tests.cluster.stage import Stage, Story, nothing
 from tests.cluster.stories import acts
 from tests.manifests import Object
@@ -317,6 +317,69 @@ def _lost(stage: Stage) -> Values:
     return {**_values(stage, _vmi(stage, "LiveMigrate")), "NAME": stage.namespace}
 
 
+def _ready_node(stage: Stage, schedulable: str) -> None:
+    ready = {"type": "Ready", "status": "True"}
+    stage.client.make(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": stage.namespace, "labels": {"kubevirt.io/schedulable": schedulable}},
+            "status": {"nodeInfo": dict.fromkeys(NODE_INFO, ""), "conditions": [ready]},
+        }
+    )
+
+
+def _unheard(stage: Stage) -> Values:
+    _ready_node(stage, "false")
+    vmi = _vmi(stage, "LiveMigrate")
+    _pod(stage, vmi["metadata"]["uid"])
+    return {**_values(stage, vmi), "NAME": stage.namespace}
+
+
+def _pod_missing(stage: Stage) -> Values:
+    _ready_node(stage, "true")
+    return _values(stage, _vmi(stage, "LiveMigrate"))
+
+
+def _pod_not_starting(stage: Stage) -> Values:
+    _ready_node(stage, "true")
+    vmi = _vmi(stage, "LiveMigrate")
+    placed = {"type": "PodScheduled", "status": "True", "lastTransitionTime": REQUESTED}
+    return _values(stage, _pod(stage, vmi["metadata"]["uid"], phase="Pending", conditions=[placed]))
+
+
+def _pod_not_ending(stage: Stage) -> Values:
+    """No kubelet ends it."""
+    _ready_node(stage, "true")
+    vmi = _vmi(stage, "LiveMigrate")
+    pod = _pod(stage, vmi["metadata"]["uid"], grace=1)
+    stage.client.delete(PODS, stage.namespace, pod["metadata"]["name"])
+    return _values(stage, pod)
+
+
+def _io_error(stage: Stage) -> Values:
+    _ready_node(stage, "true")
+    vmi = _vmi(stage, "LiveMigrate")
+    _pod(stage, vmi["metadata"]["uid"])
+    paused = {"type": "Paused", "status": "True", "reason": "PausedIOError", "lastTransitionTime": REQUESTED}
+    status = {"conditions": [*vmi["status"]["conditions"], paused]}
+    stage.client.patch(VMIS, stage.namespace, "db", {"status": status})
+    return _values(stage, vmi)
+
+
+def _starts_failing(stage: Stage) -> Values:
+    vm = fleet.vm(stage.namespace, "db")
+    failure = {"consecutiveFailCount": 4, "retryAfterTimestamp": REQUESTED}
+    return _values(stage, stage.client.make({**vm, "status": {**vm.get("status", {}), "startFailure": failure}}))
+
+
+def _unavailable(stage: Stage) -> Values:
+    made = _kubevirt(stage)
+    waits = {"type": "Available", "status": "False", "reason": "DeploymentInProgress", "lastTransitionTime": REQUESTED}
+    stage.client.update_status({**made, "status": {**made["status"], "conditions": [waits]}})
+    return {**_values(stage), "NAME": made["metadata"]["name"]}
+
+
 def _closed(stage: Stage) -> Values:
     _kubevirt(stage)
     made = _node(stage)
@@ -388,6 +451,13 @@ STORIES = [
     Story("VMEvictionTerminatingStuck", "StuckTerminating", _terminating, leaves=nothing),
     Story("VMEvictionTerminatingStuck", "OrphanLauncherPod", _orphan_pod, (acts.DELETE,)),
     Story("KubeVirtNodeLost", "NodeLost", _lost, leaves=nothing),
+    Story("KubeVirtNodeUnheard", "NodeUnheard", _unheard, leaves=nothing),
+    Story("VMLauncherPodStuck", "PodMissing", _pod_missing, leaves=nothing),
+    Story("VMLauncherPodStuck", "PodNotStarting", _pod_not_starting, leaves=nothing),
+    Story("VMLauncherPodStuck", "PodNotEnding", _pod_not_ending, leaves=nothing),
+    Story("VMPausedByIOError", "PausedByIOError", _io_error, leaves=nothing),
+    Story("VMStartsFailing", "StartsFailing", _starts_failing, leaves=nothing),
+    Story("KubeVirtUnavailable", "KubeVirtUnavailable", _unavailable, leaves=nothing),
     Story("KubeVirtNoNodeTakesVMs", "NoNodeTakesVMs", _closed, leaves=nothing),
     Story("KubeVirtNodeDrainStalled", "NodeDrainStalled", _not_migratable, (acts.UNCORDON,), leaves=_schedulable),
     Story("VMStoppedAfterDrain", "StoppedAfterDrain", _stopped_after_drain, (acts.FORGET_STOP,)),

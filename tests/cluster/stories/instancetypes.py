@@ -260,6 +260,49 @@ def _too_small(stage: Stage) -> Values:
     return _values(wanted, stage.client.create(vm))
 
 
+# -- snapshots
+
+
+def _snapshot(stage: Stage, of: Object, revision: str = "") -> Object:
+    """A snapshot of a VM that is gone, whose saved spec names `revision`."""
+    api, meta = "snapshot.kubevirt.io/v1beta1", {"namespace": stage.namespace}
+    matcher = {"kind": of["kind"], "name": of["metadata"]["name"]} | ({"revisionName": revision} if revision else {})
+    saved = fleet.vm(stage.namespace, "db")
+    saved["spec"][_role(of)] = matcher
+    source = {"apiGroup": "kubevirt.io", "kind": "VirtualMachine", "name": "db"}
+    snapshot = stage.client.create(
+        {
+            "apiVersion": api,
+            "kind": "VirtualMachineSnapshot",
+            "metadata": {**meta, "name": "s1"},
+            "spec": {"source": source},
+        }
+    )
+    stage.client.create(
+        {
+            "apiVersion": api,
+            "kind": "VirtualMachineSnapshotContent",
+            "metadata": {**meta, "name": "vmsnapshot-content-s1"},
+            "spec": {"virtualMachineSnapshotName": "s1", "source": {"virtualMachine": saved}},
+        }
+    )
+    return snapshot
+
+
+def _deleted_under_a_snapshot(stage: Stage) -> Values:
+    of = _kept(stage)
+    source = _sibling(stage, of)
+    _snapshot(stage, of)
+    stage.client.delete(INSTANCETYPES, stage.namespace, "u1")
+    return _values(of, None, "", **_from(source))
+
+
+def _copy_of_a_snapshot_gone(stage: Stage) -> Values:
+    of = _kept(stage)
+    name = its.copy_name({"metadata": {"name": "s1"}}, of)
+    return _values(of, _snapshot(stage, of, name), name)
+
+
 # -- presets
 
 _EXCLUDE = "virtualmachineinstancepresets.admission.kubevirt.io/exclude"
@@ -321,6 +364,14 @@ STORIES = [
     Story("VMInstancetypeMissing", "FailureStands", _failure_stands, (acts.TOUCH_VM,), leaves=_NUDGED),
     Story("VMInstancetypeMissing", "PoolObjectMissing", _deleted_under_a_pool, (_AGAIN,)),
     Story("VMInstancetypeMissing", "PoolObjectMissing", _pool_of_another, (_OF_POOL,)),
+    Story("VMSnapshotInstancetypeMissing", "SnapshotObjectMissing", _deleted_under_a_snapshot, (_AGAIN,)),
+    Story(
+        "VMSnapshotInstancetypeMissing",
+        "SnapshotRevisionMissing",
+        _copy_of_a_snapshot_gone,
+        (_REBUILD,),
+        leaves=_rebuilt,
+    ),
     Story("VMInstancetypeRevisionUnfit", "LabellessPin", _labelless, ("kubectl label controllerrevisions",)),
     Story(
         "VMInstancetypeRevisionUnfit",

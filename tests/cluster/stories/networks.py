@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.cluster import fleet
+from tests.cluster.resources import NAMESPACES, UDNS
 from tests.cluster.stage import Seed, Stage, Story, nothing
 from tests.cluster.stories import acts
+from tests.manifests import Object
 
 __all__ = ["STORIES"]
 
@@ -70,6 +72,55 @@ def _not_created(message: str) -> Seed:
     return seed
 
 
+def _leaving(stage: Stage) -> Mapping[str, str]:
+    """A network that was deleted, with nothing on it."""
+    network = fleet.user_defined_network(stage.namespace, "blue", "")
+    network["metadata"]["finalizers"] = ["k8s.ovn.org/user-defined-network-protection"]
+    stage.client.create(network)
+    rendered = fleet.nad(stage.namespace, "blue", network=f"{stage.namespace}_blue")
+    rendered["metadata"]["labels"] = {"k8s.ovn.org/user-defined-network": ""}
+    stage.client.create(rendered)
+    stage.client.delete(UDNS, stage.namespace, "blue")
+    return {"NAME": "blue"}
+
+
+def _held(stage: Stage) -> Mapping[str, str]:
+    stage.running(stage.vm())
+    stage.pod()
+    return _leaving(stage)
+
+
+def _starting(stage: Stage, **networks: str) -> Mapping[str, str]:
+    stage.client.make(fleet.vmi(stage.vm(**networks), phase="Scheduling"))
+    return {"NAME": stage.namespace}
+
+
+def _without_primary(stage: Stage) -> Mapping[str, str]:
+    labels = {"k8s.ovn.org/primary-user-defined-network": ""}
+    stage.client.patch(NAMESPACES, None, stage.namespace, {"metadata": {"labels": labels}})
+    return _starting(stage, default="pod")
+
+
+def _not_rendered(stage: Stage) -> Mapping[str, str]:
+    stage.client.make(fleet.user_defined_network(stage.namespace, "blue", "no room"))
+    return _starting(stage)
+
+
+def _without_nad(stage: Stage) -> Mapping[str, str]:
+    stage.vm()
+    return {"NAME": "db"}
+
+
+def _nad_again(stage: Stage) -> Mapping[str, Object]:
+    return {"nad.yaml": fleet.nad(stage.namespace, "blue", stage.network)}
+
+
+def _primary(stage: Stage) -> Mapping[str, Object]:
+    network = fleet.user_defined_network(stage.namespace, "main", "")
+    network["spec"]["layer2"]["role"] = "Primary"
+    return {"network.yaml": network}
+
+
 def _misconfigured(reason: str, seed: Seed, old: str, new: str) -> Story:
     return Story("VMNetworkMisconfigured", reason, seed, acts.EDIT, edits=(old, new))
 
@@ -128,4 +179,15 @@ STORIES = [
     _misconfigured("NotOvn", _defined(type="bridge"), FLAG, NO_FLAG),
     Story("VMNetworkMisconfigured", "FlagOff", _not_created("allowPersistentIPs is disabled"), leaves=nothing),
     Story("VMNetworkMisconfigured", "NetworkNotCreated", _not_created("no room"), leaves=nothing),
+    Story("VMNetworkDeletionStuck", "NetworkDeletionHeld", _held, leaves=nothing),
+    Story("VMNetworkDeletionStuck", "NetworkDeletionStuck", _leaving, leaves=nothing),
+    Story(
+        "VMNamespaceWithoutNetwork",
+        "PrimaryNetworkMissing",
+        _without_primary,
+        (acts.MAKE_NETWORK,),
+        files=_primary,
+    ),
+    Story("VMNamespaceWithoutNetwork", "NetworkNotRendered", _not_rendered, leaves=nothing),
+    Story("VMNADMissing", "NadMissing", _without_nad, (acts.MAKE_NAD,), files=_nad_again),
 ]

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.shared import REPO
 
 UNIT = REPO / "tests" / "unit"
-APART = {"project", "tools"}  # of the repository, and of what builds its parts
+APART = {"project", "reports", "tools"}  # of the repository, of what was reported, and of what builds its parts
 
 
 def imported(file: Path) -> Iterator[str]:

@@ -15,8 +15,9 @@ not made, RequestOnSchedulableNode or RequestByWorkloadUpdate. A VMI that migrat
 
 NodeLost, CordonedWithVMs and MaintenanceWithoutCordon are of a node as a whole: VMIs on one that is not Ready, which
 KubeVirt starts nowhere else before their launcher pods are gone (checkVirtLauncherPodsAndUpdateVMIStatus in
-pkg/virt-controller/watch/node of kubevirt/kubevirt); a node that was cordoned an hour ago and that nobody drains; a
-NodeMaintenance whose cordon somebody took off.
+pkg/virt-controller/watch/node of kubevirt/kubevirt), with when Kubernetes deletes these, and which of the VMIs are
+started again then; a node that was cordoned an hour ago and that nobody drains; a NodeMaintenance whose cordon somebody
+took off.
 
 A node counts as being drained if it has a drain taint; or if it is cordoned and something else shows it: a
 NodeMaintenance that is not being deleted, a note of OpenShift's MachineConfig operator or of kured, or, since the
@@ -48,8 +49,9 @@ from ....domain.drains.departure import (
     node_context,
     orphans,
 )
-from ....findings.check import Check, Scope, View
+from ....findings.check import Check, Lookup, Scope, View
 from ....findings.finding import Finding
+from ....store.indexes.networks import VM
 from ....store.indexes.nodes import HANDLER, NODE, PDB, REQUESTED, RUNNING, TARGET
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.kubevirt_machine import KubevirtMachine
@@ -57,6 +59,7 @@ from ....store.kinds.node import Node
 from ....store.kinds.node_maintenance import NodeMaintenance
 from ....store.kinds.pod import Pod
 from ....store.kinds.pod_disruption_budget import PodDisruptionBudget
+from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from .reasons import REASONS
@@ -115,6 +118,7 @@ def _findings(found: Departure, context: NodeContext) -> Iterator[Finding]:
         evidence={name: fact for name, fact in found.evidence.items() if fact not in ("", [], None)},
         next=found.next,
         commands=found.commands,
+        does=found.remedy.does,
     )
     for each in found.also:
         yield from _findings(each, context)
@@ -132,9 +136,10 @@ CHECK = Check(
         KubeVirt.KIND,
         NodeMaintenance.KIND,
         KubevirtMachine.KIND,
+        VirtualMachine.KIND,
     ),
     scope=Scope("one node", NODE),
-    looks_up=(PDB, HANDLER, REQUESTED, RUNNING, TARGET),
+    looks_up=(PDB, HANDLER, REQUESTED, RUNNING, TARGET, Lookup(VM, (VirtualMachine,))),
     reasons=REASONS,
     find=find,
     fields_read={
@@ -174,6 +179,7 @@ CHECK = Check(
                 "node",
                 "owner",
                 "phase",
+                "placement",
                 "ready",
                 "role",
                 "sandboxed",
@@ -184,8 +190,11 @@ CHECK = Check(
                 "waiting",
             )
         ),
-        Node.KIND: ("drained_by", "ready", "taints", "unready_since", "unschedulable"),
-        KubeVirt.KIND: ("assumed", "drain_taint", "evicts_outdated", "per_cluster", "per_node", "strategy", "version"),
+        Node.KIND: ("drained_by", "label_pairs", "ready", "taints", "unready_since", "unschedulable"),
+        KubeVirt.KIND: (
+            *("assumed", "counts", "drain_taint", "evicts_outdated", "per_cluster", "per_node", "strategy"),
+        ),
+        VirtualMachine.KIND: ("deleting", "run_strategy"),
     },
     requires=(VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ....domain.acts import Act, Forbids
 from ....domain.drains.departure import REMEDIES, Remedy
 from ....findings.causes import Cause
 from ....findings.check import Family, Reason
@@ -44,7 +45,7 @@ _LOST = Remedy(
     " it: VMs with run strategy Always or RerunOnFailure then start on others, all other VMs have to be started.",
     ("kubectl get nodes -o wide", _ON_NODE),
 )
-_IDLE = Remedy("Drain node NODE, or uncordon it.", (_ON_NODE, "kubectl uncordon NODE"))
+_IDLE = Remedy("Drain node NODE, or uncordon it.", (_ON_NODE, "kubectl uncordon NODE"), does=(Act.DRAIN,))
 _UNDONE = Remedy(
     "Cordon node NODE again, or delete NodeMaintenance MAINTENANCE.",
     ("kubectl get nodemaintenances.nodemaintenance.medik8s.io MAINTENANCE -o yaml", "kubectl cordon NODE"),
@@ -64,11 +65,13 @@ def _reason(
     lasting: bool = False,
     remediation: str = "",
     cause: Cause | None = None,
+    forbids: Forbids | None = None,
 ) -> Reason:
     """`remedy` is one of REMEDIES: the usual one, where it depends on the case."""
     found = REMEDIES[remedy] if isinstance(remedy, str) else remedy
-    made = Reason((severity,), meaning, family, grace=grace, lasting=lasting, cause=cause)
-    return replace(made, next=found.next, commands=found.commands, alert=alert, remediation=remediation)
+    made = Reason((severity,), meaning, family, grace=grace, lasting=lasting, cause=cause, forbids=forbids)
+    advised = replace(made, next=found.next, commands=found.commands, does=found.does)
+    return replace(advised, alert=alert, remediation=remediation)
 
 
 REASONS = {
@@ -107,6 +110,7 @@ REASONS = {
         "NotMigratable",
         120.0,
         remediation="stop_blocked_vmi",
+        forbids=Forbids((Act.MIGRATE,), "it can't be migrated"),
     ),
     "RequestWithUnmanagedStrategy": _reason(
         "The VMI is asked to leave, nobody migrates it by its strategy, and its next eviction shuts it down.",
@@ -114,21 +118,31 @@ REASONS = {
         "RequestWithUnmanagedStrategy",
         120.0,
         remediation="cancel_stale_evacuation",
+        forbids=Forbids((Act.DRAIN,), "its next eviction shuts its guest down"),
     ),
     "MigrationFailing": _reason(
         "At least two migrations in a row, since the VMI was asked to leave, failed.", _STUCK, "MigrationFailing"
     ),
     "TargetUnschedulable": _reason(
-        "No node takes the target pod of the VMI's migration.", _STUCK, "TargetUnschedulable", 60.0
+        "No node takes the target pod of the VMI's migration.",
+        _STUCK,
+        "TargetUnschedulable",
+        60.0,
+        forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
     ),
     "TargetNotStarting": _reason(
         "The target pod of the VMI's migration has a node and does not start; `waiting` says what it waits for.",
         _STUCK,
         "TargetNotStarting",
         300.0,
+        forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
     ),
     "MigrationPending": _reason(
-        "The migration of the VMI is held up; `cause` says by what.", _STUCK, "MigrationPending", 300.0
+        "The migration of the VMI is held up; `cause` says by what.",
+        _STUCK,
+        "MigrationPending",
+        300.0,
+        forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
     ),
     "MigrationHanging": _reason(
         "The migration of the VMI has a target pod and waits for somebody who does not act, which KubeVirt never ends;"
@@ -136,6 +150,7 @@ REASONS = {
         _STUCK,
         "MigrationHanging",
         300.0,
+        forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
     ),
     "RequestOnSchedulableNode": _reason(
         "The VMI is asked to leave a node that nobody drains, and is migrated again and again until it has left.",
@@ -161,6 +176,7 @@ REASONS = {
         family=_NOTICE,
         severity=_INFO,
         cause=Cause.NODE,
+        forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
     ),
     "DeschedulingQueued": _reason(
         "The descheduler asked the VMI to leave, and its migration waits for its turn.",
@@ -169,6 +185,7 @@ REASONS = {
         family=_NOTICE,
         severity=_INFO,
         cause=Cause.CLUSTER,
+        forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
     ),
     "MigrationOverdue": _reason(
         "The migration of the VMI has waited for its turn for an hour.",
@@ -177,6 +194,7 @@ REASONS = {
         3600.0,
         lasting=True,
         cause=Cause.NODE,
+        forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
     ),
     "NotStarted": _reason(
         "The VMI has to leave its node and can be migrated, and no migration was made.",
@@ -191,6 +209,7 @@ REASONS = {
         "NotMigratable",
         120.0,
         remediation="stop_blocked_vmi",
+        forbids=Forbids((Act.MIGRATE,), "it can't be migrated"),
     ),
     "NotMigratableIfDrained": _reason(
         "The VMI may only be migrated and can't be: its eviction would be refused. Its node is cordoned, and nobody is"
@@ -199,6 +218,7 @@ REASONS = {
         "NotMigratable",
         family=_NOTICE,
         severity=_INFO,
+        forbids=Forbids((Act.MIGRATE,), "it can't be migrated"),
     ),
     "NotMigratableWhileCordoned": _reason(
         "The VMI may only be migrated and can't be, and its node has been cordoned for an hour: the node may be drained"
@@ -207,6 +227,7 @@ REASONS = {
         "NotMigratable",
         3600.0,
         lasting=True,
+        forbids=Forbids((Act.MIGRATE,), "it can't be migrated"),
     ),
     "PDBIfDrained": _reason(
         "PDBs would refuse the eviction of a VMI's pod from a node that is cordoned, and that nobody is seen to drain.",
@@ -252,6 +273,7 @@ REASONS = {
         "WillShutDown",
         family=_NOTICE,
         severity=_INFO,
+        forbids=Forbids((Act.DRAIN,), "an eviction shuts its guest down"),
     ),
     "OrphanLauncherPod": _reason(
         "A launcher pod runs whose VMI does not exist.",
@@ -259,6 +281,7 @@ REASONS = {
         "OrphanLauncherPod",
         300.0,
         family=_POD,
+        forbids=Forbids((Act.START,), "a launcher pod without a VMI may still run its guest"),
     ),
     "NodeLost": _reason(
         "A node is not Ready and VMIs are on it: they start nowhere else while their launcher pods are there.",

@@ -7,10 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ....domain.drains.departure import Departure, DrainState, NodeContext
+from ....domain.drains.departure.building import text
 from ....domain.drains.departure.signs import standing
+from ....domain.drains.lost import deletion, stays_down
 from ....findings.finding import Finding
+from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ....store.text.naming import NAMED
+from ....store.record import UnseenError
+from ....store.text.naming import NAMED, named
 from ....store.text.since import Since
 from .reasons import REASONS
 
@@ -45,19 +49,51 @@ def of_node(node: NodeContext, found: Iterable[Departure]) -> Iterator[Finding]:
 
 
 def _lost(node: NodeContext, here: list[VirtualMachineInstance]) -> Finding:
-    since = node.node.unready_since if node.node is not None else None
-    ending = sum(1 for pod in node.launchers if pod.node == node.name and pod.deleting is not None)
-    pods = f"; {ending} of their launcher pods are being deleted, which only the node can end" if ending else ""
+    subject = node.node
+    assert subject is not None  # of_node looks
+    pods = [pod for pod in node.launchers if pod.node == node.name]
+    ending = sum(1 for pod in pods if pod.deleting is not None)
+    coming = deletion(subject, (pod for pod in pods if pod.deleting is None))
+    down = _down(node, here)
+    clauses = [
+        f"{ending} of their launcher pods are being deleted, which only the node can end" if ending else "",
+        f"Kubernetes deletes {'the others' if ending else 'their launcher pods'} from {text(coming.first)} on"
+        if coming.first is not None
+        else "",
+        _restarts(len(here), down) if down is not None else "",
+    ]
     return _finding(
         node,
         "NodeLost",
-        f"the node is not Ready and {_vmis(len(here))} on it: none of them starts elsewhere while its launcher pod is"
-        f" there{pods}",
-        since=(since, Since.CONDITION),
+        f"the node is not Ready and {_vmis(len(here))} on it: whatever its eviction strategy, none is migrated, and"
+        f" none starts elsewhere while its launcher pod is there{''.join(f'; {each}' for each in clauses if each)}",
+        since=(subject.unready_since, Since.CONDITION),
         vmis=len(here),
         named=[f"{vmi.namespace}/{vmi.name}" for vmi in here[:NAMED]],
         podsEnding=ending or None,
+        podsDeletedFrom=text(coming.first) or None,
+        podsKept=coming.never or None,
+        startAgain=len(here) - len(down) if down is not None else None,
+        stayDown=down[:NAMED] if down else None,
     )
+
+
+def _down(node: NodeContext, here: list[VirtualMachineInstance]) -> list[str] | None:
+    """Those that nobody starts again; None where VMs can't be seen."""
+    try:
+        vms = [node.drain.view.named(VirtualMachine, vmi.namespace, vmi.name) for vmi in here]
+    except UnseenError:
+        return None
+    why = ((vmi, stays_down(vmi, vm)) for vmi, vm in zip(here, vms, strict=True))
+    return [f"{vmi.namespace}/{vmi.name} ({each})" for vmi, each in why if each]
+
+
+def _restarts(count: int, down: list[str]) -> str:
+    if not down:
+        return "each starts on another node once its pod is gone"
+    start = count - len(down)
+    others = f"{start} start{'s' if start == 1 else ''} on another node once the pod is gone, and " if start else ""
+    return f"{others}nobody starts {named(down)} again"
 
 
 def _idle(node: NodeContext, left: int) -> Finding:

@@ -2,7 +2,9 @@
 
 KubeVirt never looks at VMs when somebody switches a feature off, and a VMI that runs goes on without an event
 (kubevirt/community#316). A VM counts with its instancetype and its preference applied; the KubeVirt object and its
-release say what the cluster allows. docs/features.md has all features, and how the reasons differ.
+release say what the cluster allows. Where the VM's template does not ask for it itself, the finding says which of the
+two brings it, and what can be edited: the object, or what the VM refers to. Of a device that is not permitted the
+finding names permitted ones with nearly its name. docs/features.md has all features, and how the reasons differ.
 
 Not seen here: what nodes support (feature_nodes), and StorageClasses (feature_storage); VMs that a tool outside of
 the cluster is about to create; an interface without any binding before KubeVirt 1.9, which takes it and whose

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ....domain.acts import NOTHING_FORBIDDEN
 from ....domain.features.configuration import Effective, chosen, forecast
 from ....domain.features.requests import requests_of
-from ....domain.features.rule import Ground, Request, Rule
+from ....domain.features.rule import Ground, Request, Rule, Stage
 from ....domain.features.rules import BY_ID
 from ....findings.check import View
 from ....findings.finding import Finding, Severity
@@ -15,6 +16,7 @@ from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.storage_class import StorageClass
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.record import Ref, UnansweredError
+from .._brought import with_bringers
 from .allowing import next_step
 from .reasons import REASONS
 from .refusals import Refusals, refusals
@@ -42,7 +44,7 @@ def mismatches(view: View, storage: tuple[StorageClass, ...] | None = None) -> I
             if any(not BY_ID[rule].common for requests in asked for rule, _ in requests):
                 raise UnansweredError(str(known))
             continue  # what it asks for, every VM does, and KubeVirt allows it unless somebody has forbidden it
-        yield from _of(pair, asked, kubevirt, known, storage)
+        yield from _of(view, pair, asked, kubevirt, Ground(known, storage))
 
 
 def _asked(view: View, pair: Pair, kubevirt: KubeVirt | str) -> tuple[tuple[Request, ...], tuple[Request, ...]]:
@@ -53,21 +55,31 @@ def _asked(view: View, pair: Pair, kubevirt: KubeVirt | str) -> tuple[tuple[Requ
 
 
 def _of(
+    view: View,
     pair: Pair,
     asked: tuple[tuple[Request, ...], tuple[Request, ...]],
     kubevirt: KubeVirt,
-    known: Effective,
-    storage: tuple[StorageClass, ...] | None,
+    ground: Ground,
 ) -> Iterator[Finding]:
-    now = _states(Ground(known, storage), pair, asked)
+    now = _states(ground, pair, asked)
     for rule, (state, whys) in now.items():
-        yield _finding(pair, rule, state, whys, known, kubevirt.managed_by_hco)
+        found = _finding(pair, rule, state, whys, ground.configuration, kubevirt.managed_by_hco)
+        yield _brought(view, pair, found, asked[0], ground)
     target = forecast(kubevirt)
     if target is None:
         return
-    for rule, (state, whys) in _states(Ground(target, storage), pair, asked).items():
+    ground = Ground(target, ground.storage)
+    for rule, (state, whys) in _states(ground, pair, asked).items():
         if rule not in now:
-            yield _forecast(pair, rule, state, whys, target, kubevirt.managed_by_hco)
+            found = _forecast(pair, rule, state, whys, target, kubevirt.managed_by_hco)
+            yield _brought(view, pair, found, asked[0], ground)
+
+
+def _brought(view: View, pair: Pair, found: Finding, asked: tuple[Request, ...], ground: Ground) -> Finding:
+    """With what brings what is refused of the VM, where its template does not ask for it."""
+    rule = BY_ID[found.feature]
+    refused = [each for each in asked if each[0] == rule.id and rule.why(ground, each[1])]
+    return with_bringers(view, found, pair.vm, refused, found.next) if pair.vm is not None and refused else found
 
 
 def _states(
@@ -109,6 +121,7 @@ def _finding(
         feature=rule.id,
         group=rule.id,
         next=next_step(REASONS[state.reason].next, rule, known, by_hco),
+        forbids=NOTHING_FORBIDDEN if rule.bites(known) in (Stage.LIVE, Stage.OBJECT) else None,
         evidence=_evidence(pair, rule, whys, known),
     )
 

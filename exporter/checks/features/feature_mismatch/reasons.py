@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....domain.acts import Act, Forbids
 from ....findings.causes import Cause
 from ....findings.check import Family, Reason
 from ....findings.finding import Severity
@@ -35,6 +36,7 @@ REASONS = {
         next=f"Take the feature out of the VM, and stop and start that{OR_ALLOWED}.",
         commands=(READ_VMI, READ_CONFIGURATION),
         alert="VMFeatureBlocked",
+        does=(Act.RESTART,),
     ),
     "PendingStartedBefore": Reason(
         (_WARNING,),
@@ -43,6 +45,7 @@ REASONS = {
         next=f"Take the feature out of the VM before its next start{OR_ALLOWED}.",
         commands=(READ_VMI, READ_CONFIGURATION),
         alert="VMFeatureMismatch",
+        forbids=Forbids((Act.START, Act.STOP, Act.RESTART, Act.END), "its next start is refused, or fails"),
     ),
     "StartBlocked": Reason(
         (_CRITICAL,),
@@ -52,6 +55,7 @@ REASONS = {
         "by itself.",
         commands=(READ_STATE, READ_VM, PREVIEW, READ_CONFIGURATION),
         alert="VMFeatureBlocked",
+        forbids=Forbids((Act.START,), "its next start is refused, or fails"),
     ),
     "StoppedRequestsDisabled": Reason(
         (_INFO, _WARNING),
@@ -60,6 +64,7 @@ REASONS = {
         next=f"Take out of the VM all that is refused, in one edit, before somebody needs it{OR_ALLOWED}.",
         commands=(READ_VM, PREVIEW, READ_CONFIGURATION),
         alert="VMFeatureMismatch",
+        forbids=Forbids((Act.START,), "its next start is refused, or fails"),
     ),
     "HealsAtRestart": Reason(
         (_INFO,),
@@ -69,6 +74,7 @@ REASONS = {
         next="Restart the VM when it suits its owner.",
         commands=(READ_VMI,),
         cause=Cause.NAMESPACE,
+        does=(Act.RESTART,),
     ),
     "WillFailAtRestart": Reason(
         (_WARNING,),
@@ -78,6 +84,7 @@ REASONS = {
         next=f"Do not restart the VM before the feature is taken out of it{OR_ALLOWED}.",
         commands=(READ_VM, PREVIEW, READ_CONFIGURATION),
         alert="VMFeatureMismatch",
+        forbids=Forbids((Act.START, Act.STOP, Act.RESTART, Act.END), "its next start is refused, or fails"),
     ),
     "NotEditable": Reason(
         (_WARNING, _CRITICAL),
@@ -88,6 +95,10 @@ REASONS = {
         f"dry run accepts{OR_ALLOWED}.",
         commands=(READ_VM, PREVIEW, READ_CONFIGURATION),
         alert="VMFeatureMismatch",
+        forbids=Forbids(
+            (Act.START, Act.STOP, Act.RESTART, Act.END),
+            "KubeVirt refuses edits of it, its stop and its next start among them",
+        ),
     ),
     "RunningStartedBefore": Reason(
         (_WARNING, _INFO, _CRITICAL),
@@ -96,6 +107,7 @@ REASONS = {
         next=f"Take the feature out of the VM before its next start{OR_ALLOWED}.",
         commands=(READ_VMI, READ_CONFIGURATION),
         alert="VMFeatureMismatch",
+        forbids=Forbids((Act.START, Act.STOP, Act.RESTART, Act.END), "its next start is refused, or fails"),
     ),
     "MigrationBlocked": Reason(
         (_CRITICAL,),
@@ -105,6 +117,8 @@ REASONS = {
         next=f"Do not drain the node: take the feature out of the VM and restart that{OR_ALLOWED}.",
         commands=(READ_VMI, READ_CONFIGURATION),
         alert="VMFeatureBlocked",
+        does=(Act.RESTART,),
+        forbids=Forbids((Act.MIGRATE, Act.DRAIN), "its migration will fail"),
     ),
     "BreaksAtUpgrade": Reason(
         (_WARNING,),
@@ -122,5 +136,6 @@ REASONS = {
         commands=(READ_VM,),
         alert="VMFeatureMismatch",
         cause=Cause.NAMESPACE,
+        forbids=Forbids((Act.START, Act.STOP, Act.RESTART, Act.END), "KubeVirt can neither start nor edit it"),
     ),
 }

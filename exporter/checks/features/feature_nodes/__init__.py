@@ -10,6 +10,8 @@ together: architecture, node selectors (of the VM, its instancetype and the clus
 tolerations, CPU features and what features need; of a migration also the CPU model and vendor of the node that is left.
 Where no node meets all of it the finding has the feature `placement` and says how many nodes each condition rules out.
 
+What the instancetype or preference of a VM without a VMI brings is said to be so, with what can be edited.
+
 Not seen here: free room, pod affinity and topology spread constraints, node affinity of volumes, TSC frequency; of a
 VM without a pod what admission plugins and webhooks would add to that: tolerations of its namespace, for one. Nothing
 is said of an affinity that Kubernetes would refuse.

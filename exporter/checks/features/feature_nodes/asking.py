@@ -7,16 +7,18 @@ from typing import TypeGuard
 
 from ....domain.features.configuration import Effective
 from ....domain.features.rule import Ground, Rule
+from ....domain.features.rules import BY_ID
 from ....domain.features.versions import Version
 from ....findings.check import View
 from ....findings.finding import Severity
 from ....store.indexes.features import OFFERED, OFFERS_HARDWARE_TYPES, TAKES, Need
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
+from ....store.reader import ClusterView
 from ....store.record import Record, Ref
 from ..feature_mismatch.states import Pair
 
-__all__ = ["NATIVE", "asked", "may_migrate", "offerers", "related", "selected", "state", "then"]
+__all__ = ["NATIVE", "asked", "may_migrate", "offerers", "related", "selected", "state", "then", "things_of"]
 
 NATIVE = "label kubernetes.io/arch="
 _HARDWARE_TYPES = Version(1, 5, 1)  # the first release that selects nodes by the hardware types that they emulate
@@ -50,7 +52,7 @@ def may_migrate(record: Record) -> TypeGuard[VirtualMachineInstance]:
     )
 
 
-def asked(view: View, rule: Rule, wanted: tuple[Need, ...], known: Effective) -> dict[str, list[str]]:
+def asked(view: ClusterView, rule: Rule, wanted: tuple[Need, ...], known: Effective) -> dict[str, list[str]]:
     """What launcher pods ask of nodes by this rule, by the feature that it is reported as."""
     release = known.version.release
     if not rule.since <= release <= rule.until or not rule.on(known):
@@ -66,6 +68,15 @@ def asked(view: View, rule: Rule, wanted: tuple[Need, ...], known: Effective) ->
             mediated = rule.id == "permitted_host_devices" and parameter in known.mediated_devices
             found.setdefault("mediated_devices_types" if mediated else rule.id, []).append(thing)
     return found
+
+
+def things_of(view: ClusterView, needed: tuple[Need, ...], known: Effective) -> tuple[str, ...]:
+    """What is asked of nodes for features: without what is refused anyway, and reported for that. The view has the
+    index TAKES.
+    """
+    rules = dict.fromkeys(rule for _, rule, _ in needed)
+    found = (thing for rule in rules for things in asked(view, BY_ID[rule], needed, known).values() for thing in things)
+    return tuple(dict.fromkeys(selected(thing, known) for thing in found))
 
 
 def state(view: View, record: VirtualMachine | VirtualMachineInstance, stuck: bool) -> tuple[str, Severity]:

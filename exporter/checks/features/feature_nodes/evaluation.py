@@ -20,7 +20,9 @@ from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.record import UnansweredError
+from .._brought import with_bringers
 from .asking import asked, may_migrate, offerers, related, selected, state, then
+from .reasons import REASONS
 
 __all__ = ["unsupported"]
 
@@ -41,6 +43,7 @@ class _Lack(NamedTuple):
     feature: str
     things: tuple[str, ...]
     configuration: Effective
+    requests: tuple[Request, ...]
 
 
 def unsupported(view: View) -> Iterator[Finding]:
@@ -82,13 +85,14 @@ def _lacks(view: View, here: str, wanted: tuple[Need, ...], known: Effective | s
                 lacking = tuple(thing for thing, found in offering.items() if found == (nodes.only,))
             # Each thing is a partition of its own, and the feature is reported once: with what is missing altogether.
             if lacking and lacking[0] == here:
-                yield _Lack(BY_ID[rule], feature, tuple(selected(thing, known) for thing in lacking), known)
+                of = tuple((rule, parameter) for thing, by, parameter in wanted if by == rule and thing in lacking)
+                yield _Lack(BY_ID[rule], feature, tuple(selected(thing, known) for thing in lacking), known, of)
 
 
 def _finding(view: View, record: VirtualMachine | VirtualMachineInstance, lack: _Lack, nodes: _Nodes) -> Finding:
     vmi = record if isinstance(record, VirtualMachineInstance) else None
     reason, severity = state(view, record, bool(nodes.only))
-    return Finding(
+    found = Finding(
         reason=reason,
         severity=severity,
         subject=record.ref,
@@ -99,6 +103,10 @@ def _finding(view: View, record: VirtualMachine | VirtualMachineInstance, lack: 
         group=lack.feature,
         evidence=_evidence(vmi, lack),
     )
+    # Of a VMI nothing is said: it stays here whatever becomes of its VM's instancetype.
+    if isinstance(record, VirtualMachineInstance):
+        return found
+    return with_bringers(view, found, record, lack.requests, REASONS[reason].next)
 
 
 def _message(vmi: VirtualMachineInstance | None, lack: _Lack, nodes: _Nodes) -> str:

@@ -14,7 +14,6 @@ from ....domain.features.demand import NOTHING, Demand
 from ....domain.features.node_sets import Moving, NodeDemand, NodeSets, Ruling
 from ....domain.features.placement import Taint
 from ....domain.features.requests import demanded_by, requests_of
-from ....domain.features.rules import BY_ID
 from ....domain.features.versions import Version
 from ....findings.check import View
 from ....findings.finding import Finding
@@ -24,10 +23,10 @@ from ....store.kinds.node import CORDON, Node
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 from ....store.record import Record, UnansweredError
-from .asking import asked, may_migrate, offerers, related, selected, state, then
+from .asking import may_migrate, offerers, related, state, then, things_of
 from .pods import pod_of
 
-__all__ = ["unplaced"]
+__all__ = ["keeps_vendor", "unplaced"]
 
 _FEATURE = "placement"
 # A target has the source's CPU vendor in 1.6 and in 1.7 from these on, and in all later releases.
@@ -68,7 +67,7 @@ def unplaced(view: View) -> Iterator[Finding]:
     for record in records:
         want = _want(view, record, kubevirt)
         if want.needed not in things:
-            things[want.needed] = _things(ground, want.needed)
+            things[want.needed] = things_of(view, want.needed, known)
         finding = _lacking(ground, record, _asked(ground, want, things[want.needed]), want.demand)
         if finding is not None and not _said_already(view, record, things[want.needed]):
             yield finding
@@ -83,21 +82,13 @@ def _want(view: View, record: Record, kubevirt: KubeVirt | None) -> _Want:
     return _Want(NOTHING, (), of_vm=False)
 
 
-def _things(ground: _Ground, needed: tuple[Need, ...]) -> tuple[str, ...]:
-    """What is asked of nodes for features: without what is refused anyway, and reported for that."""
-    view, known = ground.view, ground.known
-    rules = dict.fromkeys(rule for _, rule, _ in needed)
-    found = (thing for rule in rules for things in asked(view, BY_ID[rule], needed, known).values() for thing in things)
-    return tuple(dict.fromkeys(selected(thing, known) for thing in found))
-
-
 def _asked(ground: _Ground, want: _Want, things: tuple[str, ...]) -> NodeDemand | None:
     return pod_of(want.demand, things, ground.known, want.of_vm)
 
 
 def _suited(ground: _Ground, want: _Want) -> bool:
     """Whether there is nothing to say of any VM or VMI that asks for this, wherever it is."""
-    pod = _asked(ground, want, _things(ground, want.needed))
+    pod = _asked(ground, want, things_of(ground.view, want.needed, ground.known))
     if pod is None:
         return True
     if not ground.nodes.ruling(pod).fitting:
@@ -109,11 +100,12 @@ def _moving(ground: _Ground, demand: Demand, *, again: bool = False) -> Moving:
     """`again`: it was migrated before, and its pod says what CPU that fixed. So does a CPU feature that it requires:
     KubeVirt takes the pod's selector of one for the trace of a migration.
     """
-    same_vendor = _keeps_vendor(ground.known.version)
+    same_vendor = keeps_vendor(ground.known.version)
     return Moving(demand.model == "host-model" and not demand.features and not again, same_vendor)
 
 
-def _keeps_vendor(version: Version) -> bool:
+def keeps_vendor(version: Version) -> bool:
+    """Whether the target of a migration has to have a CPU of the source's vendor."""
     first = next((each for each in _SAME_VENDOR if each.release == version.release), _SAME_VENDOR[-1])
     return version >= first
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....domain.acts import Act, Forbids
 from ....findings.check import Reason
 from ....findings.finding import Severity
 from .._commands import ALL_NODES, HANDLERS, NODES, READ_VM, READ_VMI
@@ -26,6 +27,7 @@ REASONS = {
         next=_NEXT,
         commands=(READ_VMI, ALL_NODES, NODES, HANDLERS),
         alert="VMFeatureNoNode",
+        forbids=Forbids((Act.STOP, Act.RESTART, Act.END, Act.MIGRATE, Act.DRAIN), "no node offers what it needs"),
     ),
     "NoNodeForStart": Reason(
         (Severity.CRITICAL, Severity.WARNING),
@@ -36,6 +38,7 @@ REASONS = {
         next=_NEXT,
         commands=(READ_VM, ALL_NODES, NODES, HANDLERS),
         alert="VMFeatureNoNode",
+        forbids=Forbids((Act.START,), "no node offers what it needs"),
     ),
     "NoMigrationTarget": Reason(
         (Severity.WARNING,),
@@ -46,5 +49,7 @@ REASONS = {
         next="Have another node offer what the VMI asks for before its node is drained, or shut the VM down.",
         commands=(READ_VMI, ALL_NODES, NODES),
         alert="VMFeatureNoNode",
+        does=(Act.STOP,),
+        forbids=Forbids((Act.MIGRATE, Act.DRAIN), "no other node offers what it needs"),
     ),
 }

@@ -5,6 +5,9 @@ have the same. Up to KubeVirt 1.5 it was derived from the VM's name alone, and f
 backups and copied manifests bring a UUID along. A VM is evaluated by the UUID that it runs with, and by the one that
 it starts with next. A VM that migrates between namespaces has the same UUID at both ends meanwhile.
 
+That a UUID is derived from a name is said of one that the VM's spec has: of a VM whose spec has none firmware_vms says
+so, and what to do.
+
 Not seen here: VMs of other clusters (firmware_across_clusters); whether anything outside identifies a VM by its UUID;
 stand-alone VMIs without a UUID, for which libvirt makes one.
 """
@@ -27,7 +30,7 @@ from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ....store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ....store.text.naming import NAMED
-from .evidence import facts, message, next_step
+from .evidence import acts, facts, message, next_step
 from .keeper import KeeperChoice, keeper
 from .members import MemberRole, SharedValue, group_of
 from .origin import legacy_derived
@@ -78,6 +81,7 @@ def _shared(view: View, group: SharedValue) -> Iterator[Finding | None]:
             since_source=Since.CREATION if since is not None else Since.FIRST_SEEN,
             message=message(group, member, standing),
             next=next_step(group, member, standing, proposal),
+            does=acts(member, standing, proposal),
             commands=() if standing is MemberRole.ENDS else of_vmi(member.ref),
             evidence=facts(view, group, member, proposal),
         )
@@ -125,7 +129,7 @@ CHECK = Check(
             "uuid",
             "vm_uid",
         ),
-        KubeVirt.KIND: ("assumed", "version"),
+        KubeVirt.KIND: ("assumed", "counts"),
     },
     requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
 )

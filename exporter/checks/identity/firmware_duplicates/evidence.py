@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from ....domain.acts import Act
 from ....domain.identity.firmware import legacy
 from ....findings.check import View
 from ....store.kinds.kube_virt import KubeVirt
@@ -12,7 +13,7 @@ from ....store.text.naming import NAMED, named, the
 from .keeper import KeeperChoice, keeps_state
 from .members import Member, MemberRole, SharedValue
 
-__all__ = ["facts", "hints", "message", "next_step"]
+__all__ = ["acts", "facts", "hints", "message", "next_step"]
 
 _ORIGINS = {
     "restore": "it was restored from a snapshot",
@@ -52,6 +53,13 @@ def next_step(group: SharedValue, member: Member, standing: MemberRole, proposal
     if member.vm is None:
         return f"Delete the VMI and create it again without a UUID; {keeps}."
     return f"Stop the VM and give it a new UUID; {keeps}."
+
+
+def acts(member: Member, standing: MemberRole, proposal: KeeperChoice) -> tuple[Act, ...]:
+    """What the next step does to the member itself."""
+    if standing is MemberRole.ENDS or proposal.keeper is member:
+        return ()
+    return (Act.END,) if member.vm is None else (Act.STOP,)
 
 
 def facts(view: View, group: SharedValue, member: Member, proposal: KeeperChoice) -> dict[str, Any]:

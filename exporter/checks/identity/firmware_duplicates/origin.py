@@ -20,11 +20,14 @@ __all__ = ["legacy_derived"]
 
 
 def legacy_derived(view: View, group: SharedValue) -> Iterator[Finding | None]:
-    """Of each member that has the UUID now, where it derives from its own or another VM's name."""
+    """Of each member that has the UUID now, where it derives from its own or another VM's name.
+
+    Not of one whose spec has no UUID: of that NotPersisted says that it is derived from the name, and to write it.
+    """
     names = {_name(record) for record in view.sharing(LEGACY_NAME, view.partition)}
     for member in group.members:
         own = legacy(member.record.name) == view.partition
-        if (own or names) and not member.deleting and _has(view, member):
+        if (own or names) and not (own and _derives(member)) and not member.deleting and _has(view, member):
             of = member.record.name if own else min(names)
             yield Finding(
                 reason="LegacyDerived",
@@ -42,6 +45,11 @@ def _name(record: object) -> str:
     if isinstance(record, VirtualMachineSnapshotContent):
         return record.source
     return record.name if isinstance(record, VirtualMachine) else ""
+
+
+def _derives(member: Member) -> bool:
+    """Whether KubeVirt derives it at each start."""
+    return member.vm is not None and not member.vm.uuid.strip()
 
 
 def _has(view: View, member: Member) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....domain.acts import Act, Forbids
 from ....findings.advice import filled
 from ....findings.check import Family, Reason
 from ....findings.finding import Severity
@@ -38,6 +39,7 @@ REASONS = {
         commands=_TPM,
         alert=_ALERT,
         remediation="reassign_firmware_uuid",
+        does=(Act.STOP, Act.END),
     ),
     "LatentDuplicate": Reason(
         (Severity.WARNING,),
@@ -47,6 +49,8 @@ REASONS = {
         commands=_TPM,
         alert=_ALERT,
         remediation="reassign_firmware_uuid",
+        does=(Act.STOP, Act.END),
+        forbids=Forbids((Act.START,), "it shares its firmware UUID with another VM"),
     ),
     "DuplicateEnding": Reason(
         (Severity.INFO,),

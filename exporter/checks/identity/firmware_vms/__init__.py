@@ -73,7 +73,7 @@ CHECK = Check(
             )
         ),
         VirtualMachineInstance.KIND: ("deleting", "identity", "phase", "sealed", "serial", "uuid", "vm_uid"),
-        KubeVirt.KIND: ("assumed", "version"),
+        KubeVirt.KIND: ("assumed", "counts"),
     },
     requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
 )

@@ -43,6 +43,7 @@ def spec_run_mismatch(vm: VirtualMachine, vmi: VirtualMachineInstance | None) ->
         message=f"The VM runs with another firmware UUID than its spec has: {what}"
         + (", and empties its persistent TPM" if loses else ""),
         next="Put the running UUID back before the VM restarts: its persistent TPM is kept under it." if loses else "",
+        does=() if loses else None,
         evidence={name: fact for name, fact in facts.items() if fact},
     )
 
@@ -68,6 +69,7 @@ def invalid_uuid(one: VirtualMachine | VirtualMachineInstance) -> Finding | None
         group=group_id(comparable(one.uuid)),
         message=f"{the(one.ref.kind)}'s {_INVALID[cause]}",
         next=_LONE if lone else "",
+        does=None if lone else (),
         commands=of_vmi(one.ref),
         evidence={"uuid": one.uuid, "cause": cause.value},
     )

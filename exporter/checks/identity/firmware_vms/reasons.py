@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....domain.acts import Act, Forbids
 from ....findings.causes import Cause
 from ....findings.check import Family, Reason
 from ....findings.finding import Severity
@@ -57,6 +58,8 @@ REASONS = {
         ),
         alert=_ALERT,
         remediation="persist_firmware_uuid",
+        does=(Act.RESTART,),
+        forbids=Forbids((Act.STOP, Act.RESTART, Act.END), "its next start changes its firmware UUID"),
     ),
     "InvalidUUID": Reason(
         (Severity.WARNING,),
@@ -65,6 +68,7 @@ REASONS = {
         next="Give the VM a valid UUID of its own, unless it has a persistent TPM that is in use.",
         commands=(_VM + " -o yaml",),
         alert=_ALERT,
+        does=(Act.END,),
     ),
     "MemberPinsUUID": Reason(
         (Severity.INFO,),

@@ -5,6 +5,11 @@ then on the VM gets the copies. Without one it gets the live object, and nothing
 changes or deletes that (kubevirt/kubevirt#8142). A reference that leads nowhere stops virt-controller before it looks
 at the VM's run strategy: a VM that runs then goes on running, and can be neither stopped nor restarted.
 
+A pin (`revisionName` in the matcher of the spec) goes before everything else. It is cleared by a patch that removes it,
+which leaves the VM as it is from 1.5 on, since its status goes on naming that ControllerRevision; up to 1.4 KubeVirt
+then copies the live object. KubeVirt's webhook takes an empty `revisionName` as none, and refuses another name in a
+matcher whose `revisionName` stays (pkg/instancetype/webhooks/vm).
+
 A finding's group says whether it is about the VM's instancetype or its preference.
 
 Not seen here: what KubeVirt's webhooks answer; which instancetype the labels of a volume, PVC or DataSource name for
@@ -89,7 +94,7 @@ CHECK = Check(
             "shape",
         ),
         VirtualMachineInstance.KIND: ("generation", "phase", "vm_uid"),
-        KubeVirt.KIND: ("assumed", "reference_policy", "version"),
+        KubeVirt.KIND: ("assumed", "counts", "reference_policy"),
     },
     requires=(VirtualMachine.KIND, *CLUSTER_WIDE),
 )

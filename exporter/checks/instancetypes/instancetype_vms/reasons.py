@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from ....domain.acts import Act, Forbids
 from ....findings.causes import Cause
 from ....findings.check import Family, Reason
 from ....findings.finding import Severity
-from .._commands import ALL_REVISIONS, COPIES, READ_OBJECT, READ_POLICY, READ_REFERENCE, READ_REVISION, TOUCH
+from .._commands import (
+    ALL_REVISIONS,
+    CLEAR_PIN,
+    CLEAR_REFERENCE,
+    COPIES,
+    READ_OBJECT,
+    READ_POLICY,
+    READ_REFERENCE,
+    READ_REVISION,
+    TOUCH,
+)
 
 __all__ = ["REASONS"]
 
@@ -46,6 +57,10 @@ REASONS = {
         commands=(READ_REFERENCE, READ_OBJECT, "kubectl get RESOURCE -A", COPIES),
         alert="VMInstancetypeMissing",
         cause=Cause.REFERENT,
+        forbids=Forbids(
+            (Act.START, Act.STOP, Act.RESTART, Act.END),
+            "it can't start without the instancetype or preference that is missing",
+        ),
     ),
     "RevisionMissing": Reason(
         (Severity.CRITICAL,),
@@ -59,6 +74,9 @@ REASONS = {
         commands=(READ_REFERENCE, ALL_REVISIONS, COPIES, READ_OBJECT),
         alert="VMInstancetypeMissing",
         remediation="restash_missing_revision",
+        forbids=Forbids(
+            (Act.START, Act.STOP, Act.RESTART, Act.END), "it can't start without the ControllerRevision that is missing"
+        ),
     ),
     "UnknownKind": Reason(
         (Severity.CRITICAL,),
@@ -67,6 +85,10 @@ REASONS = {
         next="Correct the kind in the VM's spec; what waits meanwhile, such as a stop, then runs.",
         commands=(READ_REFERENCE,),
         alert="VMInstancetypeMissing",
+        forbids=Forbids(
+            (Act.START, Act.STOP, Act.RESTART, Act.END),
+            "it can neither be stopped nor started before the kind is corrected",
+        ),
     ),
     "RevisionUndecodable": Reason(
         (Severity.CRITICAL,),
@@ -77,6 +99,10 @@ REASONS = {
         "then controllerRevisionRef of the ROLE from its status by a patch of the subresource status.",
         commands=(READ_REFERENCE, READ_REVISION, READ_OBJECT),
         alert="VMInstancetypeMissing",
+        forbids=Forbids(
+            (Act.START, Act.STOP, Act.RESTART, Act.END),
+            "it can't start with a ControllerRevision that can't be decoded",
+        ),
     ),
     "FailureStands": Reason(
         (Severity.WARNING,),
@@ -97,6 +123,9 @@ REASONS = {
         "the VM.",
         commands=(READ_REFERENCE, READ_REVISION),
         alert="VMInstancetypeRevisionUnfit",
+        forbids=Forbids(
+            (Act.START, Act.STOP, Act.RESTART), "any change of it has KubeVirt delete its ControllerRevision"
+        ),
     ),
     "RevisionOutdated": Reason(
         (Severity.WARNING,),
@@ -168,12 +197,24 @@ REASONS = {
         _DRIFTED,
         next="Nothing, unless the VM is to follow: that takes a new ControllerRevision and a restart.",
         cause=Cause.REFERENT,
+        does=(Act.RESTART,),
     ),
     "ObjectRecreated": Reason(
         (Severity.INFO,),
         "The VM's copy is of an object that was deleted and created again.",
         _DRIFTED,
         next="Nothing, unless the VM is to follow: that takes a new ControllerRevision and a restart.",
+        does=(Act.RESTART,),
+    ),
+    "PinOfOtherObject": Reason(
+        (Severity.INFO,),
+        "The VM's spec names one object, and pins the VM to a ControllerRevision that is a copy of another one.",
+        _DRIFTED,
+        next="Nothing, if the VM is to keep that. To have it follow the object that its spec names, remove the pin, "
+        "then the reference in its status, to which KubeVirt from 1.5 on copies the pin. The VM gets the resources of "
+        "that object with its next start, or at once where KubeVirt hotplugs them. KubeVirt refuses another name in "
+        "the spec while revisionName stays.",
+        commands=(READ_REFERENCE, READ_REVISION, CLEAR_PIN, CLEAR_REFERENCE),
     ),
     "StaleReference": Reason(
         (Severity.INFO,),
@@ -189,6 +230,7 @@ REASONS = {
         next="Remove the fields from the VM's template, or the instancetype from its spec.",
         commands=(READ_REFERENCE, READ_OBJECT),
         alert="VMInstancetypeConflict",
+        forbids=Forbids((Act.START, Act.STOP, Act.RESTART, Act.END), "KubeVirt does not start it"),
     ),
     "RequirementsUnmet": Reason(
         (Severity.WARNING,),

@@ -154,7 +154,7 @@ def drifted(context: Context, resolution: Resolution) -> Finding | None:
         message = f"{gone} {resolution.revision_name}"
         return context.finding("ObjectGone", Severity.INFO, role, message)
     if stash.object_name != name:
-        return None  # a pin to a copy of another object
+        return _pin_of_other(context, resolution, stash)
     paths = differing(stash.spec, live.spec)
     differs = f"it differs in {'at least ' if len(paths) > MOST_PATHS else ''}{named(paths)}"
     differs = differs if paths else "both are equal"
@@ -175,4 +175,19 @@ def drifted(context: Context, resolution: Resolution) -> Finding | None:
         role,
         f"{resolution.kind} {name} has changed since the VM's copy was made: {differs}",
         evidence={**listed("fields", paths), "copied": stash.object_generation, "live": live.generation},
+    )
+
+
+def _pin_of_other(context: Context, resolution: Resolution, stash: Stash) -> Finding | None:
+    """Of a pin alone: the status may name any in 1.5.0 and 1.5.1. That of another kind has a finding already."""
+    role, of = resolution.role, kind_of(resolution.role, stash.object_kind)
+    if resolution.mode is not ReferenceMode.PINNED or not stash.object_name or of != resolution.kind:
+        return None
+    return context.finding(
+        "PinOfOtherObject",
+        Severity.INFO,
+        role,
+        f"The VM's spec names {role.value} {resolution.reference.name}, and pins the VM to ControllerRevision "
+        f"{resolution.revision_name}, which is a copy of {stash.object_name}: the VM has what that holds",
+        evidence={"copyOf": stash.object_name, "reference": f"{role.value}Ref"},
     )

@@ -139,6 +139,7 @@ CHECK = Check(
     reasons=REASONS,
     find=find,
     fields_read={
+        Namespace.KIND: ("terminating",),
         VirtualMachine.KIND: ("created", "deleting", "networks", "stopped"),
         VirtualMachineInstance.KIND: (
             "created",
@@ -151,6 +152,7 @@ CHECK = Check(
         ),
         Pod.KIND: (
             "created",
+            "deleting",
             "domain",
             "known_addresses",
             "known_claims",

@@ -8,6 +8,7 @@ from hashlib import blake2b
 from ....domain.networks.addresses import host as canonical
 from ....domain.networks.cidr import number
 from ....domain.networks.pool import AddressPlace
+from ....domain.networks.withheld import withheld_by
 from ....findings.finding import Finding, Severity, Since
 from ....findings.partial import known
 from ....store.indexes.networks import ADDRESS, address
@@ -15,6 +16,8 @@ from ....store.kinds.ipam_claim import IPAMClaim
 from ....store.kinds.network_attachment_definition import pool_of
 from ....store.kinds.pod import Pod
 from ....store.record import UnseenError
+from ....store.text.naming import named
+from .._address_holders import described, within
 from .context import ClaimContext, Moment
 
 __all__ = [
@@ -25,6 +28,7 @@ __all__ = [
     "ip_excluded",
     "ip_outside_pool",
     "prefix_mismatch",
+    "requested_by",
 ]
 
 _UNALLOCATABLE = {
@@ -74,7 +78,7 @@ def fails_the_control_plane(ctx: ClaimContext) -> Finding | None:
 def ip_excluded(ctx: ClaimContext) -> Finding | None:
     """A reserved address is for a VM that requests it; whether a stopped one does is not known."""
     places = ctx.places
-    requested = _requested(ctx) if any(place is AddressPlace.RESERVED for _, place in places) else None
+    requested = requested_by(ctx) if any(place is AddressPlace.RESERVED for _, place in places) else None
     held = [
         ip
         for ip, place in places
@@ -83,11 +87,13 @@ def ip_excluded(ctx: ClaimContext) -> Finding | None:
     ]
     if not held:
         return None
-    what = f"network {ctx.claim.network} excludes or reserves {', '.join(held)}"
-    return ctx.finding("IpExcluded", Severity.WARNING, what)
+    kept = {ip: withheld_by(ctx.ruler, number(ip.partition("/")[0])) for ip in held} if ctx.ruler is not None else {}
+    what = f"Network {ctx.claim.network} does not allocate what the IPAMClaim holds: "
+    what += "; ".join(f"{ip} is {within(by)}" for ip, by in kept.items())
+    return ctx.finding("IpExcluded", Severity.WARNING, what, withheldBy=kept)
 
 
-def _requested(ctx: ClaimContext) -> set[str] | None:
+def requested_by(ctx: ClaimContext) -> set[str] | None:
     """The addresses that the running VM requests for the claim's interface."""
     if ctx.vmi is None:
         return None
@@ -127,12 +133,13 @@ def duplicate_ip(ctx: ClaimContext) -> Finding | None:
         "DuplicateIP",
         Severity.CRITICAL if live else Severity.WARNING,
         f"{'Addresses' if len(ips) > 1 else 'Address'} {', '.join(ips)} of network {claim.network} "
-        f"{'are' if len(ips) > 1 else 'is'} also held by " + ", ".join(sorted(str(holder.ref) for holder in holders)),
+        f"{'are' if len(ips) > 1 else 'is'} also held by {named(described(holders))}",
         _last_given(claim, holders),
         related=[holder.ref for holder in holders],
         address=ips[0],
         group=blake2b(address(claim.network, ips[0]).encode(), digest_size=4).hexdigest(),
         duplicates=ips,
+        holders=described(holders),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....domain.acts import Act, Forbids
 from ....findings.causes import Cause
 from ....findings.check import Family, Reason
 from ....findings.finding import Severity
@@ -69,6 +70,8 @@ REASONS = {
         next="Keep the finalizer while the VM runs; agree on a stop with the VM's owner, then remove it.",
         commands=_OWNER,
         alert="VMIPAMClaimStuckTerminating",
+        does=(Act.STOP, Act.DELETE),
+        forbids=Forbids((Act.START,), "the IPAMClaim that holds its addresses is being deleted"),
     ),
     "StuckTerminatingOwnerDeleting": Reason(
         _INFO,
@@ -89,6 +92,7 @@ REASONS = {
         commands=(*_OWNER, CLAIM_CONTROLLER, ANNOTATE_VM),
         alert="VMIPAMClaimStuckTerminating",
         remediation="release_ipam_claim",
+        does=(Act.DELETE,),
     ),
     "StuckTerminatingOwnerGone": Reason(
         _BOTH,
@@ -99,6 +103,7 @@ REASONS = {
         commands=(*_OWNER, CLAIM_CONTROLLER),
         alert="VMIPAMClaimLeftBehind",
         remediation="release_ipam_claim",
+        does=(Act.DELETE,),
     ),
     "StuckTerminatingForeignFinalizer": Reason(
         _WARNING,
@@ -121,6 +126,10 @@ REASONS = {
         next="Make the new VM the owner of the IPAMClaim before garbage collection deletes it.",
         commands=_OWNER,
         alert="VMIPAMClaimUnprotected",
+        forbids=Forbids(
+            (Act.START, Act.STOP, Act.RESTART, Act.DELETE),
+            "its IPAMClaim belongs to an earlier VM of this name, and may be deleted with that",
+        ),
     ),
     "OwnerlessClaim": Reason(
         _WARNING,
@@ -142,6 +151,7 @@ REASONS = {
         commands=(*_OWNER, "kubectl get apiservices.apiregistration.k8s.io"),
         alert="VMIPAMClaimLeftBehind",
         remediation="delete_orphan_ipam_claim",
+        does=(Act.DELETE,),
     ),
     "IpOutsidePool": Reason(
         (Severity.CRITICAL, Severity.WARNING),
@@ -152,6 +162,7 @@ REASONS = {
         commands=(*_REPLACE, NETWORK_STACK),
         alert="VMIPAMClaimAddressInvalid",
         cause=Cause.NETWORK,
+        does=(Act.STOP, Act.DELETE),
     ),
     "IpExcluded": Reason(
         _WARNING,
@@ -162,6 +173,7 @@ REASONS = {
         commands=_REPLACE,
         alert="VMIPAMClaimAddressInvalid",
         cause=Cause.NETWORK,
+        does=(Act.STOP, Act.DELETE),
     ),
     "DuplicateIP": Reason(
         (Severity.CRITICAL, Severity.WARNING),
@@ -172,6 +184,8 @@ REASONS = {
         commands=(READ_CLAIM, CLAIMS_WITH_ADDRESS, PODS_WITH_ADDRESS),
         alert="VMIPAMClaimDuplicateIP",
         cause=Cause.GROUP,
+        does=(Act.STOP,),
+        forbids=Forbids((Act.START, Act.DELETE), "another IPAMClaim or pod holds its address too"),
     ),
     "IpDrift": Reason(
         _CRITICAL,
@@ -181,6 +195,8 @@ REASONS = {
         next="Decide with the VM's owner which addresses are right, then correct the IPAMClaim or restart the VM.",
         commands=(READ_CLAIM, VM_PODS, CLAIMS_WITH_ADDRESS, PODS_WITH_ADDRESS),
         alert="VMIPAMClaimAddressInvalid",
+        does=(Act.RESTART,),
+        forbids=Forbids((Act.STOP, Act.RESTART), "its next start changes its addresses"),
     ),
     "PrefixMismatch": Reason(
         _WARNING,
@@ -191,6 +207,7 @@ REASONS = {
         "IPAMClaim.",
         commands=_REPLACE,
         alert="VMIPAMClaimAddressInvalid",
+        does=(Act.MIGRATE, Act.RESTART),
     ),
     "FamilyIncomplete": Reason(
         _WARNING,
@@ -199,6 +216,7 @@ REASONS = {
         next="Leave it unless the VM needs the other IP family; then replace the IPAMClaim while the VM is stopped.",
         commands=_REPLACE,
         alert="VMIPAMClaimAddressInvalid",
+        does=(Act.STOP, Act.DELETE),
     ),
     "NetworkMismatch": Reason(
         _BOTH,
@@ -209,6 +227,7 @@ REASONS = {
         commands=(*_REPLACE, "kubectl get virtualmachineinstancemigrations.kubevirt.io -n NAMESPACE"),
         alert="VMIPAMClaimNetworkMismatch",
         cause=Cause.NETWORK,
+        does=(Act.STOP, Act.DELETE),
     ),
     "NetworkMissing": Reason(
         _BOTH,
@@ -227,6 +246,7 @@ REASONS = {
         ),
         alert="VMIPAMClaimNetworkMismatch",
         cause=Cause.NETWORK,
+        forbids=Forbids((Act.DELETE,), "its addresses would be lost, and its network can be created again"),
     ),
     "NetworkNotInNamespace": Reason(
         _BOTH,
@@ -247,6 +267,7 @@ REASONS = {
         next="Delete the IPAMClaim if the network needs its addresses; the interface gets others if it comes back.",
         commands=_OWNER,
         alert="VMIPAMClaimLeftBehind",
+        does=(Act.DELETE,),
     ),
     "EmptyClaim": Reason(
         _BOTH,
@@ -271,6 +292,7 @@ REASONS = {
             ANNOTATE_POD,
         ),
         alert="VMIPAMClaimUnprotected",
+        forbids=Forbids((Act.STOP, Act.RESTART, Act.END), "its address is released when its pod ends"),
     ),
     "UnprotectedClaim": Reason(
         _WARNING,
@@ -280,6 +302,7 @@ REASONS = {
         commands=_OWNER,
         alert="VMIPAMClaimUnprotected",
         remediation="repair_ipam_claim_metadata",
+        does=(Act.STOP,),
     ),
     "UnlabelledClaim": Reason(
         _WARNING,

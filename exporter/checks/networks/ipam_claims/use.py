@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from ....findings.finding import Finding, Severity, Since
 from ....store.kinds.pod import Pod
+from .._address_holders import withheld
 from .._commands import ANNOTATE_POD, NADS, NETWORK_STACK, READ_CLAIM
+from .addresses import requested_by
 from .context import ClaimContext, Moment
 from .owner import OwnerState
 from .pressure import percent
@@ -35,7 +37,7 @@ _CAUSES = {
     ),
     "IPAddressConflict": (
         "OVN-Kubernetes reports IPAddressConflict",
-        "Find out which pod or IPAMClaim holds the requested address.",
+        "Let the VM request another address, or agree on it with whoever holds it.",
     ),
     "unknown": (
         "no object says why",
@@ -72,6 +74,8 @@ def empty_claim(ctx: ClaimContext) -> Finding | None:
         return None
     cause = _cause(ctx, waiting)
     words, next_step = _CAUSES.get(cause, (f"OVN-Kubernetes reports {cause}", ""))
+    kept = _withheld(ctx) if cause == "IPAddressConflict" else {}
+    words += "".join(f"; {ip}, which the VM requests, is {by}" for ip, by in kept.items())
     attached = {f"{nad.namespace}/{nad.name}" for nad in ctx.nads}
     has_address = any(
         nad in attached for pod in waiting for nad, _, _ in pod.known_addresses
@@ -94,7 +98,13 @@ def empty_claim(ctx: ClaimContext) -> Finding | None:
             *([ANNOTATE_POD] if annotate else []),
         ),
         cause=cause,
+        withheldBy=kept,
     )
+
+
+def _withheld(ctx: ClaimContext) -> dict[str, str]:
+    requested = requested_by(ctx) if ctx.vmi is not None and not ctx.vmi.unreadable else None
+    return withheld(ctx.view, ctx.ruler, ctx.claim, sorted(requested)) if requested and ctx.ruler is not None else {}
 
 
 def _empty_since(ctx: ClaimContext, waiting: list[Pod]) -> Moment:

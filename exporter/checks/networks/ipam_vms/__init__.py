@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from ....findings.check import Check, View
 from ....findings.finding import Finding
 from ....findings.scopes import PER_VM
-from ....store.indexes.networks import CLAIM, CLAIM_NAME, REFERENCE
+from ....store.indexes.networks import ADDRESS, CLAIM, CLAIM_NAME, REFERENCE
 from ....store.kinds.deployment import Deployment
 from ....store.kinds.ipam_claim import IPAMClaim
 from ....store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
@@ -79,13 +79,14 @@ CHECK = Check(
         MutatingWebhookConfiguration.KIND,
     ),
     scope=PER_VM,
-    looks_up=(REFERENCE, CLAIM, CLAIM_NAME),
+    looks_up=(REFERENCE, CLAIM, CLAIM_NAME, ADDRESS),
     reasons=REASONS,
     find=find,
     fields_read={
+        Namespace.KIND: ("terminating",),
         VirtualMachine.KIND: ("networks",),
         VirtualMachineInstance.KIND: ("created", "deleting", "known_requested", "networks", "phase", "unreadable"),
-        Pod.KIND: ("domain", "known_claims", "known_selections", "unreadable"),
+        Pod.KIND: ("deleting", "domain", "known_addresses", "known_claims", "known_selections", "unreadable"),
     },
     requires=(IPAMClaim.KIND, NetworkAttachmentDefinition.KIND),
 )

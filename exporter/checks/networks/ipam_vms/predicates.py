@@ -13,6 +13,7 @@ from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.text.naming import named
+from .._address_holders import withheld
 from .interface import Interface
 
 __all__ = ["cross_namespace_nad", "missing_claim", "name_collision", "name_too_long", "static_request_conflict"]
@@ -133,11 +134,18 @@ def static_request_conflict(interface: Interface) -> Finding | None:
     what, honoured = _conflict(interface, requested) if requested else "", _honoured(interface)
     if not what or honoured is False:
         return None
+    kept = _withheld(interface, requested)
+    what += "".join(f"; {ip} is {by}" for ip, by in kept.items())
     if honoured:
         what += ": its pod gets no address when it starts next"
-        return interface.finding("StaticRequestConflict", Severity.CRITICAL, what, requested=requested)
+        return interface.finding("StaticRequestConflict", Severity.CRITICAL, what, requested=requested, withheldBy=kept)
     what += "; whether OVN-Kubernetes honours requested addresses can't be seen"
-    return interface.finding("StaticRequestConflict", Severity.INFO, what, requested=requested)
+    return interface.finding("StaticRequestConflict", Severity.INFO, what, requested=requested, withheldBy=kept)
+
+
+def _withheld(interface: Interface, requested: list[str]) -> dict[str, str]:
+    claim, nad = interface.claim, interface.nad
+    return withheld(interface.view, nad, claim, requested) if claim is not None and nad is not None else {}
 
 
 def _conflict(interface: Interface, requested: list[str]) -> str:
@@ -153,7 +161,11 @@ def _conflict(interface: Interface, requested: list[str]) -> str:
         return f"the VM requests {named(requested)}, which is not one address of each subnet ({named(nad.subnets)})"
     pool = pool_of(nad)
     outside = [each for each in requested if (at := number(each)) == NONE or pool.locate(at)[0] in _NOT_GIVEN]
-    return f"the VM requests {named(outside)}, which {named(nad.subnets)} can't give out" if outside else ""
+    if outside:
+        return f"the VM requests {named(outside)}, which {named(nad.subnets)} can't give out"
+    # An IPAMClaim that has the address keeps it, whoever else has it.
+    taken = _withheld(interface, requested) if claim is not None and not held else {}
+    return f"the VM requests {named(list(taken))}, and can't have it" if taken else ""
 
 
 _NOT_GIVEN = (AddressPlace.OUTSIDE, AddressPlace.EDGE, AddressPlace.BEYOND, AddressPlace.NO_FAMILY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....domain.acts import Act, Forbids
 from ....findings.causes import Cause
 from ....findings.check import Family, Reason
 from ....findings.finding import Severity
@@ -37,6 +38,7 @@ REASONS = {
             ANNOTATE_VMI,
         ),
         alert="VMPersistentIPBroken",
+        forbids=Forbids((Act.STOP, Act.RESTART, Act.END), "its addresses are released when its pod ends"),
     ),
     "NameTooLong": Reason(
         (Severity.WARNING,),
@@ -76,5 +78,8 @@ REASONS = {
         "the next start.",
         commands=(READ_VMI, _READ_CLAIM),
         alert="VMPersistentIPBroken",
+        forbids=Forbids(
+            (Act.START, Act.STOP, Act.RESTART, Act.END), "it may not start with the addresses that it requests"
+        ),
     ),
 }

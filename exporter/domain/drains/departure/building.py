@@ -44,7 +44,6 @@ def of(
         evidence=_facts(own) | evidence,
         due=bool(vmi.evacuation) or node.draining if due is None else due,
         strategy=own.strategy,
-        answer=own.verdict.answer if vmi.deleting is None else None,
         to=to,
         vmi=vmi,
         pod=own.pod,

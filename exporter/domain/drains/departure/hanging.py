@@ -108,6 +108,8 @@ def _waits(own: VMIContext, migration: VirtualMachineInstanceMigration) -> _Wait
         return _virt_handler(own, _handed_to(own), "TargetHandler", "to prepare the target")
     if phase in (*_BEFORE, "Scheduled") and pod is not None and pod.deleting is not None:
         return _Wait("TargetEnding", f"the target pod {pod.name} to end, which is being deleted")
+    if phase == "Scheduled" and own.node.node is not None and not own.node.node.ready:
+        return _virt_handler(own, own.node.name, "SourceHandler", "to hand the guest over")
     if phase == "Scheduled":
         return _Wait("Unhandled", "virt-controller to hand it over to the target")
     if phase == "Pending" and own.holding:

@@ -11,11 +11,11 @@ from dataclasses import replace
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ....store.text.naming import named
 from ....store.text.since import Since, Time
-from ..failures import classified
+from ..failures import classified, failed_migration
 from .building import of, text
 from .hanging import hanging
 from .shape import Departure, DrainState
-from .starting import starting, unschedulable
+from .starting import explained, starting, unschedulable
 from .vmi import VMIContext
 
 __all__ = ["FAILING", "failing", "held", "in_turn", "migrated"]
@@ -65,8 +65,8 @@ def failing(own: VMIContext, failed: list[VirtualMachineInstanceMigration], *, g
     """Of a VMI whose last migrations failed, newest first. Reported as long as none has succeeded, whatever the newest
     attempt is doing.
     """
-    newest, last = failed[0], own.vmi.migration
-    failure = newest.failure or (last.failure if last is not None and last.uid == newest.uid else "")
+    failures = [failed_migration(each, own.vmi) for each in failed]
+    failure = failures[0].text
     waiting, found = unschedulable(own), classified(failure)
     count = f"{len(failed)} migrations in a row" if len(failed) > 1 else "the last migration"
     why = f"{count} failed" + (f": {failure}" if failure else "")
@@ -80,7 +80,7 @@ def failing(own: VMIContext, failed: list[VirtualMachineInstanceMigration], *, g
         why += f"; now no node takes the target pod: {waiting.unschedulable}"
     elif given_up:
         case = "GivenUp"
-    return of(
+    made = of(
         own,
         DrainState.BLOCKED,
         "MigrationFailing",
@@ -89,10 +89,12 @@ def failing(own: VMIContext, failed: list[VirtualMachineInstanceMigration], *, g
         failed=len(failed),
         failure=failure,
         cause=found.id if found is not None else "",
-        migrations=[each.name for each in failed],
+        migrations=[each.migration for each in failures],
+        failures=[each.failure for each in failures],
         unschedulable=waiting.unschedulable if waiting is not None else "",
         schedulable=not own.node.closed or None,
     )
+    return made if case else explained(own, made)
 
 
 def held(own: VMIContext, migration: VirtualMachineInstanceMigration) -> Departure | None:
@@ -240,11 +242,10 @@ def _unasked(own: VMIContext) -> Departure:
 
 def _after_failures(own: VMIContext) -> Departure | None:
     """What its last migrations say of the next one: it fails as well where that lasts, and may where it does not."""
-    failed, last = own.failures, own.vmi.migration
+    failed = own.failures
     if not failed:
         return None
-    newest = failed[0]
-    found = classified(newest.failure or (last.failure if last is not None and last.uid == newest.uid else ""))
+    found = classified(failed_migration(failed[0], own.vmi).text)
     if found is not None and found.lasting:
         return failing(own, failed)
     return replace(failing(own, failed), state=DrainState.MAY_MIGRATE) if len(failed) >= FAILING else None

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...acts import Act
+
 __all__ = ["NOTHING", "REMEDIES", "Remedy"]
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """Words in capitals stand for values."""
+    """Words in capitals stand for values. `does` is what somebody who follows it may do to the VM."""
 
     next: str = ""
     commands: tuple[str, ...] = ()
+    does: tuple[Act, ...] = ()
 
 
 NOTHING = Remedy()
@@ -75,9 +78,12 @@ REMEDIES = {
     "StaleEvacuationRequest": Remedy(
         "Cancel the evacuation request with the node that it names, EVACUATIONNODENAME, or migrate the VMI once more.",
         (_CANCEL, _MIGRATE),
+        does=(Act.MIGRATE,),
     ),
     "StaleEvacuationRequest/Migrate": Remedy(
-        "Migrate the VMI once more, which clears the evacuation request; it can't be cancelled.", (_MIGRATE,)
+        "Migrate the VMI once more, which clears the evacuation request; it can't be cancelled.",
+        (_MIGRATE,),
+        does=(Act.MIGRATE,),
     ),
     "StaleEvacuationRequest/Cancel": Remedy(
         "Cancel the evacuation request with the node that it names, EVACUATIONNODENAME; the VMI can't be migrated.",
@@ -86,6 +92,7 @@ REMEDIES = {
     "StaleEvacuationRequest/Kept": Remedy(
         "Remove what keeps the VMI from migrating, then migrate it once more; the request can't be cancelled.",
         (_VMI, _MIGRATE),
+        does=(Act.MIGRATE,),
     ),
     "ExternalAwaiting": Remedy(
         "Find out why the controller that manages the VMI does not act; KubeVirt does not move it.", (_VMI,)
@@ -93,16 +100,19 @@ REMEDIES = {
     "ExternalNoHandler": Remedy(
         "Find out which controller manages the VMI, by its owner and labels; KubeVirt does not move it.", (_VMI,)
     ),
-    "NotMigratable": Remedy(f"Remove what keeps it from migrating, or {_CONSENT} stop the VM.", (_VMI, _STOP)),
+    "NotMigratable": Remedy(
+        f"Remove what keeps it from migrating, or {_CONSENT} stop the VM.", (_VMI, _STOP), does=(Act.STOP,)
+    ),
     "NotMigratable/Standalone": Remedy(
         f"Remove what keeps it from migrating, or {_CONSENT} delete the VMI; nothing starts it again.",
         (_VMI, _DELETE_VMI),
+        does=(Act.END,),
     ),
     "RequestWithUnmanagedStrategy": Remedy(
-        "Shut it down before its pod is evicted, or cancel the evacuation request.", (_VMI, _CANCEL)
+        "Shut it down before its pod is evicted, or cancel the evacuation request.", (_VMI, _CANCEL), does=(Act.STOP,)
     ),
     "RequestWithUnmanagedStrategy/Kept": Remedy(
-        "Shut it down before its pod is evicted; the evacuation request can't be cancelled.", (_VMI,)
+        "Shut it down before its pod is evicted; the evacuation request can't be cancelled.", (_VMI,), does=(Act.STOP,)
     ),
     "MigrationFailing": Remedy(
         "Find the cause of the failures in the migrations, in the events and in the pods' logs on both nodes.",
@@ -113,13 +123,15 @@ REMEDIES = {
     ),
     "MigrationFailing/CPU": Remedy(
         f"{_CONSENT.capitalize()} restart the VM: its guest then gets a CPU that the nodes have by now; no other"
-        " attempt helps while it runs. Not before findings that say it could not start again are mended.",
+        " attempt helps while it runs.",
         (_RESTART, _MIGRATIONS),
+        does=(Act.RESTART,),
     ),
     "MigrationFailing/DeviceState": Remedy(
         f"{_CONSENT.capitalize()} restart the VM: it then runs in the launcher of this release; no other attempt helps"
-        " while it runs. Not before findings that say it could not start again are mended.",
+        " while it runs.",
         (_RESTART, _MIGRATIONS),
+        does=(Act.RESTART,),
     ),
     "MigrationFailing/Timeout": Remedy(
         "Reduce the load of the guest, or allow auto-converge, post-copy or more time for it in a MigrationPolicy.",
@@ -154,6 +166,12 @@ REMEDIES = {
     "TargetUnschedulable/Selector": Remedy(
         "Relax the node selector, node affinity or CPU model of the VM, or label another node accordingly.",
         (_PODS, _NODES),
+    ),
+    "TargetUnschedulable/Stale": Remedy(
+        f"{_CONSENT.capitalize()} restart the VM: its guest then gets a CPU that the nodes have by now; no other"
+        " attempt helps while it runs.",
+        (_RESTART, _MIGRATIONS),
+        does=(Act.RESTART,),
     ),
     "TargetUnschedulable/Taint": Remedy("Remove the taints from a node, or let the VM tolerate them.", (_PODS, _NODES)),
     "TargetUnschedulable/Cordoned": Remedy("Uncordon a node that may take it.", (_NODES,)),
@@ -237,9 +255,11 @@ REMEDIES = {
     "MigrationQueued/Waiting": Remedy(_CONTROLLER_RUNS, (_CONTROLLER, _MIGRATIONS, _EVENTS)),
     "NotStarted": Remedy(_CONTROLLER_RUNS, (_CONTROLLER, _EVENTS)),
     "NotStarted/MultiplePods": Remedy("Find out why its other pod does not end.", (_PODS,)),
-    "NotStarted/NotEnded": Remedy(_NOT_ENDED, (_VMI, _MIGRATE)),
+    "NotStarted/NotEnded": Remedy(_NOT_ENDED, (_VMI, _MIGRATE), does=(Act.MIGRATE,)),
     "NotStarted/NotRetried": Remedy(_CONTROLLER_RUNS, (_CONTROLLER, _MIGRATIONS, _EVENTS)),
-    "NotStarted/NameTooLong": Remedy(f"The VMI can't be migrated under this name: {_CONSENT} stop the VM.", (_STOP,)),
+    "NotStarted/NameTooLong": Remedy(
+        f"The VMI can't be migrated under this name: {_CONSENT} stop the VM.", (_STOP,), does=(Act.STOP,)
+    ),
     "UserPDB": Remedy("Make more pods of PodDisruptionBudget PDB ready, or ask its owner to change it.", (_PDBS,)),
     "UserPDB/SyncFailed": Remedy(
         "Ask the owner of PodDisruptionBudget PDB for an integer minAvailable lower than the number of its pods.",
@@ -255,27 +275,37 @@ REMEDIES = {
         f"{_CONSENT.capitalize()} stop the VM, since an eviction of its pod ends its guest, or remove the taint if the"
         " drain was given up.",
         (_VMI, _STOP),
+        does=(Act.STOP,),
     ),
     "LegacyTaintIgnored": Remedy(
-        "Drain the node through the Eviction API, or remove the taint if the drain was given up.", (_VMI, _DRAIN)
+        "Drain the node through the Eviction API, or remove the taint if the drain was given up.",
+        (_VMI, _DRAIN),
+        does=(Act.DRAIN,),
     ),
-    "WillShutDown": Remedy("Shut the guest down before the drain, if it matters when that happens.", (_STOP,)),
-    "WillShutDown/Migratable": Remedy("To keep the guest running, migrate it before the drain.", (_MIGRATE,)),
+    "WillShutDown": Remedy(
+        "Shut the guest down before the drain, if it matters when that happens.", (_STOP,), does=(Act.STOP,)
+    ),
+    "WillShutDown/Migratable": Remedy(
+        "To keep the guest running, migrate it before the drain.", (_MIGRATE,), does=(Act.MIGRATE,)
+    ),
     "OrphanLauncherPod": Remedy(
         "Make sure that no guest runs in it, then delete the pod.",
         ("kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME", _DELETE_POD),
+        does=(Act.DELETE,),
     ),
     # What only a drain says, beforehand.
     "NotEvaluated": Remedy("Wait until it runs, and check that virt-handler runs on its node.", (_VMI, _ON_NODE)),
-    "NameTooLong": Remedy(f"The VMI can't be migrated under this name: {_CONSENT} stop the VM.", (_STOP,)),
-    "NotEnded": Remedy(_NOT_ENDED, (_VMI, _MIGRATE)),
+    "NameTooLong": Remedy(
+        f"The VMI can't be migrated under this name: {_CONSENT} stop the VM.", (_STOP,), does=(Act.STOP,)
+    ),
+    "NotEnded": Remedy(_NOT_ENDED, (_VMI, _MIGRATE), does=(Act.MIGRATE,)),
     "SeveralPods": Remedy("Find out why its other pod does not end.", (_PODS,)),
     "NoTarget": Remedy(_ROOM, ("kubectl describe nodes",)),
     "NoRoomLeft": Remedy(_ROOM, ("kubectl describe nodes",)),
 }
 # Where no node is left, what rules out most of them says what to do, beforehand as of a target pod.
 REMEDIES |= {
-    f"NoTarget/{case}": Remedy(found.next, ("kubectl describe nodes",))
+    f"NoTarget/{case}": Remedy(found.next, ("kubectl describe nodes",), does=found.does)
     for reason, _, case in (each.partition("/") for each in REMEDIES)
     for found in (REMEDIES[f"{reason}/{case}"] if case else NOTHING,)
     if reason == "TargetUnschedulable" and case

@@ -37,7 +37,7 @@ class Departure:
 
     `reason` is one of the check `evictions`, or of what a drain says beforehand; empty where nothing is in the way.
     `due` says that somebody wants it to leave by now. `also` are departures that are true beside this one. `answer`
-    is what an eviction is answered with, and `to` the node or the controller that it goes to.
+    is what an eviction is answered with, where that was asked, and `to` the node or the controller that it goes to.
     """
 
     subject: Record

@@ -11,15 +11,17 @@ from dataclasses import replace
 
 from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ....store.text.since import Since, Time
+from ....store.text.naming import named
+from ....store.text.since import UNKNOWN, Since, Time
 from ..scheduling import hindrance, ruled_out
 from .building import of
 from .shape import Departure, DrainState
 from .vmi import VMIContext
 
-__all__ = ["starting", "unschedulable"]
+__all__ = ["explained", "starting", "unschedulable"]
 
 _IMAGE = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError")
+_CPU_FEATURE = "cpu-feature.node.kubevirt.io/"
 _CREATING = ("ContainerCreating", "PodInitializing")
 
 
@@ -40,24 +42,38 @@ def starting(own: VMIContext, migration: VirtualMachineInstanceMigration, began:
 
 
 def _unplaced(own: VMIContext, migration: VirtualMachineInstanceMigration, pod: Pod, began: Time) -> Departure:
-    first = hindrance(pod.unschedulable)
+    first, stale = hindrance(pod.unschedulable), _stale(own, pod)
     # Without preemption, which never helps a pod without a priority of its own, and doubles the text.
     conditions = [f"{each.nodes} {each.condition}" for each in ruled_out(pod.unschedulable)]
+    case = "Stale" if stale else first.kind if first is not None else ""
     made = of(
         own,
         DrainState.BLOCKED,
         "TargetUnschedulable",
-        f"no node takes the target pod of the VMI's migration: {', '.join(conditions) or pod.unschedulable}",
-        first.kind if first is not None else "",
+        f"no node takes the target pod of the VMI's migration: {', '.join(conditions) or pod.unschedulable}"
+        + (f"; it asks for CPU features that not even {own.vmi.node} has a label of: {named(stale)}" if stale else ""),
+        case,
         since=began,
         values={"RESOURCE": first.lacking} if first is not None else {},
         migration=migration.name,
         pod=pod.name,
         scheduler=pod.unschedulable,
-        cause=first.kind if first is not None else "",
+        cause=case,
+        staleFeatures=stale,
         ruledOut={each.condition: each.nodes for each in ruled_out(pod.unschedulable)} or None,
     )
     return replace(made, related=(migration.ref, pod.ref))
+
+
+def _stale(own: VMIContext, pod: Pod) -> list[str]:
+    """The CPU features that it asks for and that not even the node has a label of on which the guest runs: KubeVirt
+    copies them from pod to pod, and another release of libvirt reports others (kubevirt/kubevirt#17812).
+    """
+    labels = dict(own.node.node.label_pairs) if own.node.node is not None else {}
+    if not any(key.startswith(_CPU_FEATURE) for key in labels):
+        return []
+    asked = (each for each in pod.placement.selector if each.key.startswith(_CPU_FEATURE) and not each.holds(labels))
+    return sorted(each.key.removeprefix(_CPU_FEATURE) for each in asked)
 
 
 def _waiting(own: VMIContext, migration: VirtualMachineInstanceMigration, pod: Pod) -> Departure:
@@ -89,3 +105,13 @@ def _case(pod: Pod, reason: str) -> tuple[str, str]:
     if reason in _CREATING and pod.sandboxed == "False":
         return "Sandbox", "its volumes or its network are not there, and "
     return ("Creating" if reason in _CREATING else "Container"), ""
+
+
+def explained(own: VMIContext, made: Departure) -> Departure:
+    """With what the target pod of its open migration waits for: KubeVirt does not say why it gave up those before."""
+    waits = starting(own, own.open, UNKNOWN) if own.open is not None else None
+    if waits is None or waits.evidence["cause"] == "Creating":
+        return made
+    why = f"{made.why.removesuffix('.')}; now {waits.why[:1].lower()}{waits.why[1:]}"
+    evidence = {**made.evidence, "waiting": waits.evidence.get("waiting", "")}
+    return replace(made, why=why, remedy=waits.remedy, values={**made.values, **waits.values}, evidence=evidence)

@@ -39,11 +39,15 @@ def departure(vmi: VirtualMachineInstance, node: NodeContext) -> Departure:
         return _terminating(own)
     if not vmi.strategy and not node.drain.seen(KubeVirt):
         why = "it has no evictionStrategy of its own, and the default can't be seen"
-        return replace(of(own, DrainState.UNKNOWN, "", why), strategy="", answer=None)
+        return replace(of(own, DrainState.UNKNOWN, "", why), strategy="")
+    return replace(_leaving(own), answer=own.verdict.answer)
+
+
+def _leaving(own: VMIContext) -> Departure:
     answer = own.verdict.answer
     if answer in (EvictionAnswer.SHUTS_DOWN, EvictionAnswer.PDB, EvictionAnswer.PDBS, EvictionAnswer.PASSES):
         return _let_through(own)
-    if answer in (EvictionAnswer.MIGRATES, EvictionAnswer.EXTERNAL) and not node.drain.seen(
+    if answer in (EvictionAnswer.MIGRATES, EvictionAnswer.EXTERNAL) and not own.node.drain.seen(
         VirtualMachineInstanceMigration
     ):
         return of(own, DrainState.UNKNOWN, "", "its migrations can't be seen")
@@ -210,11 +214,12 @@ def _awaiting(own: VMIContext, state: DrainState, to: str) -> Departure:
     vmi, handler, deadline = own.vmi, own.vmi.handler, text(own.deadline)
     who = to or "its controller"
     until = f" (which gives up at {deadline})" if deadline else ""
+    able = "; by strategy LiveMigrate KubeVirt would migrate it" if vmi.migratable == "True" else ""
     made = of(
         own,
         state,
         "ExternalAwaiting",
-        f"it is asked to leave {vmi.node}, KubeVirt leaves that to {who}{until}, and it is still there",
+        f"it is asked to leave {vmi.node}, KubeVirt leaves that to {who}{until}, and it is still there{able}",
         since=own.taken_up,
         to=to,
         handler=handler,

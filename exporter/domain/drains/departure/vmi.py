@@ -52,8 +52,9 @@ class VMIContext:
 
     @cached_property
     def open(self) -> VirtualMachineInstanceMigration | None:
-        """The newest migration that has not finished."""
-        return next((each for each in self.migrations if not each.finished), None)
+        """The migration that has not finished: of several the one that runs, which the others wait for."""
+        unfinished = [each for each in self.migrations if not each.finished]
+        return next((each for each in unfinished if each.running), next(iter(unfinished), None))
 
     @cached_property
     def target(self) -> Pod | None:

@@ -60,7 +60,9 @@ def _unlisted(ground: Ground, device: str) -> str:
     permitted = ground.configuration.permitted_devices
     if permitted is None or device in permitted:
         return ""
-    return f"{device} is not in permittedHostDevices"
+    near = ground.configuration.permitted_like(device)
+    known = f" ({'permitted are' if len(near) > 1 else 'permitted is'} {' and '.join(near)})" if near else ""
+    return f"{device} is not in permittedHostDevices{known}"
 
 
 def _vgpu(ground: Ground, device: str) -> str:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from sys import intern
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ....domain.networks.cidr import blocks
 from ...record import Record, Wire, WireCondition, WireMeta, epoch, identity
 
-__all__ = ["Network", "NetworkStatus", "UserDefined", "WireUserDefined", "reduced"]
+__all__ = ["PROTECTION", "Network", "NetworkMeta", "NetworkStatus", "UserDefined", "WireUserDefined", "reduced"]
+
+PROTECTION = "k8s.ovn.org/user-defined-network-protection"
+"""The finalizer by which OVN-Kubernetes keeps a network, and each NAD that it rendered of it, while pods are on it."""
 
 _MESSAGE = 200  # characters kept of a condition's message
 _FLAG_OFF = "persistentips is disabled"  # OVN-Kubernetes' own words
-_CREATED = ("NetworkCreated", "NetworkAllocationSucceeded")
+_CREATED = ("NetworkCreated", "NetworkReady", "NetworkAllocationSucceeded")  # NetworkReady: of earlier releases
+_MOST_HOLDERS = 100
+_IN_USE = re.compile(r"in use by the following pods: \[+([^\]]*)")  # OVN-Kubernetes' own words, once for each NAD
+
+
+class NetworkMeta(WireMeta, frozen=True, gc=False):
+    finalizers: list[str | None] | None = None
 
 
 class _Ipam(Wire, frozen=True, gc=False):
@@ -42,7 +53,7 @@ class NetworkStatus(Wire, frozen=True, gc=False):
 
 
 class WireUserDefined(Wire, frozen=True, gc=False):
-    metadata: WireMeta = WireMeta()
+    metadata: NetworkMeta = NetworkMeta()
     spec: Network | None = None
     status: NetworkStatus | None = None
 
@@ -60,19 +71,38 @@ class UserDefined(Record, frozen=True, gc=False):
     message: str
     since: float | None
     flag_off: bool  # it fails because OVN-Kubernetes runs without --enable-persistent-ips
+    holders: tuple[str, ...]  # the pods, by `namespace/name`, that the condition names as those that are still on it
+    deleting: float | None
+    finalizers: tuple[str, ...]
 
 
 Kind = TypeVar("Kind", bound=UserDefined)
 
 
 def reduced(
-    record: type[Kind], metadata: WireMeta, prefix: str | None, network: Network | None, status: NetworkStatus | None
+    record: type[Kind], wire: WireUserDefined, network: Network | None, prefix: str | None = None, **more: Any
 ) -> Kind:
-    """The record of a network. Its name in NADs begins with `prefix`, without one with the object's namespace."""
+    """The record of a network. Its name in NADs begins with `prefix`, without one with the object's namespace.
+
+    `more` are the fields that only this kind has.
+    """
+    metadata, conditions = wire.metadata, (wire.status and wire.status.conditions) or ()
     fields = identity(metadata)
-    name = intern(f"{fields[0] if prefix is None else prefix}_{fields[1]}")
-    failed, reason, message, since, flag_off = _failure_of(status)
-    return record(*fields, name, *_facts_of(network), failed, reason, message, since, flag_off)
+    failed, reason, message, since, flag_off, holders = _failure_of(conditions)
+    return record(
+        *fields,
+        intern(f"{fields[0] if prefix is None else prefix}_{fields[1]}"),
+        *_facts_of(network),
+        failed,
+        reason,
+        message,
+        since,
+        flag_off,
+        holders,
+        deleting=epoch(metadata.deletion_timestamp),
+        finalizers=tuple(intern(each) for each in metadata.finalizers or () if each),
+        **more,
+    )
 
 
 class _Facts(NamedTuple):
@@ -92,6 +122,7 @@ class _Failure(NamedTuple):
     message: str
     since: float | None
     flag_off: bool
+    holders: tuple[str, ...]
 
 
 def _facts_of(network: Network | None) -> _Facts:
@@ -108,10 +139,18 @@ def _facts_of(network: Network | None) -> _Facts:
     )
 
 
-def _failure_of(status: NetworkStatus | None) -> _Failure:
-    for each in (status and status.conditions) or ():
+def _failure_of(conditions: Iterable[WireCondition | None]) -> _Failure:
+    for each in conditions:
         if each and each.type in _CREATED and each.status == "False":
             text = each.message or ""
             since, flag_off = epoch(each.last_transition_time), _FLAG_OFF in text.lower()
-            return _Failure(intern(each.type), intern(each.reason or ""), text[:_MESSAGE], since, flag_off)
-    return _Failure("", "", "", None, False)
+            return _Failure(
+                intern(each.type), intern(each.reason or ""), text[:_MESSAGE], since, flag_off, _holders(text)
+            )
+    return _Failure("", "", "", None, False, ())
+
+
+def _holders(message: str) -> tuple[str, ...]:
+    """The pods that a condition names, each once."""
+    named = (pod for part in _IN_USE.findall(message) for pod in part.split() if pod.count("/") == 1)
+    return tuple(dict.fromkeys(named))[:_MOST_HOLDERS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -33,6 +34,14 @@ def test_case(check: Check, case: dict[str, Any]) -> None:
         features = Counter((f["subject"], f["reason"], f["feature"]) for f in case["finds"] if "feature" in f)
         assert not features - Counter((f.subject.name, f.reason, f.feature) for f in evaluation.engine.findings())
         assert unknown == set(case.get("unknown_in", ()))
+        for wanted_facts, facts in _evidence(case["finds"], evaluation):
+            assert facts | wanted_facts == facts
+
+
+def _evidence(rows: list[dict[str, Any]], evaluation: Evaluation) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """What a case says of the evidence of a finding, and all that the finding has."""
+    found = {(f.subject.name, f.reason): dict(f.evidence) for f in evaluation.engine.findings()}
+    yield from ((row["evidence"], found[row["subject"], row["reason"]]) for row in rows if "evidence" in row)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)

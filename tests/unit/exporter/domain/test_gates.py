@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 
 from exporter.domain.features.gate_table import PRE_RELEASES
 from exporter.domain.features.gates import STAGES, Gates, states_of
-from exporter.domain.features.versions import Version, begins_like, parse, release_of
+from exporter.domain.features.versions import Upstream, Version, begins_like, number_of, parse, upstream_of
 
 _SECOND = Path(__file__).with_name("gate_states.csv")
 
@@ -47,28 +47,72 @@ def test_versions_of_upstream_builds_are_read(text: str, tag: str) -> None:
     assert version(text).tag == tag
 
 
+OPENSHIFTS = {
+    "4.8.7": "v0.41.0",
+    "4.12.15": "v0.58.0",
+    "4.13.11": "v0.59.0",
+    "v4.14.0": "v1.0.0",
+    "v4.16.7": "v1.2.0",
+    "4.18.11": "v1.4.0",
+    "v4.20.3-12": "v1.6.0",
+    "v4.21.0.rhel9-87": "v1.7.0",
+    "4.22.0": "v1.8.0",
+}
+
+
 @pytest.mark.parametrize(
-    ("text", "tag"),
+    ("text", "built", "version"),
     [
-        ("1.7.0-150700.3.16.2", "v1.7.0"),  # SLE 15 SP7
-        ("1.6.3-150700.15.3.1", "v1.6.3"),  # Harvester
-        ("1.1.0-150500.8.6.1", "v1.1.0"),
-        ("1.8.4", "v1.8.4"),
-        ("v1.9.0-rc.2", "v1.9.0-rc.2"),
+        ("1.7.0-150700.3.16.2", "", "v1.7.0"),  # SLE 15 SP7
+        ("1.6.3-150700.15.3.1", "v1.6.0", "v1.6.3"),  # Harvester
+        ("1.1.0-150500.8.6.1", "", "v1.1.0"),
+        ("1.8.4", "", "1.8.4"),
+        ("v1.9.0-rc.2", "v1.8.0", "v1.9.0-rc.2"),
+        ("v1.3.1-78-gb3a54913fd", "", "v1.3.1-78-gb3a54913fd"),
+        ("v4.18.13", "v1.4.1-75-gb3a54913fd", "v1.4.1-75-gb3a54913fd"),
+        ("sha256:8a5ef6a5d4", "v1.5.3-4-gb3a54913fd", "v1.5.3-4-gb3a54913fd"),
+        ("latest", "v1.6.6", "v1.6.6"),
+        ("devel", "v1.9.0-beta.0.1264+d923fdb8150000", "v1.9.0-beta.0.1264+d923fdb8150000"),
+        ("v1.2.0-h3", "v1.2.0-dirty", "v1.2.0-dirty"),
     ],
 )
-def test_a_release_that_a_distributor_built_anew_is_that_release(text: str, tag: str) -> None:
-    found = release_of(text)
-    assert found is not None
-    assert found.tag == tag
-    assert (parse(text) is None) == ("-15" in text)  # no version to write in a configuration
+def test_a_build_counts_as_the_release_that_it_or_its_operator_is_of(text: str, built: str, version: str) -> None:
+    assert upstream_of(text, built) == Upstream(version)
+
+
+@pytest.mark.parametrize("text", OPENSHIFTS)
+def test_openshifts_number_says_the_release_and_not_its_patch(text: str) -> None:
+    assert upstream_of(text, openshift=True) == Upstream(OPENSHIFTS[text], patch=False)
+    assert upstream_of(text) == Upstream()  # another distributor's number
+    assert upstream_of(text, "v1.9.0", openshift=True) == Upstream()
 
 
 @pytest.mark.parametrize(
-    "text", ["1.7.0-1507.3", "1.7.0-150700", "1.7.0-250700.1.1", "v4.19.0-rhel9", "1.7-150700.3.1", "", "9" * 200]
+    ("text", "built"),
+    [
+        ("1.7.0-1507.3", ""),
+        ("1.7.0-150700", ""),
+        ("1.7.0-250700.1.1", ""),
+        ("v4.19.0-rhel9", ""),
+        ("1.7-150700.3.1", ""),
+        ("v1.2.0-h3", "v1.6.6"),  # its operator alone was replaced
+        ("v1.2.0-h3", "v0.0.0-master+$Format:%h$"),
+        ("v1.2.0-h3", "v0.0.0"),
+        ("devel", ""),
+        ("20261124_d923fdb815", ""),
+        ("", ""),
+        ("9" * 200, "v1.9.0"),
+    ],
 )
-def test_a_number_behind_a_version_may_be_anything(text: str) -> None:
-    assert release_of(text) is None
+def test_other_builds_count_as_none(text: str, built: str) -> None:
+    assert upstream_of(text, built) == Upstream()
+
+
+def test_the_number_of_a_version() -> None:
+    assert number_of("v1.34.2+k3s1") == (1, 34)
+    assert number_of("v1.8.4-1766.el9") == (1, 8)
+    assert number_of("v4.19.1") == (0, 0)  # no number of upstream's
+    assert number_of("devel") == (0, 0)
 
 
 def test_what_a_text_begins_with_is_only_alike() -> None:
@@ -77,6 +121,7 @@ def test_what_a_text_begins_with_is_only_alike() -> None:
     assert found.tag == "v1.8.4"
     assert begins_like("enterprise-1.8.4") is None
     assert begins_like("1.8") is None
+    assert begins_like("4.18.3-el9") is None
 
 
 @pytest.mark.parametrize(
@@ -93,6 +138,20 @@ def test_versions_are_ordered_as_the_tags_are() -> None:
 
     assert found == sorted(found)
     assert [each.between for each in found[:5]] == [False, False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "between"),
+    [
+        ("v1.4.0-alpha.0-120-gb3a54913fd", True),
+        ("v1.4.0-rc.0-300-gb3a54913fd", True),  # main went on after that tag
+        ("v1.4.0-rc.0", False),
+        ("v1.5.0-rc.0-3-gb3a54913fd", False),  # on its release branch
+        ("v1.3.1-78-gb3a54913fd", False),
+    ],
+)
+def test_what_may_be_of_the_development_branch_is_of_no_release(text: str, between: bool) -> None:
+    assert version(text).between == between
 
 
 def test_two_transcriptions_of_the_table_are_the_same() -> None:

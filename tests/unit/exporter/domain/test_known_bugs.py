@@ -39,8 +39,19 @@ def test_a_bug_of_what_nobody_uses_is_not_reported(bug: KnownBug) -> None:
 
 
 def test_a_distributors_build_may_have_the_fix() -> None:
-    (message,) = reported(KNOWN_BUGS[0], "1.6.3-150700.3.16.2")
-    assert "may concern it, unless its distributor has backported the fix" in message
+    for version in ("1.6.3-150700.3.16.2", "v1.6.3-12-gb3a54913fd"):
+        (message,) = reported(KNOWN_BUGS[0], version)
+        assert "may concern it, unless whoever built it has backported the fix" in message
+    (message,) = reported(KNOWN_BUGS[0], "v1.6.3")
+    assert "unless" not in message
+    assert reported(KNOWN_BUGS[0], "v4.20.2", built="v1.6.3-12-gb3a54913fd")
+    assert not reported(KNOWN_BUGS[0], "v4.20.2", built="v1.6.4-1-gb3a54913fd")
+
+
+def test_of_an_unknown_patch_no_bug_is_known() -> None:
+    for bug in KNOWN_BUGS:
+        assert not reported(bug, "v4.20.2")
+        assert not reported(bug, "v4.21.2")
 
 
 def test_a_name_that_fits_is_none_that_is_too_long() -> None:
@@ -56,9 +67,11 @@ def test_the_fix_of_a_release() -> None:
     assert vsock.fixed_in(Version(1, 5, 0)) == "", "nothing is known of a branch without a backport"
 
 
-def reported(bug: KnownBug, version: str, *, used: bool = True, name: str = "a" * 60) -> list[str]:
+def reported(bug: KnownBug, version: str, *, used: bool = True, name: str = "a" * 60, built: str = "") -> list[str]:
     gates = ["VSOCK", "GPU", "HostDevices", "PersistentReservation", "VMPersistentState", "GPUsWithDRA"]
-    kubevirt = {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "version": version}
+    kubevirt = {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "version": version, "built": built}
+    if version.startswith("v4."):
+        kubevirt |= {"name": "kubevirt-kubevirt-hyperconverged"}
     vmi: dict[str, Any] = {"kind": "VirtualMachineInstance", "name": name, "uid": "i1"}
     if used and bug.asks:
         vmi["domain"] = ASKING[bug.asks[0]]

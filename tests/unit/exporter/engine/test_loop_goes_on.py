@@ -84,6 +84,7 @@ PAGES = (
     "/api/v1/drain?node=node01",
     "/drain?node=node01",
     "/api/v1/impact?upgrade-to=1.9.0",
+    "/api/v1/vms/ns/db",
 )
 
 
@@ -135,6 +136,7 @@ ODD = {
     "many namespaces": ("/api/v1/findings?" + "namespace=a&" * 600, {}),
     "many checks": ("/api/v1/findings?" + "check=a&" * 800, {}),
     "many nodes": ("/api/v1/drain?" + "node=a&" * 1000, {}),
+    "a long name of a VM": (f"/api/v1/vms/ns/{'a-' * 3500}", {}),
     "gates": ("/api/v1/impact?" + "disable=A&" * 700, {}),
     "settings": ("/api/v1/impact?" + "set=a.b%3D1&" * 600, {}),
     "a deep setting": (f"/api/v1/impact?set={'a.' * 3000}b%3D1", {}),

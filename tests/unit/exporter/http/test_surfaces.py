@@ -229,11 +229,12 @@ def fields_of(shape: Any) -> Iterator[str]:
 
 
 def shapes() -> Iterator[type]:
-    """What is answered: the report of the findings, and of each view the class with the name of its package."""
+    """What is answered: the report of the findings, and of each view the class that is named after its package."""
     yield Report
     yield CausesReport
     for view in all_views():
-        yield getattr(import_module(f"{views.__name__}.{view.id}"), view.id.capitalize())
+        package = import_module(f"{views.__name__}.{view.id}")
+        yield getattr(package, view.id.capitalize(), None) or getattr(package, f"{view.id.upper()}Whole")
 
 
 @pytest.mark.parametrize("shape", list(shapes()))
@@ -328,7 +329,7 @@ async def test_check_of_a_healthy_cluster_finds_nothing(tmp_path: Path, capsys: 
     kinds = len({kind.name for check in all_checks() for kind in check.reads if isinstance(kind, ApiKind)})
     assert (code, out) == (0, f"0 findings; {kinds} of {kinds} kinds seen.\n")
     assert (without, reported) == (0, out)  # it belongs to OVN-Kubernetes, which is optional
-    assert incomplete == 1
+    assert incomplete == 2  # which VMs of a lost node start again is not known without them
     assert "does not serve virtualmachines.kubevirt.io" in why
 
 

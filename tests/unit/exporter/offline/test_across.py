@@ -121,6 +121,16 @@ def test_the_uuid_that_runs_counts_not_that_of_the_next_start(shared: Callable[.
     assert shared([vm("db", ALIKE), vmi("db", "2b4e28ba-2fa1-41d2-883f-0016d3cca427")], [vm("db", ALIKE)]) == []
 
 
+def test_what_its_own_cluster_warns_of_comes_first(shared: Callable[..., list[Any]]) -> None:
+    other = "5c9b3f9a-0d1e-4c7b-8f6a-2b1d0e9c8a77"
+    changes, keeps = [vm("a", other), vmi("a", ALIKE)], [vm("b", ALIKE), vmi("b", ALIKE)]
+    steps = {each["cluster"]: each["next"] for each in shared(changes, keeps)}
+
+    stop = "Stop the VM that should not run beside its original, or give one of them another firmware UUID."
+    first = "Before you stop the VM, see SpecRunMismatch: its next start changes its firmware UUID."
+    assert steps == {"a": f"{first} {stop}", "b": stop}
+
+
 def test_a_lone_vmi_is_a_vm(shared: Callable[..., list[Any]]) -> None:
     found = shared([vmi("x", ALIKE, alone=True)], [vm("y", ALIKE), vmi("y", ALIKE)])
     assert [(f["subject"]["kind"], f["severity"]) for f in found] == [

@@ -31,11 +31,9 @@ from reconcile.show.plans import ShownRepairs
 from tests.alerting_reasons import ALERTS, EVERY_RULE, RECORDED, alerting, read_by
 from tests.all_of import all_of, named, whole
 from tests.case_files import read_yaml
-from tests.rules import FILES, RULES, TESTS, Rule, alternatives, blocks, plain, recorded_first, selectors, steps
+from tests.rules import FILES, RULES, TESTS, Rule, alternatives, blocks, plain, selectors, steps
 
 ROOT = RULES.parent
-for recorded in (rule for rule in EVERY_RULE if not rule.alerts):
-    RECORDED.setdefault(recorded.name, []).append(recorded)
 NAMES = sorted({alert.name for alert in ALERTS})
 RUNBOOKS = sorted((RULES / "runbooks").glob("*.md"))
 HEADINGS = ["Meaning", "Impact", "Diagnosis", "Mitigation", "Remediation", "Verification"]
@@ -100,15 +98,6 @@ def test_tests_are_of_rules_that_exist(file: Path) -> None:
 
     assert set(tried) <= {f"../{each.name}" for each in FILES}
     assert file.stem == "held" or f"../{file.stem}.yaml" in tried
-
-
-@pytest.mark.parametrize("file", TESTS, ids=lambda file: file.stem)
-def test_what_alerts_is_tried_after_what_it_reads(file: Path) -> None:
-    tried = read_yaml(file.read_text(encoding="utf-8"))
-    order = tried["group_eval_order"]
-
-    assert sorted(order) == sorted(recorded_first(Path(each).stem for each in tried["rule_files"]))
-    assert order == sorted(order, key=lambda name: "-alerts" in name)
 
 
 def test_the_steward_s_own_rules_read_the_families_of_the_check_sources() -> None:

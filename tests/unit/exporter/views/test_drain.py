@@ -249,7 +249,8 @@ TAINTED = "kubevirt.io/drain:NoSchedule"
         ({"migratable": False}, {}, [node("node01"), node("node02")], True, False),
         ({"migratable": False}, {"version": "v1.6.3"}, [node("node01"), node("node02")], False, True),
         ({"migratable": False}, {}, [node("node01")], False, True),
-        ({}, {}, [node("node01"), node("node02", taints=[TAINTED])], False, True),  # cancelling answers 400
+        # Cancelling answers 400, and no node takes it, which NoMigrationTarget says: no command migrates it before.
+        ({}, {}, [node("node01"), node("node02", taints=[TAINTED])], False, False),
         ({"strategy": "External", "migratable": False}, {}, [node("node01"), node("node02")], True, False),
     ],
 )

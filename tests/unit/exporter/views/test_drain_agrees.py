@@ -112,7 +112,8 @@ class Surfaces(Evaluation):
             vm = reports[at]
             assert vm.reason in IF_DRAINED.get(finding.reason, (finding.reason,))
             assert vm.why == finding.message
-            assert (vm.next, vm.commands) == (finding.next, finding.commands)
+            shown = self.engine.restraints.applied(finding)
+            assert (vm.next, vm.commands) == (shown.next, shown.commands)
             if CHECK.reasons[finding.reason].family is BLOCKED:
                 assert vm.state in IN_TIME.get(finding.reason, {DrainState.BLOCKED})
 

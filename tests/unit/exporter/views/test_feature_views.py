@@ -217,11 +217,51 @@ def test_a_build_of_a_distributor_counts_as_its_release_and_that_is_said() -> No
     assert Viewed(KUBEVIRT | {"version": "v1.7.0"}, vm(domain=METRICS)).take().taken_as == ""
 
 
+@pytest.mark.parametrize(
+    ("row", "taken"),
+    [
+        ({"version": "v1.3.1-78-gb3a54913fd"}, "v1.3.1"),
+        ({"version": "v4.18.13"}, "v1.4"),  # the patch is not known
+        ({"version": "v4.18.13", "built": "v1.4.1-75-gb3a54913fd"}, "v1.4.1"),
+        ({"version": "latest", "built": "v1.6.6"}, "v1.6.6"),
+        ({"version": "1.8.4"}, ""),
+    ],
+)
+def test_as_which_release_other_builds_count(row: Row, taken: str) -> None:
+    found = Viewed(KUBEVIRT | {"labels": {"app.kubernetes.io/managed-by": "hco-operator"}} | row).take()
+    assert (found.unknown, found.taken_as) == ("", taken)
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ({"version": "v1.9.0-beta.0-12-gb3a54913fd"}, "before it, set assumeUpstreamVersion: v1.9.0-beta.0"),
+        ({"version": "latest", "built": "v1.6.6", "imageTag": "latest"}, "to the release that it is built of"),
+        ({"version": "v1.2.0-h3", "built": "v1.6.6"}, "virt-operator was built of v1.6.6; if all of it was, set"),
+        ({"version": "v1.12.0"}, "nothing newer than 1.10 are known; assumeUpstreamVersion: v1.10.0 has it"),
+        ({"version": "latest", "built": "v1.6.6", "target": "v1.7.0-h1"}, "to the release that it is built of"),
+    ],
+)
+def test_of_other_builds_the_line_to_set_is_said(row: Row, why: str) -> None:
+    assert why in Viewed(KUBEVIRT | row).take().unknown
+
+
+def test_an_upgrade_from_one_openshift_to_the_next() -> None:
+    upgraded = {"version": "v4.22.1", "target": "v4.22.2", "built": "v1.8.4-3-gb3a54913fd"}
+    viewed = Viewed(KUBEVIRT | {"name": "kubevirt-kubevirt-hyperconverged"} | upgraded)
+    assert viewed.take().taken_as == "v1.8"  # the operator is of the target already
+    gate = viewed.gate("GPUsWithDRA")
+    assert (gate.stage, gate.next_stage) == ("Alpha", "Alpha")
+
+
 def test_what_may_be_the_build_of_a_release_says_the_line_to_set() -> None:
     found = Viewed(KUBEVIRT | {"version": "v1.6.2-rhel9.3"}, vm(domain=METRICS)).take()
     assert "if it is built of v1.6.2, set assumeUpstreamVersion: v1.6.2" in found.unknown
     old = Viewed(KUBEVIRT | {"version": "0.54.0-150400.3.26.1"}, vm(domain=METRICS)).take()
     assert "is older than v0.59.0" in old.unknown
+    other = Viewed(KUBEVIRT | {"version": "v0.58.1-h2"}).take().unknown
+    assert "it may be built of v0.58.1, which is older than v0.59.0" in other
+    assert "set" not in other
     assert "set" not in old.unknown.split("older than")[1]
 
 

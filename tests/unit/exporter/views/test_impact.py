@@ -14,7 +14,7 @@ from demo.fleet.sample import sample_fleet
 from exporter.checks import all_checks
 from exporter.engine.engine import Engine
 from exporter.store.kind import ApiKind
-from exporter.store.kinds import network_attachment_definition, virtual_machine
+from exporter.store.kinds import network_attachment_definition, virtual_machine, virtual_machine_instance
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.overlay import Edit
 from exporter.store.record import Ref
@@ -129,8 +129,8 @@ def test_what_appears_is_a_finding_like_any_other_and_counted_by_namespace() -> 
     assert affected.finding.commands
     assert affected.finding.runbook
     # Its firmware UUID identifies nobody any more.
-    assert (affected.outcome, impact.counts) == ("worse", {"breaks": 0, "worse": 1, "safe": 0, "other": 2})
-    assert [(each.namespace, each.worse, each.other) for each in impact.namespaces] == [("ns", 1, 2)]
+    assert (affected.outcome, impact.counts) == ("worse", {"breaks": 0, "worse": 1, "safe": 0, "other": 1})
+    assert [(each.namespace, each.worse, each.other) for each in impact.namespaces] == [("ns", 1, 1)]
     assert exit_code(impact) == 1
 
 
@@ -138,8 +138,11 @@ def test_what_goes_makes_nothing_worse() -> None:
     running = {"kind": "VirtualMachineInstance", "name": "db", "vm": "u1", "networks": {"blue": "blue"}}
     evaluation = evaluation_of(*WITH_CLAIM[:2], running)
     assert "MissingClaim" in {reason for _, _, reason, _ in evaluation.found()}
-    impact = take(evaluation.engine, deletion(evaluation.engine.cluster, [(NAD, "ns", "blue")]))
-    assert said(impact) == [("goes", "MissingClaim", "ns/db", "warning", "warning")]
+    kinds = virtual_machine.KIND, virtual_machine_instance.KIND
+    gone = [(kind, "ns", "db") for kind in kinds]
+    impact = take(evaluation.engine, deletion(evaluation.engine.cluster, gone))
+    assert ("goes", "MissingClaim", "ns/db", "warning", "warning") in said(impact)
+    assert {change for change, *_ in said(impact)} == {"goes"}
     assert exit_code(impact) == 0
 
 
@@ -264,3 +267,59 @@ def test_a_kind_that_is_not_served_has_no_object() -> None:
     evaluation.sync_state("NetworkAttachmentDefinition", SyncState.ABSENT)
     with pytest.raises(NoSuchObjectError, match="the cluster does not serve network-attachment-definitions"):
         deletion(evaluation.engine.cluster, [(NAD, "ns", "blue")])
+
+
+# -- snapshots
+
+
+@pytest.mark.parametrize(
+    ("vm", "severity"),
+    [
+        ([], "warning"),
+        (
+            [
+                {
+                    "kind": "VirtualMachine",
+                    "name": "db",
+                    "uid": "u1",
+                    "instancetype": {"name": "small"},
+                    "instancetypeRef": {
+                        "name": "small",
+                        "kind": "VirtualMachineClusterInstancetype",
+                        "controllerRevisionRef": {"name": "rev"},
+                    },
+                },
+                {
+                    "kind": "ControllerRevision",
+                    "name": "rev",
+                    "vm": "db",
+                    "owner": "u1",
+                    "of": {
+                        "apiVersion": "instancetype.kubevirt.io/v1beta1",
+                        "kind": "VirtualMachineClusterInstancetype",
+                        "metadata": {"name": "small", "uid": "t1", "generation": 1},
+                        "spec": {"cpu": {"guest": 1}, "memory": {"guest": "1Gi"}},
+                    },
+                },
+            ],
+            "info",
+        ),
+    ],
+)
+def test_a_snapshot_without_a_copy_needs_the_instancetype(vm: list[dict[str, object]], severity: str) -> None:
+    evaluation = evaluation_of(
+        {"kind": "KubeVirt", "name": "kubevirt", "version": "v1.7.0"},
+        {"kind": "VirtualMachineClusterInstancetype", "name": "small", "uid": "t1", "generation": 1},
+        {
+            "kind": "VirtualMachineSnapshotContent",
+            "name": "c",
+            "snapshot": "s",
+            "source": "db",
+            "instancetype": {"name": "small"},
+        },
+        *vm,
+    )
+    impact = take(evaluation.engine, without(evaluation.engine.cluster, ["small"]))
+    (found,) = (each for each in impact.findings if each.finding.subject.name == "c")
+    assert (found.finding.reason, found.finding.severity) == ("SnapshotObjectMissing", severity)
+    assert (found.outcome, found.when) == ("breaks", "when a VM is restored from it")

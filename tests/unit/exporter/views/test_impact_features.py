@@ -404,7 +404,7 @@ def test_what_can_not_be_done_is_refused_in_a_sentence(asked: Row, sentence: str
             [kubevirt("v4.17.3-9.el9")],
             (
                 'KubeVirt kubevirt/kubevirt is of version "v4.17.3-9.el9", which is none of upstream; set '
-                "assumeUpstreamVersion to the one below it"
+                "assumeUpstreamVersion to the release that it is built of, such as v1.8.4"
             ),
         ),
     ],

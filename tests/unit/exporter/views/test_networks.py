@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -12,49 +10,13 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.cli.commands.networks import _text as rendered
-from exporter.metrics.series_limit import SeriesLimit
-from exporter.metrics.states import States
-from exporter.states.base import Aggregates
-from exporter.states.networks import STATE
 from exporter.store.source import SyncState
-from exporter.usage.addresses import AddressUsage, AddressUse
-from exporter.views.networks import RECLAIMABLE, NetworkReport, Networks, take
-from tests.evaluation import Evaluation
+from exporter.usage.addresses import AddressUse
+from exporter.views.reclaimable import RECLAIMABLE
 from tests.rows import full
+from tests.viewed_networks import Viewed
 
 NAD = {"kind": "NetworkAttachmentDefinition", "name": "blue", "network": "tenantblue", "subnets": "10.0.0.0/24"}
-
-
-class Viewed(Evaluation):
-    """With what the app puts beside the engine."""
-
-    def __init__(self, rows: Iterable[dict[str, Any]] = ()) -> None:
-        super().__init__(all_checks())
-        self.keepers = Aggregates(self.engine.cluster, [STATE])
-        self.engine.observe(self.keepers.changed)
-        self.usage = self.keepers.of(AddressUsage)
-        for row in rows:
-            self.seen(full(row))
-
-    def take(self, only: str = "") -> Networks:
-        self.evaluate()
-        list(self.usage.settle())
-        return take(self.engine.cluster, self.usage, self.engine.findings(), self.engine.generation, only)
-
-    def one(self) -> NetworkReport:
-        (report,) = self.take().networks
-        return report
-
-    def used(self) -> dict[str, int]:
-        return {use: count for use, count in self.one().subnets[0].usage.items() if count}
-
-    def scrape(self, limit: int = 50_000) -> tuple[list[str], States]:
-        states = States(self.engine.cluster, self.keepers, SeriesLimit(family=limit))
-
-        async def text() -> str:
-            return b"".join([part async for part in states.render()]).decode()
-
-        return asyncio.run(text()).splitlines(), states
 
 
 def claim(name: str, ip: str, **more: Any) -> dict[str, Any]:

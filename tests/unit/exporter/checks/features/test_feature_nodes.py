@@ -121,7 +121,8 @@ def known(evaluation: Evaluation) -> Any:
 
     evaluation.evaluate()
     findings = sorted(
-        (f.check, f.reason, f.severity, f.subject, f.message, f.related) for f in evaluation.engine.findings()
+        (f.check, f.reason, f.severity, f.subject, f.message, f.related, f.next, str(f.evidence))
+        for f in evaluation.engine.findings()
     )
     unknowns = sorted((each.check, each.partition, each.why) for each in evaluation.engine.unknowns())
     return findings, unknowns, [under(index) for index in INDEXES]

@@ -113,3 +113,61 @@ def test_a_primary_network_that_comes_later_is_taken_into_account() -> None:
     evaluation.seen(full({**BLUE, "config": {"role": "primary"}}))
     evaluation.evaluate()
     assert [name for _, name, _, _ in evaluation.found()] == ["db", "db-2"]
+
+
+LEASES = '{"name": "x", "type": "bridge", "bridge": "br1", "ipam": {"type": "whereabouts", "range": "10.0.0.0/24"}}'
+
+
+def guest(name: str, node: str, **row: Any) -> Row:
+    reported = {"name": "x", "mac": f"02:00:00:00:01:{name}", "ipAddress": "10.0.0.5"}
+    own = {"uid": f"i-{name}", "node": node, "networks": {"x": "lan"}, "reports": [reported]}
+    return {"kind": "VirtualMachineInstance", "name": name, **own, **row}
+
+
+def migrated(outcome: str) -> Row:
+    times = {"startTimestamp": "2026-09-21T13:50:00Z", "endTimestamp": "2026-09-21T13:53:20Z"}
+    return {"migration": {"migrationUid": "m1", **times, outcome: True}}
+
+
+def test_whereabouts_gives_away_what_the_guest_of_a_migrated_vmi_keeps() -> None:
+    lan = {"kind": "NetworkAttachmentDefinition", "name": "lan", "config": LEASES}
+    findings = found(
+        lan, guest("0a", "node01", **migrated("completed")), guest("0b", "node02"), of="address_duplicates"
+    )
+    for finding in findings.values():
+        assert finding.next.startswith(
+            "Compare what the guest of ns/0a reports with the network-status of its launcher"
+        )
+        assert finding.evidence["hints"][0].startswith("ns/0a was migrated")
+    assert {each.severity for each in findings.values()} == {"warning"}
+
+
+@pytest.mark.parametrize(
+    ("ipam", "outcome"), [("whereabouts", "failed"), ("host-local", "completed"), ("static", "completed")]
+)
+def test_no_other_ipam_and_no_migration_that_failed_does(ipam: str, outcome: str) -> None:
+    lan = {"kind": "NetworkAttachmentDefinition", "name": "lan", "config": LEASES.replace("whereabouts", ipam)}
+    findings = found(lan, guest("0a", "node01", **migrated(outcome)), guest("0b", "node02"), of="address_duplicates")
+    assert len(findings) == 2
+    for finding in findings.values():
+        assert finding.next.startswith("Find out which guest")
+        assert not any("was migrated" in each for each in finding.evidence["hints"])
+
+
+def started(name: str, **row: Any) -> list[Row]:
+    own = {"networks": {"blue": "blue"}, "uid": f"i-{name}", "vm": f"u-{name}", "macs": {"blue": MAC}}
+    return [vm(name, **{"macs": {}, **row}), {"kind": "VirtualMachineInstance", "name": name, **own}]
+
+
+def test_of_addresses_that_no_spec_sets_a_restart_gives_another_one() -> None:
+    findings = found(*started("db"), *started("web"))
+    assert {each.next.partition(":")[0] for each in findings.values()} == {
+        "Restart one of them, with its owner's consent"
+    }
+
+
+@pytest.mark.parametrize("mac", [MAC, "02:00:00:00:00:77"], ids=["the same", "another one, at the next start"])
+def test_where_a_spec_sets_one_it_does_not(mac: str) -> None:
+    findings = found(*started("db"), *started("web", macs={"blue": mac}))
+    assert len(findings) == 2
+    assert all(each.next.startswith("Decide with their owners") for each in findings.values())

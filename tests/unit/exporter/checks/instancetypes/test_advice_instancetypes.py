@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from typing import Any
 
@@ -110,3 +111,24 @@ def test_a_preset_that_is_gone_is_in_the_vmi_alone() -> None:
     assert there.message == "VirtualMachineInstancePreset p was merged into the VMI."
     assert gone.message.endswith("no longer exists: the VM's next start is without it.")
     assert gone.next.endswith("the VMI is the last copy of it.")
+
+
+@pytest.mark.parametrize("role", ["instancetype", "preference"])
+def test_a_pin_is_cleared_in_the_spec_and_then_in_the_status(role: str) -> None:
+    kind = f"VirtualMachineCluster{role.capitalize()}"
+    revision = copy("u1")
+    revision["of"] |= {"kind": kind}
+    pinned = vm(**{role: {"name": "large", "revisionName": "rev"}})
+    found = finding("PinOfOtherObject", KUBEVIRT, {"kind": kind, "name": "large", "uid": "t2"}, revision, pinned)
+
+    *_, pin, reference = (each.partition(" -p ")[2].strip("'") for each in found.commands)
+    assert [(each["op"], each["path"], each.get("value")) for each in json.loads(pin)] == [
+        ("test", f"/spec/{role}/revisionName", "rev"),
+        ("remove", f"/spec/{role}/revisionName", None),
+    ]
+    assert [(each["op"], each["path"], each.get("value")) for each in json.loads(reference)] == [
+        ("test", f"/status/{role}Ref/controllerRevisionRef/name", "rev"),
+        ("remove", f"/status/{role}Ref/controllerRevisionRef", None),
+    ]
+    assert "-n ns db --type" in found.commands[-2]
+    assert "-n ns db --subresource=status" in found.commands[-1]

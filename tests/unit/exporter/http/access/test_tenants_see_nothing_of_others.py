@@ -17,6 +17,7 @@ from exporter.http.access.viewer import Visible
 from exporter.http.reports.listing import Listing, Listings
 from exporter.http.reports.result_cache import Versions
 from exporter.sidecar.repairs import Repairs, decoding
+from exporter.store.indexes.nodes import NODE
 from exporter.store.record import Ref
 from exporter.store.source import SyncState
 from exporter.store.text.naming import NAMED
@@ -148,8 +149,8 @@ CROSSING = {
 
 
 def in_one_namespace(check: Check) -> bool:
-    """Whether what it is about has a namespace, always: what is cluster-wide is of everybody's objects."""
-    return not any(kind.name in CLUSTER_WIDE for kind in check.requires)
+    """Whether what it is about has a namespace, always: what is cluster-wide, or on one node, is everybody's."""
+    return check.scope.by is not NODE and not any(kind.name in CLUSTER_WIDE for kind in check.requires)
 
 
 def counting(monkeypatch: pytest.MonkeyPatch) -> list[str]:

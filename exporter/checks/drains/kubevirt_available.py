@@ -1,0 +1,65 @@
+"""Whether KubeVirt itself is available, by its own conditions.
+
+While the condition Available of the KubeVirt object is False, its operator is not done with it: at first, in a rollout
+that does not end, or though all of its components run (kubevirt/kubevirt#16561). Others ask that condition before they
+act on VMs: the HyperConverged Cluster Operator and the interfaces of platforms refuse or wait.
+
+Not seen here: components that are not Ready while the condition is True; what the operator waits for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...findings.causes import Cause
+from ...findings.check import PER_CLUSTER, Check, Family, Reason, View
+from ...findings.finding import Finding, Severity
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.text.since import Since
+
+__all__ = ["CHECK"]
+
+_REASONS = {
+    "KubeVirtUnavailable": Reason(
+        (Severity.WARNING,),
+        "The KubeVirt object is not available for half an hour, by its condition.",
+        Family("kubevirt_unavailable", "The condition Available of the KubeVirt object is False."),
+        grace=1800.0,
+        next="Look at KubeVirt's conditions, its pods, and the log of virt-operator; its VMs need no restart.",
+        commands=(
+            "kubectl get kubevirts.kubevirt.io -n NAMESPACE NAME -o yaml",
+            "kubectl get pods -n NAMESPACE -o wide",
+            "kubectl get deployments.apps -n NAMESPACE",
+        ),
+        alert="KubeVirtUnavailable",
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding]:
+    for kubevirt in sorted(view.all(KubeVirt), key=lambda each: each.ref):
+        if kubevirt.unavailable is None or kubevirt.deleting is not None:
+            continue
+        yield Finding(
+            reason="KubeVirtUnavailable",
+            severity=Severity.WARNING,
+            subject=kubevirt.ref,
+            message=f"KubeVirt {kubevirt.version or 'of an unknown version'} is not available"
+            + (f" ({kubevirt.unavailable_for})" if kubevirt.unavailable_for else ""),
+            since=kubevirt.unavailable or None,
+            since_source=Since.CONDITION if kubevirt.unavailable else Since.FIRST_SEEN,
+            evidence={"phase": kubevirt.phase, "target": kubevirt.target},
+        )
+
+
+CHECK = Check(
+    id="kubevirt_available",
+    title="Whether KubeVirt is available",
+    reads=(KubeVirt.KIND,),
+    scope=PER_CLUSTER,
+    cause=Cause.SUBJECT,
+    reasons=_REASONS,
+    find=find,
+    fields_read={KubeVirt.KIND: ("deleting", "phase", "target", "unavailable", "unavailable_for", "version")},
+    requires=(KubeVirt.KIND,),
+)

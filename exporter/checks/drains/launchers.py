@@ -1,0 +1,223 @@
+"""VMIs whose launcher pod is not there, does not start or does not end, guests that stand still for an IO error, and
+nodes whose virt-handler gives no sign, all on nodes that are Ready.
+
+KubeVirt waits in all of these without an end. A VMI stays Running though its pod is gone where virt-handler can't reach
+what the pod left (kubevirt/kubevirt#6685). A pod that is being deleted ends once the kubelet has stopped its containers
+and taken its volumes apart; until then nothing is started in its place (kubernetes/kubernetes#122960 is one that stayed
+after a power cycle). virt-handler labels its node `kubevirt.io/schedulable=true` once a minute; where it does not,
+virt-controller labels it `false`: no VM starts there, and nobody looks after those that run on it.
+
+PausedByIOError: QEMU stops a guest whose disk fails, and it goes on when somebody resumes it. One cause is a drain that
+evicts the pod of a plugged volume before the guest has left (kubevirt/kubevirt#13523): that disk is gone for the guest.
+
+NodeUnheard is only of nodes with VMIs: KubeVirt may have been taken off the others on purpose. Of nodes that are not
+Ready NodeLost says more (`evictions`), of VMIs that were deleted on nodes that are drained StuckTerminating.
+
+Not seen here: a virt-handler that labels its node and does nothing else; pods that a dump of single namespaces lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ...domain.acts import Act
+from ...domain.drains.eviction import drain_taints
+from ...domain.features.node_sets import SCHEDULABLE, UNSCHEDULABLE, closed
+from ...findings.causes import Cause
+from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.finding import Finding, Severity
+from ...store.indexes.nodes import NODE
+from ...store.kinds.node import Node
+from ...store.kinds.pod import DrainRole, Pod
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...store.text.naming import NAMED
+from ...store.text.since import Since
+
+__all__ = ["CHECK"]
+
+_WARNING = Severity.WARNING
+_POD = Family("kubevirt_vmi_launcher_pod_trouble", "The launcher pod of a VMI is not there, or does not end.")
+_ALERT = "VMLauncherPodStuck"
+_EVENTS = "kubectl get events -n NAMESPACE --sort-by=.lastTimestamp"
+_HANDLERS = "kubectl get pods -A -l kubevirt.io=virt-handler -o wide"
+
+_REASONS = {
+    "NodeUnheard": Reason(
+        (_WARNING,),
+        "A node is Ready and open, VMIs are on it, and virt-handler there gives no sign.",
+        Family("kubevirt_node_unheard", "virt-handler of a node with VMIs gives no sign, though the node is Ready."),
+        grace=600.0,
+        next="Look at virt-handler on node NODE: its log, its device plugins; a restart of its pod harms no guest.",
+        commands=(_HANDLERS, "kubectl get nodes NODE -o yaml"),
+        alert="KubeVirtNodeUnheard",
+        cause=Cause.NODE,
+    ),
+    "PodMissing": Reason(
+        (_WARNING,),
+        "A VMI counts as Running on a node that is Ready, and it has no launcher pod.",
+        _POD,
+        grace=600.0,
+        next="Make sure that no guest of it runs on node NODE, then restart the VM; look at virt-handler there.",
+        commands=("kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE NAME -o yaml", _HANDLERS, _EVENTS),
+        alert=_ALERT,
+        does=(Act.RESTART,),
+    ),
+    "PausedByIOError": Reason(
+        (_WARNING,),
+        "QEMU has paused the guest of a VMI for an IO error on one of its disks.",
+        Family("kubevirt_vmi_paused_by_io_error", "A guest is paused for an IO error on one of its disks."),
+        grace=60.0,
+        next="Look at its volumes and their storage first. Once they work, unpause the VMI; where a disk was detached"
+        " under the guest, stop and start the VM instead, with its owner's consent.",
+        commands=(
+            "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE NAME -o yaml",
+            "kubectl get pods -n NAMESPACE -o wide",
+            _EVENTS,
+        ),
+        alert="VMPausedByIOError",
+        does=(Act.RESTART,),
+    ),
+    "PodNotStarting": Reason(
+        (_WARNING,),
+        "The launcher pod of a VMI has had a node for a quarter of an hour and does not start.",
+        _POD,
+        grace=900.0,
+        next="Find out what the pod waits for: an image, a volume, the network, an init container that does not end.",
+        commands=("kubectl get pods -n NAMESPACE NAME -o yaml", _EVENTS),
+        alert=_ALERT,
+    ),
+    "PodNotEnding": Reason(
+        (_WARNING,),
+        "The launcher pod of a VMI is being deleted and does not end, though its node is Ready.",
+        _POD,
+        grace=600.0,
+        next="Find out why the kubelet of node NODE does not end the pod: its containers, its volumes. Delete it by"
+        " force only once its guest is known to be off.",
+        commands=("kubectl get pods -n NAMESPACE NAME -o yaml", _EVENTS),
+        alert=_ALERT,
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding | None]:
+    node = view.named(Node, "", view.partition)
+    if node is None or not node.ready or node.deleting is not None:
+        return
+    vmis = [each for each in view.members(NODE, node.name, VirtualMachineInstance) if not each.final]
+    here = sorted((each for each in vmis if each.deleting is None), key=lambda vmi: vmi.ref)
+    if here and _unheard(node):
+        yield _silent(node, here)
+    yield from _stopped(here)
+    pods = [each for each in view.members(NODE, node.name, Pod) if each.role is DrainRole.LAUNCHER]
+    yield from _missing(here, {each.vmi_uid for each in pods})
+    yield from _ending(node, {each.uid: each for each in vmis}, pods)
+    yield from _starting(view, pods)
+
+
+def _unheard(node: Node) -> bool:
+    labelled = any(key == SCHEDULABLE for key, _ in node.label_pairs)
+    return labelled and closed(node) == UNSCHEDULABLE and not drain_taints(node, None)
+
+
+def _silent(node: Node, here: list[VirtualMachineInstance]) -> Finding:
+    vmis = f"{len(here)} VMIs are" if len(here) > 1 else "1 VMI is"
+    return Finding(
+        reason="NodeUnheard",
+        severity=_WARNING,
+        subject=node.ref,
+        message=f"The node is Ready, and by its label {SCHEDULABLE} virt-handler on it gives no sign: no VM starts or"
+        f" arrives there, and {vmis} on it that nobody looks after",
+        node=node.name,
+        evidence={"vmis": len(here), "named": [f"{vmi.namespace}/{vmi.name}" for vmi in here[:NAMED]]},
+    )
+
+
+def _stopped(here: Iterable[VirtualMachineInstance]) -> Iterator[Finding]:
+    for vmi in here:
+        if vmi.io_error is not None:
+            plugged = "; volumes were plugged into it" if vmi.plugged else ""
+            yield Finding(
+                reason="PausedByIOError",
+                severity=_WARNING,
+                subject=vmi.ref,
+                message=f"The guest is paused for an IO error on one of its disks{plugged}",
+                node=vmi.node,
+                since=vmi.io_error or None,
+                since_source=Since.CONDITION if vmi.io_error else Since.FIRST_SEEN,
+                evidence={"plugged": vmi.plugged},
+            )
+
+
+def _missing(here: Iterable[VirtualMachineInstance], owners: set[str]) -> Iterator[Finding | None]:
+    for vmi in here:
+        if vmi.phase == "Running" and vmi.uid not in owners:
+            yield Finding(
+                reason="PodMissing",
+                severity=_WARNING,
+                subject=vmi.ref,
+                message=f"The VMI counts as Running on {vmi.node}, and no launcher pod of it is there",
+                node=vmi.node,
+            )
+        yield None
+
+
+def _starting(view: View, pods: Iterable[Pod]) -> Iterator[Finding | None]:
+    """The target of a migration is none of them: what it waits for is said of the migration."""
+    for pod in pods:
+        if pod.phase != "Pending" or pod.node != view.partition or pod.migration or pod.deleting is not None:
+            continue
+        vmi = view.named(VirtualMachineInstance, pod.namespace, pod.domain)
+        if vmi is None or vmi.uid != pod.vmi_uid or vmi.final or vmi.deleting is not None:
+            continue
+        container, why, message = pod.waiting or ("", "", "")
+        said = ": ".join(filter(None, (why, message)))
+        yield Finding(
+            reason="PodNotStarting",
+            severity=_WARNING,
+            subject=pod.ref,
+            related=(vmi.ref,),
+            vm=vmi.name,
+            message=f"The pod has node {pod.node} and does not start"
+            + (f": container {container} waits{f' ({said})' if said else ''}" if container else ""),
+            node=pod.node,
+            since=pod.scheduled,
+            since_source=Since.CONDITION if pod.scheduled is not None else Since.FIRST_SEEN,
+            evidence={"container": container, "waiting": said},
+        )
+        yield None
+
+
+def _ending(node: Node, vmis: dict[str, VirtualMachineInstance], pods: Iterable[Pod]) -> Iterator[Finding | None]:
+    for pod in pods:
+        vmi = vmis.get(pod.vmi_uid)
+        if pod.node != node.name or pod.deleting is None or vmi is None or vmi.deleting is not None:
+            continue
+        yield Finding(
+            reason="PodNotEnding",
+            severity=_WARNING,
+            subject=pod.ref,
+            related=(vmi.ref,),
+            vm=vmi.name,
+            message=f"The pod is being deleted, its time to end is over, and it is still there: VMI {vmi.name} is"
+            " started nowhere else meanwhile",
+            node=node.name,
+            since=pod.deleting,
+            since_source=Since.DELETION,
+        )
+        yield None
+
+
+CHECK = Check(
+    id="launchers",
+    title="Launcher pods that are missing, do not start or do not end; guests stopped by IO errors; silent nodes",
+    reads=(VirtualMachineInstance.KIND, Pod.KIND, Node.KIND),
+    scope=Scope("one node", NODE),
+    reasons=_REASONS,
+    find=find,
+    fields_read={
+        VirtualMachineInstance.KIND: ("deleting", "io_error", "node", "phase", "plugged"),
+        Pod.KIND: (*("deleting", "domain", "migration", "node", "phase", "role", "scheduled", "vmi_uid", "waiting"),),
+        Node.KIND: ("deleting", "label_pairs", "ready", "taints", "unschedulable"),
+    },
+    requires=(VirtualMachineInstance.KIND,),
+)

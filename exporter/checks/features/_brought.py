@@ -1,0 +1,64 @@
+"""What an instancetype or a preference brings to a VM: no edit of the VM's template takes that out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+
+from ...domain.features.configuration import chosen
+from ...domain.features.requests import bringers
+from ...domain.features.rule import Request
+from ...domain.instancetypes.resolving import ReferenceMode, Resolution, resolve
+from ...findings.check import View
+from ...findings.finding import Finding
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.virtual_machine import VirtualMachine
+
+__all__ = ["with_bringers"]
+
+
+def with_bringers(
+    view: View, finding: Finding, vm: VirtualMachine, requests: Collection[Request], step: str
+) -> Finding:
+    """The finding of these requests of the VM with what brings all of them, and where they can be taken out; as it is
+    where the VM's template makes one of them itself. `step` is its next step up to here.
+    """
+    kubevirt = chosen(view.all(KubeVirt))
+    known = kubevirt if isinstance(kubevirt, KubeVirt) else None
+    roles = bringers(vm, view.named, known, requests)
+    found = [each for role in roles if (each := resolve(vm, role, view.named, known)) is not None]
+    if not found:
+        return finding
+    names = [_name(each) for each in found]
+    verb = "bring" if len(names) > 1 else "brings"
+    revisions = [each.revision_name for each in found if each.revision_name]
+    return msgspec.structs.replace(
+        finding,
+        message=f"{finding.message.removesuffix('.')}; {' and '.join(names)} {verb} it",
+        next=" ".join((step, *map(_source, found))),
+        evidence={**finding.evidence, "broughtBy": names, **({"broughtFrom": revisions} if revisions else {})},
+    )
+
+
+def _name(found: Resolution) -> str:
+    return f"{found.kind or found.role.value} {found.reference.name}"
+
+
+def _source(found: Resolution) -> str:
+    """Where it can be taken out."""
+    role = found.role.value
+    if found.mode is ReferenceMode.PINNED:
+        return (
+            f"It comes from ControllerRevision {found.revision_name}, which the VM's spec names for its {role}, and "
+            f"not from the VM's template: let the VM refer to another {role}, without this revisionName."
+        )
+    if found.mode is ReferenceMode.REVISION:
+        return (
+            f"It comes from the VM's copy of {_name(found)}, and not from the VM's template: let the VM refer to "
+            f"another {role}, since an edit of the object does not change the copy."
+        )
+    return (
+        f"It comes from {_name(found)}, and not from the VM's template: edit that object, which other VMs may use too, "
+        f"or let the VM refer to another {role}."
+    )

@@ -1,0 +1,144 @@
+"""VMs with a change that waits for a restart, as KubeVirt's condition RestartRequired reports it, and what that is.
+
+A VMI goes on with the template that it started with. What KubeVirt can't change live waits, and while it does, KubeVirt
+changes nothing else live: no CPU sockets, memory, node selector, affinity or tolerations. A live migration does not
+apply the change either. Which of it can be changed live is up to vmRolloutStrategy of the KubeVirt object: everything
+waits unless that is LiveUpdate.
+
+Most of what a restart does beside that has findings of its own: SpecRunMismatch for a new identity, WillFailAtRestart
+and StartBlocked for features that are refused, those of instancetype_vms for ControllerRevisions that are lost or of
+another object, and feature_nodes where no node takes the VM. A VM that has one of these is not to be restarted before.
+
+Not seen here: fields that no record has, such as disks, sockets and memory; then KubeVirt's message is all that is
+known. KubeVirt writes no second message while the condition stands, so it may be that of an earlier change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...domain.features.restarts import UUID, by_uuid, keeps_it, waiting
+from ...domain.identity.identity import owned
+from ...findings.check import Check, Family, Reason, View
+from ...findings.finding import Finding, Severity, Since
+from ...findings.scopes import PER_VM
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.virtual_machine import VirtualMachine
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...store.text.naming import listed, named
+
+__all__ = ["CHECK"]
+
+_FAMILY = Family("kubevirt_vm_restart_required", "KubeVirt reports that a change of the VM waits for a restart.")
+_CONDITION = (
+    "kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME "
+    "-o jsonpath='{.status.conditions[?(@.type==\"RestartRequired\")]}'"
+)
+_STARTED_WITH = (
+    "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE NAME "
+    "-o jsonpath='{.status.virtualMachineRevisionName}'"
+)
+_REASONS = {
+    "ChangeWaitsForRestart": Reason(
+        (Severity.INFO,),
+        "A change of the VM waits for its next start; until then KubeVirt changes nothing of it live.",
+        _FAMILY,
+        grace=300.0,
+        next="The change can wait for the next planned restart. The VM's other findings say whether it "
+        "would start then, and as what.",
+        commands=(_CONDITION, _STARTED_WITH, "steward check -n NAMESPACE"),
+    ),
+    "RestartReportedOfUUID": Reason(
+        (Severity.INFO,),
+        "KubeVirt reports a change that waits for a restart, and perhaps all that it saw is the firmware UUID that it "
+        "wrote itself.",
+        _FAMILY,
+        grace=300.0,
+        next="Nothing, unless CPU or memory are to be changed live: that waits for a restart, or for the upgrade to a "
+        "release without the bug (v1.6.4, v1.7.1, v1.8.0).",
+        commands=(_CONDITION,),
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding]:
+    vm = next(iter(view.all(VirtualMachine)), None)
+    vmi = next(iter(view.all(VirtualMachineInstance)), None)
+    own = owned(vmi, vm) if vm is not None else None
+    if vm is None or own is None or not vm.restart_required or vm.deleting is not None or own.deleting is not None:
+        return
+    kubevirt = min(view.all(KubeVirt), key=lambda each: each.ref, default=None)
+    if kubevirt is not None and by_uuid(vm, own, kubevirt):
+        yield _finding("RestartReportedOfUUID", vm, own, _OF_UUID.format(kubevirt.upstream), {})
+        return
+    differs = waiting(vm, own)
+    message = f'A change of the VM waits for a restart; KubeVirt says: "{vm.restart_required}"'
+    if differs:
+        message += f". Its template differs from its VMI in {named(differs)}"
+    else:
+        message += ". In networks, firmware and features its template is like its VMI"
+    if UUID in differs:
+        message += ", so that the restart changes its identity"
+    message += ". CPU and memory are not changed live before"
+    if kubevirt is not None and keeps_it(kubevirt):
+        message += f". KubeVirt {kubevirt.upstream} goes on reporting it until then, even if the change is taken back"
+    yield _finding("ChangeWaitsForRestart", vm, own, message, listed("differs", differs) if differs else {})
+
+
+_OF_UUID = (
+    "KubeVirt {} reports that a change of the VM waits for a restart, as it does of each VM into whose spec it wrote "
+    "the firmware UUID that runs; no other change is seen"
+)
+
+
+def _finding(
+    reason: str, vm: VirtualMachine, vmi: VirtualMachineInstance, message: str, evidence: dict[str, object]
+) -> Finding:
+    return Finding(
+        reason=reason,
+        severity=Severity.INFO,
+        subject=vm.ref,
+        related=(vmi.ref,),
+        message=message,
+        since=vm.restart_since,
+        since_source=Since.CONDITION if vm.restart_since is not None else Since.FIRST_SEEN,
+        evidence={"reported": vm.restart_required, **evidence},
+    )
+
+
+CHECK = Check(
+    id="restart_required",
+    title="VMs with a change that waits for a restart",
+    reads=(VirtualMachine.KIND, VirtualMachineInstance.KIND, KubeVirt.KIND),
+    scope=PER_VM,
+    reasons=_REASONS,
+    find=find,
+    fields_read={
+        VirtualMachine.KIND: (
+            "asks",
+            "deleting",
+            "identity",
+            "instancetype",
+            "networks",
+            "preference",
+            "restart_required",
+            "restart_since",
+            "sealed",
+            "serial",
+            "uuid",
+        ),
+        VirtualMachineInstance.KIND: (
+            "asks",
+            "deleting",
+            "identity",
+            "networks",
+            "phase",
+            "presets",
+            "sealed",
+            "serial",
+            "vm_uid",
+        ),
+        KubeVirt.KIND: ("assumed", "counts"),
+    },
+    requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
+)

@@ -1,0 +1,145 @@
+"""Snapshots of VMs whose instancetype or preference a restore would not find.
+
+The saved spec of an online snapshot names a ControllerRevision that KubeVirt copied for the snapshot, and so does that
+of a VM whose own spec names one, as all do up to KubeVirt 1.4: a restore reads that one and no other, and fails without
+it. From 1.5 on VMs refer to their copies by their status, which a snapshot of a stopped VM does not save. It has no
+copy, and a VM that is restored from it gets the live object as it is then; but a restore into the same VM leaves that
+its status, and with it its copy (pkg/storage/snapshot of kubevirt/kubevirt).
+
+A finding's group says whether it is about the instancetype or the preference.
+
+Not seen here: that the live object has changed since a snapshot without a copy was taken; exports and backups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...domain.instancetypes.kinds import CLUSTER_WIDE, INSTANCETYPES
+from ...domain.instancetypes.matching import ROLES, MatcherRole, Reference
+from ...domain.instancetypes.resolving import LIVE, backs, reference, target
+from ...findings.causes import Cause
+from ...findings.check import Check, Family, Lookup, Reason, Scope, View
+from ...findings.finding import Finding, Severity
+from ...store.indexes.instancetypes import REVISION, SAVED, SAVED_OBJECT
+from ...store.indexes.networks import VM
+from ...store.kinds.controller_revision import START, ControllerRevision
+from ...store.kinds.virtual_machine import VirtualMachine
+from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
+from ._commands import COPIES, RESOURCES
+
+__all__ = ["CHECK"]
+
+_FAMILY = Family(
+    "kubevirt_vmsnapshot_instancetype_missing",
+    "A restore of the snapshot would not find its instancetype or preference, or the copy of one.",
+)
+_SAVED = "virtualmachinesnapshotcontents.snapshot.kubevirt.io"
+_READ = (
+    f"kubectl get {_SAVED} -n NAMESPACE NAME "
+    '-o jsonpath=\'{.spec.source.virtualMachine.spec.instancetype}{"\\n"}'
+    '{.spec.source.virtualMachine.spec.preference}{"\\n"}\''
+)
+REASONS = {
+    "SnapshotRevisionMissing": Reason(
+        (Severity.WARNING,),
+        "The ControllerRevision that the saved spec of a snapshot names does not exist: a restore fails.",
+        _FAMILY,
+        grace=60.0,
+        next="Create the ControllerRevision again from another copy of the same object and generation, or take a new "
+        "snapshot of the VM and delete this one.",
+        commands=(_READ, COPIES),
+        alert="VMSnapshotInstancetypeMissing",
+    ),
+    "SnapshotObjectMissing": Reason(
+        (Severity.WARNING, Severity.INFO),
+        "A snapshot has no copy of its instancetype or preference, and that does not exist: a VM that is restored from "
+        "it cannot start; info where the VM that was saved still has a copy, by which it can be restored in place.",
+        _FAMILY,
+        grace=60.0,
+        next="Create the missing object again, best from a copy of it, before anybody restores the snapshot.",
+        commands=(_READ, "kubectl get RESOURCE -A", COPIES),
+        alert="VMSnapshotInstancetypeMissing",
+        cause=Cause.REFERENT,
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding | None]:
+    for content in view.all(VirtualMachineSnapshotContent):
+        if content.deleting is None:
+            for role in ROLES:
+                yield from view.apart(_missing(view, content, role))
+
+
+def _missing(view: View, content: VirtualMachineSnapshotContent, role: MatcherRole) -> Iterator[Finding]:
+    wanted = reference(content, role)
+    if wanted is None:
+        return
+    if not wanted.pin:
+        yield from _object_missing(view, content, role, wanted)
+    elif not wanted.pin.startswith(START) and view.named(ControllerRevision, content.namespace, wanted.pin) is None:
+        yield _finding(
+            content,
+            "SnapshotRevisionMissing",
+            Severity.WARNING,
+            f"{_called(content)} needs ControllerRevision {wanted.pin} for its {role.value} {wanted.name}, and that "
+            "does not exist: a restore fails",
+            {"role": role.value, "object": wanted.name, "revision": wanted.pin},
+        )
+
+
+def _object_missing(
+    view: View, content: VirtualMachineSnapshotContent, role: MatcherRole, wanted: Reference
+) -> Iterator[Finding]:
+    kind, namespace, name = target(content.namespace, role, wanted)
+    if not kind or not name or view.named(LIVE[kind], namespace, name) is not None:
+        return
+    vm = view.named(VirtualMachine, content.namespace, content.source)
+    backed = vm is not None and vm.deleting is None and backs(vm, role, wanted, view.named)
+    what = f"{_called(content)} has no copy of its {role.value}, and {kind} {name} does not exist"
+    then = (
+        f"only VM {content.source}, which has one, can be restored from it" if backed else "a restored VM can't start"
+    )
+    facts = {"role": role.value, "object": name, "objectKind": kind, "resource": RESOURCES[kind]}
+    severity = Severity.INFO if backed else Severity.WARNING
+    yield _finding(content, "SnapshotObjectMissing", severity, f"{what}: {then}", facts)
+
+
+def _called(content: VirtualMachineSnapshotContent) -> str:
+    return f"VirtualMachineSnapshot {content.snapshot}" if content.snapshot else "The snapshot"
+
+
+def _finding(
+    content: VirtualMachineSnapshotContent, reason: str, severity: Severity, message: str, facts: dict[str, str]
+) -> Finding:
+    return Finding(
+        reason=reason,
+        severity=severity,
+        subject=content.ref,
+        message=message,
+        evidence={"snapshot": content.snapshot, "source": content.source, **facts},
+        group=facts["role"],
+    )
+
+
+CHECK = Check(
+    id="instancetype_snapshots",
+    title="Snapshots whose instancetype or preference is missing",
+    reads=(
+        VirtualMachineSnapshotContent.KIND,
+        VirtualMachine.KIND,
+        *INSTANCETYPES,
+        ControllerRevision.KIND,
+    ),
+    scope=Scope("one snapshot", SAVED),
+    looks_up=(
+        SAVED_OBJECT,
+        Lookup(REVISION, changes_of=(ControllerRevision,)),
+        Lookup(VM, changes_of=(VirtualMachine,)),
+    ),
+    reasons=REASONS,
+    find=find,
+    fields_read={VirtualMachine.KIND: ("deleting", "instancetype", "preference")},
+    requires=(VirtualMachineSnapshotContent.KIND, *CLUSTER_WIDE),
+)

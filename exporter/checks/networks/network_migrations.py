@@ -1,0 +1,101 @@
+"""VMIs that can migrate and whose address does not go along, since their primary network does not keep it.
+
+With a binding plugin such as l2bridge the guest has the address of its launcher pod on the primary network of its
+namespace. The target pod of a migration gets the same address only by an IPAMClaim, which a layer-2 network that allows
+persistent IPs has. A layer-3 network has a subnet on each node, so no address of it can move to another one
+(`IsPodAllowedForMigration` in go-controller/pkg/kubevirt/pod.go of OVN-Kubernetes), and OVN-Kubernetes serves DHCP to
+guests on layer-2 networks alone (ovn-kubernetes/ovn-kubernetes#4750, #5155). KubeVirt does not look at the network: for
+it such a VMI can migrate.
+
+Not seen here: other bindings: with masquerade and passt the guest has an address of its own, or connections end in the
+pod; secondary networks; the default pod network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...findings.causes import Cause
+from ...findings.check import Check, Family, Reason, View
+from ...findings.finding import Finding, Severity, Since
+from ...findings.scopes import PER_VM
+from ...store.indexes.networks import REFERENCE
+from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ._commands import READ_VMI
+from .ipam_claims.context import referred_to
+
+__all__ = ["CHECK"]
+
+_REASONS = {
+    "AddressNotKept": Reason(
+        (Severity.INFO,),
+        "The VMI can migrate, and its primary network does not keep its address: it gets another one with each "
+        "migration, and its connections end.",
+        Family(
+            "kubevirt_vm_address_not_kept",
+            "The VMI gets another address with each migration.",
+        ),
+        next="If the VM needs its address, give its namespace a primary layer-2 network with ipam.lifecycle "
+        "Persistent; else no step is needed.",
+        commands=(
+            READ_VMI,
+            "kubectl get network-attachment-definitions.k8s.cni.cncf.io -n NAMESPACE NADNAME -o yaml",
+        ),
+        cause=Cause.NETWORK_THERE,
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding | None]:
+    for vmi in view.all(VirtualMachineInstance):
+        if vmi.tapped and vmi.migratable == "True" and not vmi.final and vmi.deleting is None:
+            yield from view.apart(_found(view, vmi))
+
+
+def _found(view: View, vmi: VirtualMachineInstance) -> Iterator[Finding]:
+    nad = referred_to(view, vmi.namespace, "")
+    why = _why(nad) if nad is not None and nad.ovn else ""
+    if nad is None or not why:
+        return
+    yield Finding(
+        reason="AddressNotKept",
+        severity=Severity.INFO,
+        subject=vmi.ref,
+        related=(nad.ref,),
+        network=nad.network,
+        message=f"The VMI can migrate, and gets another address with each migration: its primary network {nad.network} "
+        f"{why}",
+        next=_OF_LAYER_3 if nad.topology == "layer3" else "",
+        since=vmi.created,
+        since_source=Since.CREATION if vmi.created is not None else Since.FIRST_SEEN,
+        evidence={"vmName": vmi.name, "nadName": nad.name, "topology": nad.topology},
+    )
+
+
+_OF_LAYER_3 = (
+    "Let the VM run in a namespace with a primary layer-2 network, with ipam.lifecycle Persistent if it needs its "
+    "address; the topology of a network can't be changed."
+)
+
+
+def _why(nad: NetworkAttachmentDefinition) -> str:
+    if nad.topology == "layer3":
+        return "is layer 3, with a subnet on each node, and without DHCP: a guest that asks for its address gets none"
+    return "does not allow persistent IPs" if nad.topology == "layer2" and not nad.persistent else ""
+
+
+CHECK = Check(
+    id="network_migrations",
+    title="VMIs whose address does not migrate with them",
+    reads=(VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
+    scope=PER_VM,
+    looks_up=(REFERENCE,),
+    reasons=_REASONS,
+    find=find,
+    fields_read={
+        VirtualMachineInstance.KIND: ("created", "deleting", "migratable", "networks", "phase", "tapped"),
+        NetworkAttachmentDefinition.KIND: ("network", "ovn", "persistent", "role", "topology"),
+    },
+    requires=(VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
+)

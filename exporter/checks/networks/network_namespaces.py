@@ -1,0 +1,259 @@
+"""Namespaces whose VMs wait for a network that is not there.
+
+A namespace with the label `k8s.ovn.org/primary-user-defined-network` gets no other primary network than its own: while
+it has none, OVN-Kubernetes gives its pods no address, and they stay in ContainerCreating. A UserDefinedNetwork, or a
+ClusterUserDefinedNetwork that selects the namespace, is there once OVN-Kubernetes has rendered a NAD of it; a primary
+one is not rendered into a namespace without that label. That a network was not created is a finding on the network too,
+with what its condition says (ipam_namespaces); here is who waits for it.
+
+Not seen here: whether OVN-Kubernetes runs with network segmentation, without which it ignores the label; namespaces
+without VMs; VMs that refer to a NAD of which there is no network either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ...findings.causes import Cause
+from ...findings.check import Check, Family, Reason, View
+from ...findings.finding import Finding, Severity, Since
+from ...findings.partial import known
+from ...findings.scopes import PER_NAMESPACE
+from ...store.indexes.networks import SELECTION, SELECTION_KEY
+from ...store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
+from ...store.kinds.namespace import PRIMARY, Namespace
+from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ...store.kinds.user_defined_network import UserDefinedNetwork
+from ...store.kinds.virtual_machine import VirtualMachine
+from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
+from ...store.record import Ref
+from ...store.text.naming import named
+from ._commands import CUDNS
+
+__all__ = ["CHECK"]
+
+_MISSING = Family(
+    "kubevirt_vm_network_missing",
+    "A network that VMs of the namespace use is not there.",
+)
+_BOTH = (Severity.CRITICAL, Severity.WARNING)
+_COMMANDS = (
+    "kubectl get namespaces NAME -o yaml",
+    "kubectl get userdefinednetworks.k8s.ovn.org -n NAME -o yaml",
+    CUDNS,
+    "kubectl get network-attachment-definitions.k8s.cni.cncf.io -n NAME",
+    "kubectl get virtualmachineinstances.kubevirt.io -n NAME",
+    "kubectl get events -n NAME --field-selector type=Warning",
+)
+_REASONS = {
+    "PrimaryNetworkMissing": Reason(
+        _BOTH,
+        "The namespace asks for a primary network of its own and has none: its pods get no address. Critical while VMs "
+        "wait.",
+        _MISSING,
+        grace=300.0,  # the namespace is created before its network
+        next="Create a primary UserDefinedNetwork in the namespace, or let a primary ClusterUserDefinedNetwork select "
+        "it.",
+        commands=_COMMANDS,
+        alert="VMNamespaceWithoutNetwork",
+        cause=Cause.SUBJECT,
+    ),
+    "NetworkNotRendered": Reason(
+        _BOTH,
+        "A network is for this namespace, its VMs use it, and OVN-Kubernetes has rendered no NAD of it there. Critical "
+        "while VMs wait.",
+        _MISSING,
+        grace=300.0,
+        next="Repair what the message of the network's condition says; OVN-Kubernetes then retries by itself.",
+        commands=_COMMANDS,
+        alert="VMNamespaceWithoutNetwork",
+        cause=Cause.NETWORK,
+    ),
+}
+_ANEW = (
+    f"Create the namespace again with the label {PRIMARY}, which can't be added later, or let the network not select "
+    "it."
+)
+
+Defined = UserDefinedNetwork | ClusterUserDefinedNetwork
+
+
+@dataclass(frozen=True)
+class _Guests:
+    """The VMs of the namespace that use one network; of a kind that can't be seen there may be more."""
+
+    waiting: list[VirtualMachineInstance]  # VMIs that start
+    running: list[VirtualMachineInstance]
+    stopped: list[Ref]  # VMs without a VMI that uses it
+
+    @property
+    def none(self) -> bool:
+        return not (self.waiting or self.running or self.stopped)
+
+    @property
+    def since(self) -> float | None:
+        return min((each.created for each in self.waiting if each.created is not None), default=None)
+
+    def said(self) -> str:
+        parts = []
+        if self.waiting:
+            parts.append(f"{_vms(self.waiting)} {'wait' if len(self.waiting) > 1 else 'waits'} for it")
+        if self.running:
+            parts.append(f"{_vms(self.running)} {'have' if len(self.running) > 1 else 'has'} started before")
+        if self.stopped:
+            parts.append(f"{_vms(self.stopped)} can't start")
+        return "; ".join(parts)
+
+
+def _vms(guests: Sequence[VirtualMachineInstance | Ref]) -> str:
+    return f"{'VMs' if len(guests) > 1 else 'VM'} {named([each.name for each in guests])}"
+
+
+def find(view: View) -> Iterator[Finding | None]:
+    yield from view.apart(_namespace(view))
+
+
+def _namespace(view: View) -> Iterator[Finding | None]:
+    namespace = next(iter(view.all(Namespace)), None)
+    if namespace is None or namespace.terminating:
+        return
+    networks, whole = known(_networks(view, namespace))
+    for each in networks:
+        if view.named(NetworkAttachmentDefinition, namespace.name, each.name) is None:
+            yield from view.apart(_not_rendered(view, namespace, each))
+    if whole and namespace.wants_primary and not any(each.role == "primary" for each in networks):
+        yield from view.apart(_without_primary(view, namespace))
+
+
+def _networks(view: View, namespace: Namespace) -> Iterator[Defined]:
+    """Those that are for this namespace, and stay."""
+    labels = namespace.labels
+    for each in view.all(UserDefinedNetwork):
+        if each.deleting is None:
+            yield each
+    for cudn in sorted(view.members(SELECTION, SELECTION_KEY, ClusterUserDefinedNetwork), key=lambda each: each.name):
+        if cudn.deleting is None and cudn.selects(labels):
+            yield cudn
+
+
+def _without_primary(view: View, namespace: Namespace) -> Iterator[Finding]:
+    """Where VMs run without one the label counts for nothing."""
+    if _has_primary(view):
+        return
+    guests = _guests(view, "")
+    if guests.none or guests.running:
+        return
+    what = f"The namespace has the label {PRIMARY}, and no primary network: {guests.said()}"
+    yield _finding(namespace, "PrimaryNetworkMissing", what, guests, alone=bool(guests.waiting))
+
+
+def _not_rendered(view: View, namespace: Namespace, network: Defined) -> Iterator[Finding]:
+    primary = network.role == "primary"
+    if primary and _has_primary(view):
+        return  # the second one of the namespace, which its condition says
+    guests = _guests(view, "" if primary else f"{namespace.name}/{network.name}")
+    if guests.none:
+        return
+    what = f"{network.ref} has no NAD in the namespace"
+    unlabelled = primary and not namespace.wants_primary
+    if unlabelled:
+        what += f", which lacks the label {PRIMARY}: its VMs get addresses of the pod network instead"
+    else:
+        why = f", since {network.reason}: {network.message}" if network.failed else ""
+        what += f"{why}: {guests.said()}"
+    yield _finding(
+        namespace,
+        "NetworkNotRendered",
+        what,
+        guests,
+        network=network,
+        alone=bool(guests.waiting) and not unlabelled,
+        next_step=_ANEW if unlabelled else "",
+    )
+
+
+def _has_primary(view: View) -> bool:
+    """A NAD that can't be decoded may be the one."""
+    nads = view.all(NetworkAttachmentDefinition)
+    return any(not nad.readable or (nad.ovn and nad.role == "primary") for nad in nads)
+
+
+def _guests(view: View, key: str) -> _Guests:
+    """`key` is the `namespace/name` of the NAD; empty for the primary network, to which the pod network goes."""
+    vmis, whole = known(_using(view, VirtualMachineInstance, key))
+    vms = list(_using(view, VirtualMachine, key)) if whole else []  # else nobody knows which of them run
+    there = [each for each in vmis if isinstance(each, VirtualMachineInstance) and not each.final]
+    names = {each.name for each in there}
+    return _Guests(
+        sorted((each for each in there if each.phase in PENDING and each.deleting is None), key=lambda each: each.name),
+        sorted((each for each in there if each.phase not in PENDING), key=lambda each: each.name),
+        sorted(each.ref for each in vms if each.name not in names),
+    )
+
+
+def _using(
+    view: View, kind: type[VirtualMachine] | type[VirtualMachineInstance], key: str
+) -> Iterable[VirtualMachine | VirtualMachineInstance]:
+    for each in view.all(kind):
+        if any(nad == key for _, nad, _ in each.networks):
+            yield each
+
+
+def _finding(
+    namespace: Namespace,
+    reason: str,
+    message: str,
+    guests: _Guests,
+    *,
+    alone: bool,
+    network: Defined | None = None,
+    next_step: str = "",
+) -> Finding:
+    """`alone`: nothing else than the network keeps VMs waiting."""
+    facts = {
+        "label": namespace.wants_primary,
+        "waiting": [each.name for each in guests.waiting],
+        "running": [each.name for each in guests.running],
+        "stopped": [each.name for each in guests.stopped],
+        "condition": network.failed if network is not None else "",
+        "conditionReason": network.reason if network is not None else "",
+    }
+    refs = [each.ref for each in (*guests.waiting, *guests.running)]
+    since = guests.since if alone else None
+    return Finding(
+        reason=reason,
+        severity=Severity.CRITICAL if alone else Severity.WARNING,
+        subject=namespace.ref,
+        related=(*((network.ref,) if network is not None else ()), *refs, *guests.stopped),
+        network=network.network if network is not None else "",
+        group=network.network if network is not None else "",
+        message=message,
+        next=next_step,
+        since=since,
+        since_source=Since.CREATION if since is not None else Since.FIRST_SEEN,
+        evidence={name: fact for name, fact in facts.items() if fact},
+    )
+
+
+CHECK = Check(
+    id="network_namespaces",
+    title="Namespaces whose VMs wait for a network",
+    reads=(
+        Namespace.KIND,
+        NetworkAttachmentDefinition.KIND,
+        UserDefinedNetwork.KIND,
+        ClusterUserDefinedNetwork.KIND,
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
+    ),
+    scope=PER_NAMESPACE,
+    looks_up=(SELECTION,),
+    reasons=_REASONS,
+    find=find,
+    fields_read={
+        VirtualMachine.KIND: ("networks",),
+        VirtualMachineInstance.KIND: ("created", "deleting", "networks", "phase"),
+    },
+    requires=(NetworkAttachmentDefinition.KIND, UserDefinedNetwork.KIND, VirtualMachine.KIND),
+)

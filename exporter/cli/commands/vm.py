@@ -1,0 +1,103 @@
+"""`steward vm`: one VM whole, or one by its manifest."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from typing import Any
+
+from ...app import assemble, read_dump, wait_until_seen
+from ...config.settings import Config
+from ...engine.engine import Engine
+from ...kube.errors import UnreachableError
+from ...offline.files import DumpError
+from ...views.vm import READER, Manifest, NoSuchVMError, VMWhole, exit_code, propose, take
+from ..input.cluster import transport_of
+from ..input.config import configured
+from ..input.filters import UsageError
+from ..input.manifest import read_manifest
+from ..input.once import add_look_options, complain_if_late, refuse_complete_without_dump
+from ..output.progress import progress_line
+from ..output.structured import written
+from ..output.terminal import complain, say
+from ..output.vm import whole_vm
+
+__all__ = ["add", "run"]
+
+_EXIT = (
+    "Exit code: 0 nothing is wrong with it; 1 it has a finding above info, no node is left for it, or it keeps its "
+    "node from being drained; 2 could not see everything, or the VM is not there."
+)
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "vm",
+        help="one VM whole: where it runs and could go, what it waits for, what it is, what would happen to it",
+        description="Looks once at one VM, or at a VMI that stands alone. With --manifest it evaluates a VM that does "
+        "not exist yet: which nodes could start it, and which findings it would have. Nothing is created or changed.",
+        epilog=_EXIT,
+    )
+    add_look_options(parser)
+    parser.add_argument(
+        "vm", metavar="NAMESPACE/NAME", nargs="?", help="the VM, or the VMI; may be left out with --manifest"
+    )
+    parser.add_argument(
+        "--manifest",
+        metavar="FILE",
+        help="of a VirtualMachine or VirtualMachineInstance, YAML or JSON; - for standard input; one without a "
+        "namespace goes to that of NAMESPACE/NAME, else to default",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    config = configured(arguments).config
+    try:
+        _refuse(arguments)
+        refuse_complete_without_dump(arguments)
+        manifest = read_manifest(arguments.manifest, arguments.vm or "") if arguments.manifest else None
+        look = _look if arguments.dump is None else _read
+        found, in_time = asyncio.run(look(arguments, config, manifest))
+    except (UsageError, DumpError, NoSuchVMError, UnreachableError) as error:
+        complain(str(error))
+        return 2
+    say(written(found, arguments.output, whole_vm), arguments.output)
+    complain_if_late(arguments, in_time)
+    return exit_code(found) if in_time else 2
+
+
+def _refuse(arguments: argparse.Namespace) -> None:
+    """Raises UsageError for what names no VM."""
+    if not (arguments.vm or arguments.manifest):
+        raise UsageError("name the VM as NAMESPACE/NAME, or give its manifest with --manifest")
+    namespace, _, name = (arguments.vm or "").partition("/")
+    if arguments.vm and not (namespace and name and "/" not in name):
+        raise UsageError(f"{arguments.vm[:253]!r} names no VM; write it as NAMESPACE/NAME")
+    if arguments.manifest == "-" and arguments.dump == "-":
+        raise UsageError("standard input can be read once; give --manifest or --from a file")
+
+
+async def _look(arguments: argparse.Namespace, config: Config, manifest: Manifest | None) -> tuple[VMWhole, bool]:
+    steward = assemble(transport_of(config), config, views=[READER])
+    async with steward.watching():
+        in_time = await wait_until_seen(steward, arguments.timeout, complain)
+        return _taken(steward.engine, arguments, manifest), in_time
+
+
+async def _read(arguments: argparse.Namespace, config: Config, manifest: Manifest | None) -> tuple[VMWhole, bool]:
+    with progress_line() as progress:
+        reading = read_dump(
+            arguments.dump, time.time(), config, complete=arguments.complete, progress=progress, also=READER.reads
+        )
+        engine, _ = await reading
+    return _taken(engine, arguments, manifest), True
+
+
+def _taken(engine: Engine, arguments: argparse.Namespace, manifest: Manifest | None) -> VMWhole:
+    """Raises NoSuchVMError."""
+    if manifest is not None:
+        return propose(engine, manifest)
+    namespace, _, name = arguments.vm.partition("/")
+    return take(engine, namespace, name)

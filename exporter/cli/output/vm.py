@@ -1,0 +1,212 @@
+"""One VM as text: where it runs and could go comes first, then what would happen to it, what it is, findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from ...store.kinds.virtual_machine_instance import FINAL
+from ...views.drain import TITLES
+from ...views.findings import FindingReport
+from ...views.vm import NodeAnswer, Places, VMWhole
+from .paragraphs import paragraph, step
+from .terminal import one_line
+from .vm_shape import shape
+
+__all__ = ["whole_vm"]
+
+_NODES = 20  # that are shown one by one
+_SOURCES = {
+    "phaseTransition": "by a migration's phase",
+    "creationTimestamp": "by its creation",
+    "condition": "by a condition",
+    "startedAt": "by the start of a container",
+    "firstSeen": "first seen then",
+}
+
+
+def whole_vm(found: VMWhole) -> str:
+    parts: list[str] = [_headline(found)]
+    writers: tuple[Callable[[VMWhole], Iterator[str]], ...] = (_migration, _targets, _drain, _restart, _upgrade)
+    sections = [*("".join(each(found)) for each in writers), *shape(found), _findings(found)]
+    sections += ["".join(_unknown(found)), "".join(_not_considered(found))]
+    parts += [each for each in sections if each]
+    return "\n".join(parts)
+
+
+def _headline(found: VMWhole) -> str:
+    kind = "VM" if found.vm is not None else "VMI"
+    name, runs = f"{kind} {found.namespace}/{found.name}", found.runs
+    if found.proposed:
+        return paragraph(f"{name}, as its manifest would have it. Nothing is created.")
+    if runs is None:
+        return paragraph(f"{name} does not run (runStrategy {found.run_strategy or 'not set'}).")
+    if runs.unknown:
+        return paragraph(f"{name}: whether it runs is not known: {runs.unknown}.")
+    if runs.phase in FINAL:
+        return paragraph(f"{name} has ended (phase {runs.phase}).")
+    if not runs.node:
+        why = f": {runs.blocked}" if runs.blocked else ""
+        return paragraph(f"{name} has no node yet; its VMI is {runs.phase or 'new'}{why}.")
+    state = [] if runs.phase == "Running" else [f"its VMI is {runs.phase}"]
+    state += ["it is paused"] if runs.paused else []
+    state += ["its launcher is of an older release of KubeVirt"] if runs.outdated else []
+    text = f"{name} is on {runs.node}{_when(runs.since, runs.since_source)}"
+    return paragraph(f"{text}{''.join(f'; {each}' for each in state)}.")
+
+
+def _when(since: str, source: str) -> str:
+    if not since:
+        return ""
+    return f" since {since}" + (f" ({_SOURCES.get(source, source)})" if source else "")
+
+
+def _migration(found: VMWhole) -> Iterator[str]:
+    ability = found.migration
+    if ability is None:
+        return
+    yield "Migration\n"
+    why = ": ".join(filter(None, (ability.reason, ability.message)))
+    said = {"True": "It can be migrated", "False": "It can't be migrated"}.get(ability.migratable)
+    text = (said or "Whether it can be migrated is not evaluated yet") + (f": {why}" if why else "")
+    by = {"vmi": "its own", "kubevirt": "KubeVirt's default", "builtin": "the default of KubeVirt's release"}
+    if ability.strategy:
+        text += f"; evictionStrategy {ability.strategy}, {by[ability.strategy_source]}"
+    yield paragraph(f"{text}.", "  ", "    ")
+    if ability.features:
+        yield paragraph(f"With these no VMI can be migrated: {'; '.join(ability.features)}.", "  ", "    ")
+    if (under := found.under_way) is not None:
+        to = f", to {under.target}" if under.target else ""
+        made = f", made for {under.made_for}" if under.made_for else ""
+        text = f"Under way: {under.name} is {under.phase}{_when(under.since, under.since_source)}{to}{made}."
+        yield paragraph(text, "  ", "    ")
+    for held in found.held:
+        yield paragraph(f"{held.reason or 'Waits'}{_when(held.since, held.since_source)}: {held.why}", "  ", "    ")
+        yield step(held.next, held.commands, "    ")
+    for failed in found.failures:
+        name = f" {failed.migration}" if failed.migration else ""
+        said = f": {failed.text}" if failed.text else ""
+        lasts = "; each attempt fails so until the VM is restarted" if failed.lasting else ""
+        text = f"Failed{f' at {failed.at}' if failed.at else ''}{name}: {failed.failure}, {failed.meaning}{lasts}{said}"
+        yield paragraph(text, "  ", "    ")
+        yield step(failed.next, failed.commands, "    ")
+
+
+def _targets(found: VMWhole) -> Iterator[str]:
+    if found.targets is not None:
+        yield "Where it could migrate to\n"
+        yield from _places(found.targets, "other node")
+
+
+def _places(places: Places, noun: str, *, briefly: bool = False) -> Iterator[str]:
+    """`briefly`: nodes are listed only where none is left."""
+    if places.unknown:
+        yield paragraph(f"Not known: {places.unknown}.", "  ", "    ")
+        return
+    nodes = f"{places.in_all} {noun}{'' if places.in_all == 1 else 's'}"
+    if places.none:
+        counted = f": {', '.join(_counted(*each) for each in places.ruled_out)}" if places.ruled_out else ""
+        yield paragraph(f"None of {nodes} could take it{counted}.", "  ", "    ")
+        yield step(places.next, places.commands, "    ")
+    else:
+        yield paragraph(f"{places.fitting} of {nodes} could take it.", "  ", "    ")
+    shown = places.nodes[:_NODES] if places.none or not briefly else ()
+    width = max((len(one_line(each.node)) for each in shown), default=0)
+    for each in shown:
+        yield paragraph(_answered(each), f"    {one_line(each.node).ljust(width)}  ")
+    if shown and (rest := places.in_all - len(shown)):
+        yield f"    and {rest} more\n"
+    if places.unless and not places.none:
+        yield paragraph(f"Any of them may be ruled out by {places.unless}, not evaluated here.", "  ", "    ")
+
+
+def _counted(count: int, what: str) -> str:
+    if count > 1:
+        what = what.replace("lacks ", "lack ", 1) if what.startswith("lacks ") else what
+        what = what.replace("offers ", "offer ", 1) if what.startswith("offers ") else what
+    return f"{count} {what}"
+
+
+def _not_considered(found: VMWhole) -> Iterator[str]:
+    every = (found.targets, found.restart.start if found.restart is not None else None)
+    texts = dict.fromkeys(text for each in every if each is not None for text in each.not_considered)
+    if texts:
+        yield paragraph(f"Not considered of nodes: {'; '.join(texts)}.", "", "  ")
+
+
+def _answered(node: NodeAnswer) -> str:
+    return f"{node.answer}{': ' if node.obstacles else ''}{'; '.join(each.what for each in node.obstacles)}"
+
+
+def _drain(found: VMWhole) -> Iterator[str]:
+    if found.drain_unknown:
+        yield "If its node is drained\n"
+        yield paragraph(f"Not known: {found.drain_unknown}.", "  ", "    ")
+    if (drain := found.drain) is None:
+        return
+    yield "If its node is drained\n"
+    target = f" {drain.target} could take it." if drain.target else ""
+    to = f" To: {drain.to}." if drain.to else ""
+    reason = f" {drain.reason}:" if drain.reason else ""
+    yield paragraph(f"{TITLES[drain.state]}:{reason} {drain.why}{to}{target}", "  ", "    ")
+    yield step(drain.next, drain.commands, "    ")
+
+
+def _restart(found: VMWhole) -> Iterator[str]:
+    if (restart := found.restart) is None:
+        return
+    yield "At its start\n" if found.proposed else "At its next start\n"
+    loses = f", which empties its {restart.loses}" if restart.loses else ""
+    lines = [f"Waits for it (RestartRequired): {restart.required}"] if restart.required else []
+    lines += [f"Its identity changes: {restart.identity}{loses}."] if restart.identity else []
+    lines += [f"Its size may change: {each}." for each in restart.revisions]
+    lines += [f"It can't start: {each}." for each in restart.refused]
+    for line in lines:
+        yield paragraph(line, "  ", "    ")
+    yield from _places(restart.start, "node", briefly=found.targets is not None)
+
+
+def _upgrade(found: VMWhole) -> Iterator[str]:
+    upgrade = found.upgrade
+    if upgrade.to:
+        yield f"With KubeVirt {upgrade.to}\n"
+        if upgrade.unknown:
+            yield paragraph(f"Not all is known: {upgrade.unknown}.", "  ", "    ")
+        elif not (upgrade.appears or upgrade.goes):
+            yield "  No finding of it comes or goes.\n"
+        for each in upgrade.appears:
+            yield from _finding(each)
+        for each in upgrade.goes:
+            yield paragraph(f"goes: {each.reason}: {each.message}", "  ", "    ")
+
+
+def _findings(found: VMWhole) -> str:
+    none = "as far as can be seen.\n" if found.unanswered_in_all else "and every check has an answer for it.\n"
+    text = f"Findings ({len(found.findings)})\n" if found.findings else f"No finding is open on it, {none}"
+    text += "".join(part for each in found.findings for part in _finding(each))
+    if found.around:
+        text += "\nFindings around it\n" + "".join(part for each in found.around for part in _finding(each, who=True))
+    return text
+
+
+def _finding(each: FindingReport, *, who: bool = False) -> Iterator[str]:
+    subject = f" {each.subject}" if who else ""
+    old = f" (may be old: {each.unknown})" if each.unknown else ""
+    yield paragraph(f"{each.severity} {each.reason}{subject}: {each.message}{old}", "  ", "    ")
+    yield step(each.next, each.commands, "    ")
+
+
+def _unknown(found: VMWhole) -> Iterator[str]:
+    if found.unseen:
+        yield "Not seen, so the answer may be incomplete\n"
+        yield from _listed(f"{each.kind}: {each.why}" for each in found.unseen)
+    if found.unread:
+        yield paragraph(f"Not read, and may matter: {', '.join(map(str, found.unread))}.")
+    if found.unanswered_in_all and not found.unseen:
+        yield f"Checks without an answer for it ({found.unanswered_in_all})\n"
+        yield from _listed(f"{each.check}: {each.why}" for each in found.unanswered)
+    elif found.unanswered_in_all:
+        yield f"Checks without an answer for it: {found.unanswered_in_all}\n"
+
+
+def _listed(lines: Iterable[str]) -> Iterator[str]:
+    return (paragraph(each, "  ", "    ") for each in lines)

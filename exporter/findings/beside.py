@@ -1,0 +1,66 @@
+"""The next step of a finding beside the other open findings of its VM.
+
+Each finding knows its own advice only. Where that is what another finding of the VM warns of, as a restart is of a VM
+that could not start again, the next step begins with the other finding, and the commands that would do it are left out.
+What forbids and what is forbidden is declared by the reasons (`Reason.does`, `Reason.forbids`); no text is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from ..domain.acts import Act, acts_of
+from ..store.record import Ref
+from .finding import Finding
+
+__all__ = ["Advice", "key_of", "restrained", "with_others"]
+
+
+class Advice(msgspec.Struct, frozen=True):
+    """A next step of `subject` and what it does, whoever gives it."""
+
+    reason: str
+    subject: Ref
+    next: str
+    commands: tuple[str, ...]
+    does: tuple[Act, ...]
+
+
+def key_of(finding: Finding) -> tuple[str, str]:
+    """What findings have in common that are about one VM; of what is of no VM, the object."""
+    subject = finding.subject
+    return subject.namespace, finding.vm or f"{subject.kind}/{subject.name}"
+
+
+def with_others(finding: Finding, others: Iterable[Finding]) -> Finding:
+    """As it is shown beside `others`, which are about the same VM."""
+    if not finding.does or not finding.next:
+        return finding
+    own = Advice(finding.reason, finding.subject, finding.next, finding.commands, finding.does)
+    made = restrained(own, others)
+    return finding if made is own else msgspec.structs.replace(finding, next=made.next, commands=made.commands)
+
+
+def restrained(own: Advice, others: Iterable[Finding]) -> Advice:
+    """The advice as it may be given beside the other findings of the VM; itself where none of them forbids it.
+
+    Findings with its own reason are no others: its text says the same of them.
+    """
+    firsts: dict[str, str] = {}
+    forbidden: set[Act] = set()
+    for other in others:
+        if other.forbids is None or other.reason == own.reason:
+            continue
+        acts = [act for act in own.does if act in other.forbids.acts and (act.of_vm or other.subject == own.subject)]
+        if acts:
+            forbidden.update(acts)
+            what = " or ".join(act.value for act in acts)
+            firsts.setdefault(other.reason, f"Before you {what}, see {other.reason}: {other.forbids.why}.")
+    if not firsts:
+        return own
+    kept = tuple(each for each in own.commands if forbidden.isdisjoint(acts_of(each)))
+    return msgspec.structs.replace(
+        own, next=" ".join((*(firsts[each] for each in sorted(firsts)), own.next)), commands=kept
+    )

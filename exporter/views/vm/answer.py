@@ -1,0 +1,86 @@
+"""The whole answer on one VM, in the shape that the JSON API and `steward vm -o json` share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...findings.finding import Severity, Unknown
+from ...store.record import Ref
+from ..drain.report import UnseenKind, VMReport
+from ..findings import FindingReport
+from .report import (
+    FailureReport,
+    FeatureUse,
+    HeldMigration,
+    InterfaceReport,
+    MigrationAbility,
+    MigrationUnderWay,
+    Places,
+    RestartOutcome,
+    RunningPlace,
+    SizeReport,
+    UpgradeOutcome,
+    VMIdentity,
+)
+
+__all__ = ["VMWhole", "exit_code"]
+
+
+class VMWhole(msgspec.Struct, frozen=True, rename="camel"):
+    """One VM. `vm` is null of a VMI that stands alone, `vmi` where the VM does not run. `proposed`: it is evaluated as
+    the manifest would have it. `drain` is what a drain of its node would do to it. `findings` are those on the VM and
+    its VMI, `around` those on its node and its networks.
+
+    `unseen` are the kinds that can't be seen, `unread` the undecodable objects that may matter, and `unanswered` the
+    checks that have no answer for it: while there are any, the answer may be incomplete.
+    """
+
+    generation: int
+    namespace: str
+    name: str
+    vm: Ref | None
+    vmi: Ref | None
+    proposed: bool
+    run_strategy: str
+    runs: RunningPlace | None
+    migration: MigrationAbility | None
+    under_way: MigrationUnderWay | None
+    held: tuple[HeldMigration, ...]
+    failures: tuple[FailureReport, ...]
+    targets: Places | None
+    drain: VMReport | None
+    drain_unknown: str
+    restart: RestartOutcome | None
+    upgrade: UpgradeOutcome
+    identity: VMIdentity
+    interfaces: tuple[InterfaceReport, ...]
+    sizes: tuple[SizeReport, ...]
+    features: tuple[FeatureUse, ...]
+    findings: tuple[FindingReport, ...]
+    around: tuple[FindingReport, ...]
+    unseen: tuple[UnseenKind, ...]
+    unread: tuple[Ref, ...]
+    unanswered: tuple[Unknown, ...]
+    unanswered_in_all: int
+
+
+def exit_code(found: VMWhole) -> int:
+    """0 if nothing is wrong with it, 1 if something is: it has a finding above info, no node is left for it, or it
+    keeps its node from being drained; 2 goes before 1: the answer may be incomplete.
+    """
+    if found.unseen or found.unread or found.unanswered_in_all or _unknown(found):
+        return 2
+    moves = found.migration is not None and found.migration.migratable == "True"
+    places = [found.targets] if moves and found.targets is not None else []
+    places += [found.restart.start] if found.restart is not None else []
+    stays = found.drain is not None and found.drain.state == "blocked"
+    wrong = any(Severity(each.severity) is not Severity.INFO for each in found.findings)
+    return 1 if wrong or stays or any(each.none for each in places) else 0
+
+
+def _unknown(found: VMWhole) -> bool:
+    parts: tuple[Any, ...] = (found.runs, found.targets, found.restart and found.restart.start)
+    more = (*found.sizes, *(each for each in found.interfaces if each.nad))  # hardly a pod network has IPAMClaims
+    return any(each is not None and each.unknown for each in (*parts, *more)) or bool(found.drain_unknown)

@@ -1,0 +1,134 @@
+"""One VM with its VMI, and what is known of the cluster that it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from ...domain.features.configuration import Effective
+from ...domain.features.configuration import chosen as chosen_kubevirt
+from ...domain.features.requests import requests_of
+from ...domain.features.rule import Request
+from ...domain.identity.identity import owned
+from ...store.cluster import Cluster
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.pod import Pod
+from ...store.kinds.virtual_machine import VirtualMachine
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...store.reader import ClusterView
+from ...store.record import Record, Ref
+from ...store.source import FILE, Source, SyncState, Undecodable, unseen
+from ..drain.report import UnseenKind
+from ..nearest import nearest, shortened
+from .reading import KINDS, READER
+
+__all__ = ["NoSuchVMError", "OneVM", "found"]
+
+
+class NoSuchVMError(Exception):
+    """The text is one sentence."""
+
+
+@dataclass(frozen=True)
+class OneVM:
+    """`vmi` is of the VM, or stands alone. `pod` stands for the launcher pod of one that does not exist yet."""
+
+    cluster: Cluster
+    namespace: str
+    name: str
+    vm: VirtualMachine | None
+    vmi: VirtualMachineInstance | None
+    pod: Pod | None = None
+    proposed: bool = False
+
+    @cached_property
+    def view(self) -> ClusterView:
+        return ClusterView(self.cluster, READER)
+
+    @cached_property
+    def kubevirt(self) -> KubeVirt | str:
+        """The one that counts, or why nobody knows."""
+        if why := self.blind(KubeVirt):
+            return why
+        unread = next((each for each in self.cluster.all(Undecodable) if each.kind == KubeVirt.__name__), None)
+        return unread.sentence if unread is not None else chosen_kubevirt(self.cluster.all(KubeVirt))
+
+    @cached_property
+    def known(self) -> Effective | str:
+        """What that allows, or why nobody knows."""
+        return self.kubevirt if isinstance(self.kubevirt, str) else Effective.of(self.kubevirt)
+
+    @property
+    def asked_by_vm(self) -> tuple[Request, ...]:
+        if self.vm is None:
+            return ()
+        kubevirt = None if isinstance(self.kubevirt, str) else self.kubevirt
+        return requests_of(self.vm, self.view.named, kubevirt)
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        return tuple(each for each in (self.vm, self.vmi) if each is not None)
+
+    def blind(self, *kinds: type[Record]) -> str:
+        """Why one of the kinds can't be seen, in a sentence; empty where all can be."""
+        for name in unseen(self.cluster, kinds):
+            source = self.cluster.get(Source, "", name)
+            return (source.why if source is not None else "") or f"{name}: it is not watched"
+        return ""
+
+    def unseen(self, kinds: Collection[type[Record]]) -> tuple[UnseenKind, ...]:
+        """Those of the kinds that can't be seen."""
+        sources = ((kind, self.cluster.get(Source, "", kind.name)) for kind in KINDS if kind.record in kinds)
+        return tuple(
+            UnseenKind(kind.name, source.why if source is not None else "it is not watched")
+            for kind, source in sources
+            if source is None or not source.readable
+        )
+
+    @property
+    def unread(self) -> tuple[Ref, ...]:
+        """Undecodable objects that may matter: cluster-wide ones, pods anywhere, and what is in its namespace."""
+        kinds = {kind.name for kind in KINDS} | {FILE}
+        every = (each for each in self.cluster.all(Undecodable) if each.kind in kinds)
+        return tuple(
+            sorted(e.ref for e in every if e.namespace in ("", self.namespace) or e.kind in ("Pod", FILE, "KubeVirt"))
+        )
+
+
+def found(cluster: Cluster, namespace: str, name: str) -> OneVM:
+    """The VM, or the VMI that stands alone, of that name. Raises NoSuchVMError."""
+    vm = cluster.get(VirtualMachine, namespace, name)
+    vmi = cluster.get(VirtualMachineInstance, namespace, name)
+    if vm is None and vmi is None:
+        raise NoSuchVMError(_missing(cluster, namespace, name))
+    return OneVM(cluster, namespace, name, vm, owned(vmi, vm) if vm is not None else vmi)
+
+
+_VMS = (VirtualMachine, VirtualMachineInstance)
+
+
+def _missing(cluster: Cluster, namespace: str, name: str) -> str:
+    called = f"{shortened(namespace)}/{shortened(name)}"
+    for kind in _VMS:
+        undecodable = cluster.get(Undecodable, namespace, f"{kind.__name__} {name}")
+        if undecodable is not None:
+            return undecodable.sentence
+    if blind := unseen(cluster, _VMS):
+        sources = (cluster.get(Source, "", each) for each in blind)
+        why = "; ".join(each.why for each in sources if each is not None and each.why) or f"{blind[0]} is not watched"
+        return f"no VM called {called!r} is seen, and there may be one: {why}"
+    if all(_absent(cluster, kind) for kind in _VMS):
+        return "the cluster does not serve virtualmachines.kubevirt.io"
+    close = nearest(called, _paths(cluster))
+    return f"no VM is called {called!r}; {f'did you mean {close}?' if close else 'there are no VMs'}"
+
+
+def _absent(cluster: Cluster, kind: type[Record]) -> bool:
+    source = cluster.get(Source, "", kind.__name__)
+    return source is not None and source.sync_state is SyncState.ABSENT
+
+
+def _paths(cluster: Cluster) -> Iterator[str]:
+    every: Iterable[type[Record]] = _VMS
+    return (f"{each.namespace}/{each.name}" for kind in every for each in cluster.all(kind))

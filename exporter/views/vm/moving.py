@@ -1,0 +1,156 @@
+"""Where a VM runs, whether it can be migrated, which migration is under way, what that waits for, and what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+
+from ...domain.drains.departure import REMEDIES, drain_context
+from ...domain.drains.departure.remedies import Remedy
+from ...domain.drains.departure.vmi import VMIContext
+from ...domain.drains.eviction import strategy_of
+from ...domain.drains.failures import CLASSES, FailedMigration, failures_shown
+from ...domain.drains.moving import moving, troubles
+from ...domain.features.rule import Migrates
+from ...domain.features.rules import BY_ID
+from ...engine.restraints import Restraints
+from ...findings.beside import Advice
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
+from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ...store.source import unseen
+from ...store.text.placeholders import filled
+from ...store.text.since import Since, Time
+from ..times import rfc3339
+from .context import OneVM
+from .reading import KINDS
+from .report import FailureReport, HeldMigration, MigrationAbility, MigrationUnderWay, RunningPlace
+
+__all__ = ["ability", "failures", "held", "own_migrations", "runs", "runs_now", "under_way"]
+
+_CLASSES = {each.id: each for each in CLASSES}
+_MOST_FAILURES = 10
+_FAILING = "MigrationFailing"
+_OTHER = "none of the known causes"
+
+
+def runs_now(vmi: VirtualMachineInstance | None) -> bool:
+    """Whether its guest is on a node."""
+    return vmi is not None and not vmi.final and bool(vmi.node) and vmi.phase not in PENDING
+
+
+def runs(context: OneVM) -> RunningPlace | None:
+    """None of one that does not run."""
+    vmi = context.vmi
+    if vmi is None:
+        why = "" if context.proposed else context.blind(VirtualMachineInstance)
+        return RunningPlace(unknown=why) if why else None
+    since, source = _since(vmi)
+    return RunningPlace(
+        phase=vmi.phase,
+        node=vmi.node,
+        since=rfc3339(since),
+        since_source=source.value if since is not None else "",
+        paused=vmi.paused,
+        outdated=vmi.outdated,
+        blocked=vmi.blocked,
+    )
+
+
+def _since(vmi: VirtualMachineInstance) -> Time:
+    last = vmi.migration
+    if last is not None and last.ended is not None and not last.failed and last.target == vmi.node:
+        return last.ended, Since.PHASE
+    return vmi.created, Since.CREATION
+
+
+def ability(context: OneVM, vmi: VirtualMachineInstance) -> MigrationAbility:
+    unknown = bool(context.blind(KubeVirt)) and not vmi.strategy
+    kubevirt = min(context.cluster.all(KubeVirt), key=lambda each: each.ref, default=None)
+    default = "kubevirt" if kubevirt is not None and kubevirt.strategy else "builtin"
+    rules = dict.fromkeys(BY_ID[rule] for rule, _ in vmi.asks)
+    return MigrationAbility(
+        migratable=vmi.migratable,
+        reason=vmi.hindrance if vmi.migratable != "True" else "",
+        message=vmi.hindered if vmi.migratable != "True" else "",
+        strategy="" if unknown else strategy_of(vmi, kubevirt),
+        strategy_source="unknown" if unknown else "vmi" if vmi.strategy else default,
+        features=tuple(each.phrase for each in rules if each.migrates is Migrates.NEVER),
+    )
+
+
+def own_migrations(context: OneVM, vmi: VirtualMachineInstance) -> VMIContext:
+    return moving(drain_context(context.view, frozenset(unseen(context.cluster, (kind.record for kind in KINDS)))), vmi)
+
+
+def under_way(own: VMIContext) -> MigrationUnderWay | None:
+    migration = own.open
+    if migration is None:
+        return None
+    since, source = _phase_since(migration)
+    last = own.vmi.migration
+    handed = last.target if last is not None and last.uid == migration.uid else ""
+    return MigrationUnderWay(
+        name=migration.name,
+        phase=migration.phase or "new",
+        since=rfc3339(since),
+        since_source=source.value if since is not None else "",
+        made_for=migration.made_for,
+        target=handed or (own.target.node if own.target is not None else ""),
+    )
+
+
+def _phase_since(migration: VirtualMachineInstanceMigration) -> Time:
+    if migration.phase_since is not None:
+        return migration.phase_since, Since.PHASE
+    return migration.created, Since.CREATION
+
+
+def held(own: VMIContext, open_reasons: Container[str], restraints: Restraints) -> Iterator[HeldMigration]:
+    """What its migrations wait for, or fail of. A step that each migration takes is said without what to do about it:
+    whether it takes too long an open finding on the VMI says, by its reason.
+    """
+    for each in troubles(own):
+        since, source = each.since
+        lasts = each.reason == _FAILING or each.reason in open_reasons
+        given = Advice(each.reason, own.vmi.ref, each.next, each.commands, each.remedy.does)
+        advice = restraints.advice(given, own.vmi.name)
+        yield HeldMigration(
+            lasts=lasts,
+            reason=each.reason if lasts else "",
+            why=each.why,
+            next=advice.next if lasts else "",
+            commands=advice.commands if lasts else (),
+            since=rfc3339(since),
+            since_source=source.value if since is not None else "",
+        )
+
+
+def failures(context: OneVM, own: VMIContext, restraints: Restraints) -> tuple[FailureReport, ...]:
+    vmi = own.vmi
+    last = vmi.migration
+    standing = {each.uid for each in own.failures} | ({last.uid} if last is not None and last.failed else set())
+    return tuple(
+        _failure(vmi, e, e.uid in standing, restraints) for e in failures_shown(context.view, vmi)[:_MOST_FAILURES]
+    )
+
+
+def _failure(
+    vmi: VirtualMachineInstance, failed: FailedMigration, stands: bool, restraints: Restraints
+) -> FailureReport:
+    known = _CLASSES.get(failed.failure)
+    remedy: Remedy = REMEDIES.get(f"{_FAILING}/{failed.failure}") or REMEDIES[_FAILING]
+    values = {"NAMESPACE": vmi.namespace, "NAME": vmi.name, "NODE": vmi.node, "UID": vmi.uid}
+    commands = tuple(filled(each, values) for each in remedy.commands)
+    given = Advice(_FAILING, vmi.ref, filled(remedy.next, values), commands, remedy.does)
+    advice = restraints.advice(given, vmi.name)
+    return FailureReport(
+        at=rfc3339(failed.at),
+        migration=failed.migration,
+        made_for=failed.made_for,
+        failure=failed.failure,
+        meaning=known.meaning if known is not None else _OTHER,
+        lasting=stands and known is not None and known.lasting,
+        text=failed.text,
+        next=advice.next if stands else "",
+        commands=advice.commands if stands else (),
+    )

@@ -1,0 +1,205 @@
+"""Which nodes could take a VM, and of each of the others all that rules it out, as far as nodes and pods show: the
+scheduler has the last word.
+
+What rules out most nodes comes first, and the advice is about that. A node is counted under each condition.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from ...domain.drains.departure import REMEDIES
+from ...domain.drains.departure.remedies import Remedy
+from ...domain.features.node_sets import SCHEDULABLE, closed
+from ...domain.features.placement import Placement, Taint
+from ...store.cluster import Cluster
+from ...store.kinds.node import CORDON, Node
+from ...store.kinds.pod import Pod
+from ...store.selector import Requirement
+from ...store.source import unseen
+from ...store.text.placeholders import filled
+from ..drain.neighbours import Neighbourhood, unevaluated
+from ..drain.room import amount_written, free_room, kind_of_lack
+from .report import NodeAnswer, NodeObstacle, Places
+
+__all__ = ["NOT_CONSIDERED", "Wanted", "places"]
+
+NOT_CONSIDERED = (
+    "the nodes that volumes are accessible from",
+    "affinity of other pods to this one, and of this one to pods that are no VM's",
+    "topology spread",
+    "quotas",
+)
+_SLICE = 20  # nodes looked at between two looks at the event loop
+_MOST_NODES = 200  # in an answer
+_MOST_CONDITIONS = 10
+_CORDON = Taint(CORDON, "", "NoSchedule")
+_CPU = ("cpu-model", "cpu-feature.", "cpu-vendor.", "host-model", "hyperv.", "machine-type.", "node-labeller.")
+_CLOSED = {"cordoned": "Cordoned", "not Ready": "NotReady", "being deleted": "Deleted"}
+_LACKS, _NO_OFFER = "lacks ", "offers no "
+_NODES = ("kubectl get nodes -o wide",)
+_HANDLERS = ("kubectl get pods -A -l kubevirt.io=virt-handler -o wide", *_NODES)
+_OWN = {
+    "NotReady": Remedy("Bring back the nodes that are not Ready, or add a node.", _NODES),
+    "Deleted": Remedy("Wait for the nodes that take the place of those being deleted, or add a node.", _NODES),
+    "NotSchedulable": Remedy(
+        "Find out why virt-handler does not report on these nodes: KubeVirt puts no VM there until it does.", _HANDLERS
+    ),
+    "NoDevice": Remedy(
+        "Find out why no node offers RESOURCE: its device plugin, or virt-handler there, does not run.", _HANDLERS
+    ),
+    "CPU": Remedy(
+        "Give the VM a CPU model and features that other nodes have, with its owner's consent, since that takes a"
+        " restart; or add a node with such a CPU.",
+        ("kubectl get nodes --show-labels",),
+    ),
+    "Affinity": REMEDIES["NoTarget/Selector"],
+    "Resource": Remedy("Free RESOURCE on another node, or add a node.", ("kubectl describe nodes",)),
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a launcher pod asks of its node. `amounts` are at the least, and empty where they are not known. `tolerated`
+    are taints beside those of its tolerations; `pod` is the one by whose affinity its neighbours are looked for, and
+    `but_for` the uid of the VMI whose pods take no room from it.
+    """
+
+    placement: Placement
+    amounts: Mapping[str, float] = field(default_factory=dict)
+    resources: tuple[str, ...] = ()
+    tolerated: tuple[Taint, ...] = ()
+    pod: Pod | None = None
+    but_for: str = ""
+    not_considered: tuple[str, ...] = ()
+
+
+def places(cluster: Cluster, wanted: Wanted, but: frozenset[str] = frozenset()) -> Generator[None, None, Places]:
+    """On all nodes `but` those. Stops after every few nodes, so that others get their turn."""
+    pods = not unseen(cluster, (Pod,))
+    left_out = () if pods else ("how much room there is on a node, and affinity to other VMs: no pods can be seen",)
+    wanted = wanted if pods else replace(wanted, pod=None)
+    nodes = sorted((each for each in cluster.all(Node) if each.name not in but), key=lambda each: each.name)
+    near = _neighbours(cluster, wanted.pod, nodes)
+    offered = {name for node in cluster.all(Node) for name, amount in node.allocatable if amount > 0}
+    answers: list[NodeAnswer] = []
+    for at, node in enumerate(nodes):
+        obstacles = list(_obstacles(node, wanted))
+        if near.get(node.name):
+            obstacles.append(_neighbour(near[node.name]))
+        free = free_room(cluster, node, wanted.but_for) if pods else dict(node.allocatable)
+        obstacles += _lacking(node, free, wanted, offered, pods=pods)
+        answers.append(_answer(node, wanted, obstacles))
+        if at % _SLICE == _SLICE - 1:
+            yield
+    return _summed(answers, wanted, left_out)
+
+
+def _answer(node: Node, wanted: Wanted, obstacles: list[NodeObstacle]) -> NodeAnswer:
+    if obstacles or node.allocatable or not wanted.amounts:
+        return NodeAnswer(node.name, "no" if obstacles else "yes", tuple(obstacles))
+    return NodeAnswer(node.name, "unknown", (NodeObstacle("Resource", "does not say what it offers to pods"),))
+
+
+def _summed(answers: list[NodeAnswer], wanted: Wanted, left_out: tuple[str, ...]) -> Places:
+    counts = Counter(each for answer in answers if answer.answer == "no" for each in _once(answer.obstacles))
+    ordered = counts.most_common()
+    kept = sorted(answers, key=lambda each: (("yes", "unknown", "no").index(each.answer), each.node))
+    made = Places(
+        fitting=sum(each.answer == "yes" for each in answers),
+        in_all=len(answers),
+        nodes=tuple(kept[:_MOST_NODES]),
+        left_out=max(len(kept) - _MOST_NODES, 0),
+        ruled_out=tuple((count, each.what) for each, count in ordered[:_MOST_CONDITIONS]),
+        unless=unevaluated(wanted.pod.neighbours) if wanted.pod is not None else "",
+        not_considered=(*NOT_CONSIDERED, *wanted.not_considered, *left_out),
+    )
+    return made if any(each.answer != "no" for each in answers) else _advised(made, ordered)
+
+
+def _once(obstacles: Iterable[NodeObstacle]) -> Iterable[NodeObstacle]:
+    """Without how much is free on each node, so that what they lack is one condition."""
+    return dict.fromkeys(
+        NodeObstacle(each.kind, each.what.partition(" (")[0]) if each.kind in ("Resource", "Device") else each
+        for each in obstacles
+    )
+
+
+def _advised(made: Places, ordered: list[tuple[NodeObstacle, int]]) -> Places:
+    if not ordered:
+        return msgspec.structs.replace(made, next="Add a node that takes VMs.", commands=_NODES)
+    first = ordered[0][0]
+    remedy = _OWN.get(first.kind) or REMEDIES.get(f"NoTarget/{first.kind}") or REMEDIES["NoTarget"]
+    resource = first.what.removeprefix(_LACKS).removeprefix(_NO_OFFER)
+    return msgspec.structs.replace(made, next=filled(remedy.next, {"RESOURCE": resource}), commands=remedy.commands)
+
+
+# -- what rules out one node
+
+
+def _obstacles(node: Node, wanted: Wanted) -> Iterator[NodeObstacle]:
+    placement, why = wanted.placement, closed(node)
+    if why and not (why == "cordoned" and placement.tolerates(_CORDON)):
+        yield NodeObstacle(_CLOSED.get(why, "NotSchedulable"), why)
+    for taint in node.taints:
+        if taint.key != CORDON and not _tolerated(taint, wanted):
+            yield NodeObstacle("Taint", f"with taint {taint}")
+    labels = node.labels
+    for requirement in placement.selector:
+        if requirement.key != SCHEDULABLE and not requirement.holds(labels):
+            yield _selected(requirement)
+    facts = {**labels, "metadata.name": node.name}
+    if placement.terms and not any(t and all(each.holds(facts) for each in t) for t in placement.terms):
+        yield NodeObstacle("Affinity", "outside the node affinity")
+
+
+def _tolerated(taint: Taint, wanted: Wanted) -> bool:
+    plain = Taint(taint.key, taint.value, taint.effect)
+    # The plugin ExtendedResourceToleration, where it is on, adds a toleration of a device's own taint.
+    extended = taint.effect == "NoSchedule" and taint.key in wanted.resources
+    return wanted.placement.tolerates(taint) or plain in wanted.tolerated or extended
+
+
+def _selected(requirement: Requirement) -> NodeObstacle:
+    absent = requirement.operator == "DoesNotExist"
+    domain = requirement.key.partition("/")[0]
+    cpu = domain.endswith(".node.kubevirt.io") or domain == "node-labeller.kubevirt.io"
+    kind = "CPU" if cpu and domain.startswith(_CPU) else "Selector"
+    return NodeObstacle(kind, f"with{'' if absent else 'out'} label {str(requirement).lstrip('!')}")
+
+
+def _neighbours(cluster: Cluster, pod: Pod | None, nodes: list[Node]) -> dict[str, str]:
+    if pod is None or not pod.neighbours.terms:
+        return {}
+    kept = Neighbourhood(cluster, frozenset()).obstacles(pod, nodes)
+    return {node.name: why for node, why in zip(nodes, kept, strict=True)}
+
+
+def _neighbour(why: str) -> NodeObstacle:
+    return NodeObstacle("AntiAffinity" if why.startswith("with pods") else "PodAffinity", why)
+
+
+def _lacking(
+    node: Node, free: Mapping[str, float], wanted: Wanted, offered: set[str], *, pods: bool
+) -> Iterator[NodeObstacle]:
+    """A node that says nothing of what it offers is not known to lack anything. Where no pods can be seen, only what it
+    does not offer at all rules it out.
+    """
+    if not node.allocatable:
+        return
+    whole = dict(node.allocatable)
+    needed = {**dict.fromkeys(wanted.resources, 1.0), **wanted.amounts}
+    for name, amount in sorted(needed.items(), key=lambda each: (each[0] not in ("memory", "cpu"), each[0])):
+        left = free.get(name, 0.0)
+        if amount <= 0 or amount <= left * (1 + 1e-9) + 1e-9:
+            continue
+        kind = kind_of_lack(name)
+        if kind == "Device" and whole.get(name, 0.0) <= 0:
+            yield NodeObstacle("Device" if name in offered else "NoDevice", f"{_NO_OFFER}{name}")
+        else:
+            has = f"{amount_written(name, left)} {'free' if pods else 'in all'}"
+            yield NodeObstacle(kind, f"{_LACKS}{name} (needs {amount_written(name, amount)}, has {has})")

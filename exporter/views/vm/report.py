@@ -1,0 +1,222 @@
+"""The parts of the answer on one VM, as users get them. Times are RFC 3339 in UTC, empty where none is known."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ...store.record import Ref
+from ..findings import FindingReport
+
+__all__ = [
+    "FailureReport",
+    "FeatureUse",
+    "HeldMigration",
+    "InterfaceReport",
+    "MigrationAbility",
+    "MigrationUnderWay",
+    "NodeAnswer",
+    "NodeObstacle",
+    "Places",
+    "RestartOutcome",
+    "RunningPlace",
+    "SizeReport",
+    "UpgradeOutcome",
+    "VMIdentity",
+]
+
+
+class NodeObstacle(msgspec.Struct, frozen=True):
+    """`kind` is Taint, Cordoned, NotReady, NotSchedulable, Deleted, Selector, CPU, Affinity, AntiAffinity, PodAffinity,
+    Device, NoDevice or Resource; `what` says it in a few words.
+    """
+
+    kind: str
+    what: str
+
+
+class NodeAnswer(msgspec.Struct, frozen=True):
+    """Whether a node could take it: `yes`, `no` or `unknown`, and all that rules it out, or why that is not known."""
+
+    node: str
+    answer: str
+    obstacles: tuple[NodeObstacle, ...] = ()
+
+
+class Places(msgspec.Struct, frozen=True, rename="camel"):
+    """Which nodes could take the VM; `unknown` says why nobody knows, and there are no nodes then.
+
+    `fitting` of `in_all` could; `nodes` has the first of them, those that could before the others, and `left_out`
+    counts the rest. `ruled_out` has the conditions with the number of nodes that each rules out, that of most first.
+    Where no node is left `next` and `commands` answer the first condition. `unless` names what is not evaluated and
+    may rule out any of them.
+    """
+
+    unknown: str = ""
+    fitting: int = 0
+    in_all: int = 0
+    nodes: tuple[NodeAnswer, ...] = ()
+    left_out: int = 0
+    ruled_out: tuple[tuple[int, str], ...] = ()
+    next: str = ""
+    commands: tuple[str, ...] = ()
+    unless: str = ""
+    not_considered: tuple[str, ...] = ()
+
+    @property
+    def none(self) -> bool:
+        """Whether no node is left, for certain."""
+        return not self.unknown and not any(each.answer != "no" for each in self.nodes)
+
+
+class RunningPlace(msgspec.Struct, frozen=True, rename="camel"):
+    """`node` is empty of one that has none yet. `since` is when it came to its node: by the last `migration`, or the
+    `creation` of the VMI. `unknown` says why it can't be seen whether it runs.
+    """
+
+    unknown: str = ""
+    phase: str = ""
+    node: str = ""
+    since: str = ""
+    since_source: str = ""
+    paused: bool = False
+    outdated: bool = False
+    blocked: str = ""
+
+
+class MigrationAbility(msgspec.Struct, frozen=True, rename="camel"):
+    """`migratable` is the status of the condition LiveMigratable, empty where it is not evaluated yet, with its
+    `reason` and `message`. `strategy` is the evictionStrategy in effect, and `strategy_source` who says it: `vmi`,
+    `kubevirt`, `builtin`, or `unknown`. `features` are those it uses with which no VMI can be migrated.
+    """
+
+    migratable: str
+    reason: str = ""
+    message: str = ""
+    strategy: str = ""
+    strategy_source: str = ""
+    features: tuple[str, ...] = ()
+
+
+class HeldMigration(msgspec.Struct, frozen=True, rename="camel"):
+    """What keeps it from migrating, or what a migration of it waits for. Each migration waits for a moment: only what
+    `lasts`, by an open finding or by failures in a row, has a `reason` and what to do about it.
+    """
+
+    lasts: bool
+    reason: str
+    why: str
+    next: str
+    commands: tuple[str, ...]
+    since: str
+    since_source: str
+
+
+class MigrationUnderWay(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    phase: str
+    since: str
+    since_source: str
+    made_for: str
+    target: str
+
+
+class FailureReport(msgspec.Struct, frozen=True, rename="camel"):
+    """A migration of it that failed; `failure` is the class of it, and `meaning` what that is. `lasting`: each attempt
+    of the guest that runs now fails so. `next` and `commands` are what mends it, of failures since the last migration
+    that succeeded.
+    """
+
+    at: str
+    migration: str
+    made_for: str
+    failure: str
+    meaning: str
+    lasting: bool
+    text: str
+    next: str
+    commands: tuple[str, ...]
+
+
+class FeatureUse(msgspec.Struct, frozen=True, rename="camel"):
+    """`asked_by` are VirtualMachine, VirtualMachineInstance or both. `allowed` is null where nobody knows, and `why`
+    says why not, or why nobody knows; `stage` is where a refusal bites.
+    """
+
+    feature: str
+    title: str
+    values: tuple[str, ...]
+    asked_by: tuple[str, ...]
+    allowed: bool | None
+    why: tuple[str, ...]
+    stage: str
+
+
+class SizeReport(msgspec.Struct, frozen=True, rename="camel"):
+    """An instancetype or preference that the VM has, its `role`. `mode` is by what it refers to it: pinned, revision,
+    unversioned or inferred; `revision` the ControllerRevision with its copy. `differs` are the fields in which the
+    copy is not the object as it is now, null where that is not known; `failure` says what KubeVirt can't find.
+    """
+
+    role: str
+    kind: str
+    name: str
+    mode: str
+    revision: str
+    differs: tuple[str, ...] | None
+    failure: str = ""
+    unknown: str = ""
+
+
+class VMIdentity(msgspec.Struct, frozen=True, rename="camel"):
+    """`uuid` is the firmware UUID that it has now, and `next_uuid` that of its next start. `origin` is where the next
+    one comes from: `spec`, or `name`, from which KubeVirt derives it. `invalid` says why it identifies no VM.
+    """
+
+    uuid: str
+    next_uuid: str
+    origin: str
+    serial: str
+    next_serial: str
+    keeps: str
+    invalid: str = ""
+
+
+class InterfaceReport(msgspec.Struct, frozen=True, rename="camel"):
+    """One interface of the VM by the logical name of its network. `nad` is empty on the pod network. `macs` and
+    `addresses` are all of the same NAD; `claim` is its IPAMClaim, and `claimed` what that holds. `absent`: its unplug
+    was requested. `unknown` says what can't be seen of it, `missing` what is not there.
+    """
+
+    network: str
+    nad: str
+    absent: bool
+    macs: tuple[str, ...]
+    addresses: tuple[str, ...]
+    requested: tuple[str, ...]
+    claim: Ref | None
+    claimed: tuple[str, ...]
+    missing: str = ""
+    unknown: str = ""
+
+
+class RestartOutcome(msgspec.Struct, frozen=True, rename="camel"):
+    """What its next start changes. `required` is what waits for it, by the condition RestartRequired. `identity` says
+    how its firmware UUID changes, `loses` what that empties; `revisions` which copies it gets that it does not run
+    with. `refused` are features with which it can't start, and `start` which nodes could take it then.
+    """
+
+    required: str
+    identity: str
+    loses: str
+    revisions: tuple[str, ...]
+    refused: tuple[str, ...]
+    start: Places
+
+
+class UpgradeOutcome(msgspec.Struct, frozen=True, rename="camel"):
+    """What the upgrade of KubeVirt `to` the next release that is known would change in its findings."""
+
+    to: str = ""
+    unknown: str = ""
+    appears: tuple[FindingReport, ...] = ()
+    goes: tuple[FindingReport, ...] = ()

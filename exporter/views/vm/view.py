@@ -1,0 +1,153 @@
+"""The whole answer on one VM, put together in slices. Pure: nothing is written, and no check is evaluated but for the
+next release, and for a VM that does not exist yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+
+import msgspec
+
+from ...engine.engine import Engine
+from ...findings.finding import Finding, Severity, Unknown
+from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ...store.kinds.node import Node
+from ...store.kinds.virtual_machine import VirtualMachine
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...store.record import Record
+from ..findings import FindingReport, order, reported
+from ..in_slices import at_once
+from .answer import VMWhole
+from .context import OneVM, found
+from .evaluating import concerning, unanswered
+from .futures import drained, restarted, start_places, upgraded
+from .moving import ability, failures, held, own_migrations, runs, runs_now, under_way
+from .places import places
+from .report import Places, RestartOutcome, UpgradeOutcome
+from .shape import features, identity, interfaces, sizes
+from .wanted import for_migration
+
+__all__ = ["steps", "take", "whole"]
+
+_MOST_AROUND = 20
+_MOST_UNANSWERED = 20
+
+
+def take(engine: Engine, namespace: str, name: str) -> VMWhole:
+    """As `steps`, at once."""
+    return at_once(steps(engine, namespace, name))
+
+
+def steps(engine: Engine, namespace: str, name: str) -> Generator[None, None, VMWhole]:
+    """Stops after each few milliseconds, so that others get their turn. Raises NoSuchVMError."""
+    context = found(engine.cluster, namespace, name)
+    refs = {(each.ref.kind, each.ref.namespace, each.ref.name) for each in context.records}
+    own = [each for each in engine.findings() if _key(each) in refs]
+    shown = engine.restraints.applied
+    reports = [reported(shown(each), "", engine.unknown_of(each)) for each in sorted(own, key=order)]
+    return (yield from whole(context, engine, reports, list(unanswered(context, engine))))
+
+
+def _key(finding: Finding) -> tuple[str, str, str]:
+    return finding.subject.kind, finding.subject.namespace, finding.subject.name
+
+
+def whole(
+    context: OneVM, engine: Engine, findings: Iterable[FindingReport], blanks: list[Unknown]
+) -> Generator[None, None, VMWhole]:
+    """`findings` are those that it has, or would have, and `blanks` where a check has no answer for it."""
+    vm, vmi = context.vm, context.vmi
+    start: RestartOutcome | None = None
+    if vm is not None:
+        start = yield from restarted(context, vm)
+    elif vmi is not None and not runs_now(vmi):
+        start = RestartOutcome("", "", "", (), (), (yield from start_places(context)))
+    upgrade = (yield from upgraded(context, engine)) if not context.proposed else UpgradeOutcome()
+    made = VMWhole(
+        generation=engine.generation,
+        namespace=context.namespace,
+        name=context.name,
+        vm=vm.ref if vm is not None else None,
+        vmi=vmi.ref if vmi is not None else None,
+        proposed=context.proposed,
+        run_strategy=vm.run_strategy if vm is not None else "",
+        runs=runs(context),
+        migration=None,
+        under_way=None,
+        held=(),
+        failures=(),
+        targets=None,
+        drain=None,
+        drain_unknown="",
+        restart=start,
+        upgrade=upgrade,
+        identity=identity(context),
+        interfaces=tuple(interfaces(context)),
+        sizes=tuple(sizes(context)),
+        features=tuple(features(context)),
+        findings=tuple(findings),
+        around=tuple(_around(context, engine)),
+        unseen=context.unseen(concerning(context)),
+        unread=context.unread,
+        unanswered=tuple(blanks[:_MOST_UNANSWERED]),
+        unanswered_in_all=len(blanks),
+    )
+    return (yield from _moving(context, engine, made)) if runs_now(vmi) else made
+
+
+def _moving(context: OneVM, engine: Engine, made: VMWhole) -> Generator[None, None, VMWhole]:
+    """With what is true of one that runs."""
+    vmi = context.vmi
+    assert vmi is not None
+    own = own_migrations(context, vmi)
+    targets = yield from _targets(context)
+    drain, why = yield from drained(context, vmi, engine)
+    return msgspec.structs.replace(
+        made,
+        migration=ability(context, vmi),
+        under_way=under_way(own),
+        held=tuple(held(own, {each.reason for each in made.findings}, engine.restraints)),
+        failures=failures(context, own, engine.restraints),
+        targets=targets,
+        drain=drain,
+        drain_unknown=why,
+    )
+
+
+def _targets(context: OneVM) -> Generator[None, None, Places]:
+    vmi = context.vmi
+    assert vmi is not None
+    if why := context.blind(Node):
+        return Places(unknown=why)
+    wanted = for_migration(context, vmi)
+    if isinstance(wanted, str):
+        return Places(unknown=wanted)
+    return (yield from places(context.cluster, wanted, frozenset([vmi.node])))
+
+
+def _around(context: OneVM, engine: Engine) -> list[FindingReport]:
+    """Open findings above info on its node and its networks."""
+    node = context.vmi.node if context.vmi is not None else ""
+    nads = {nad for record in context.records for nad in _nads(record)}
+    networks = _networks(context, nads)
+    chosen = []
+    for each in engine.findings():
+        if each.severity is Severity.INFO or each.subject.kind in ("VirtualMachine", "VirtualMachineInstance"):
+            continue
+        on_node = each.subject.kind == "Node" and each.subject.name == node
+        nad = each.subject.kind == "NetworkAttachmentDefinition" and each.subject.path in nads
+        if on_node or nad or (each.network and each.network in networks and each.subject.kind != "IPAMClaim"):
+            chosen.append(each)
+    return [reported(each, "", engine.unknown_of(each)) for each in sorted(chosen, key=order)[:_MOST_AROUND]]
+
+
+def _nads(record: Record) -> Iterator[str]:
+    if isinstance(record, VirtualMachine | VirtualMachineInstance):
+        yield from (nad for _, nad, _ in record.networks if nad)
+
+
+def _networks(context: OneVM, nads: Iterable[str]) -> set[str]:
+    """The names of the networks that the NADs stand for."""
+    parts = (nad.partition("/") for nad in nads)
+    found = (context.cluster.get(NetworkAttachmentDefinition, namespace, name) for namespace, _, name in parts)
+    return {each.network for each in found if each is not None and each.network}

@@ -1,0 +1,56 @@
+"""The answer on one VM of a cluster that rows describe."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from exporter.checks import all_checks
+from exporter.store.source import SyncState
+from exporter.views import vm
+from exporter.views.vm import VMWhole
+from tests.drain_rows import Row, guest, node
+from tests.evaluation import NOW, Evaluation
+from tests.rows import full
+
+__all__ = ["OneVMStage", "obstacles", "running"]
+
+
+def running(name: str = "a", pod: Row | None = None, **more: object) -> list[Row]:
+    """A VM with its VMI and its launcher pod, on node01."""
+    of_vm = {"kind": "VirtualMachine", "name": name, "uid": f"vm-{name}", "runStrategy": "Always", "networks": {}}
+    uuid = f"11111111-2222-4333-8444-{sum(map(ord, name)):012d}"
+    vm_row = of_vm | {"uuid": uuid, "serial": f"s-{name}"}
+    return [vm_row, *guest(name, pod, **{"networks": {}, "uuid": uuid, "serial": f"s-{name}"} | more)]
+
+
+class OneVMStage(Evaluation):
+    """By default node01, node02 and node03, which are alike, and KubeVirt 1.7."""
+
+    def __init__(
+        self, *rows: Row, nodes: Iterable[Row] | None = None, unseen: Iterable[str] = (), now: float = NOW
+    ) -> None:
+        super().__init__(all_checks(), indexes=vm.INDEXES, now=now)
+        for row in [node(f"node0{n}") for n in (1, 2, 3)] if nodes is None else nodes:
+            self.seen(full(row))
+        if not any(row["kind"] == "KubeVirt" for row in rows):
+            self.seen(full({"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt"}))
+        for row in rows:
+            self.seen(row if "apiVersion" in row else full(row))
+        for name in unseen:
+            self.sync_state(name, SyncState.MISSING)
+
+    def take(self, name: str = "a", namespace: str = "ns") -> VMWhole:
+        self.evaluate()
+        return vm.take(self.engine, namespace, name)
+
+    def propose(self, manifest: Row, namespace: str = "ns") -> VMWhole:
+        self.evaluate()
+        kind = next(kind for kind in vm.OF_MANIFESTS if kind.name == manifest["kind"])
+        return vm.propose(self.engine, vm.manifest_of(kind, json.dumps(manifest).encode(), namespace))
+
+
+def obstacles(places: vm.Places | None) -> dict[str, list[str]]:
+    """Of each node the kinds of what rules it out."""
+    assert places is not None
+    return {each.node: [obstacle.kind for obstacle in each.obstacles] for each in places.nodes}

@@ -1,0 +1,40 @@
+"""What is said of a node that is lost, while its VMs change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from exporter.checks import all_checks
+from exporter.findings.finding import Finding
+from tests.check_cases import cases_of, evaluated
+from tests.evaluation import Evaluation
+from tests.rows import full
+
+CHECK = next(check for check in all_checks() if check.id == "evictions")
+CASES = cases_of(CHECK)
+
+
+def lost(evaluation: Evaluation) -> Finding:
+    evaluation.evaluate()
+    (finding,) = [each for each in evaluation.engine.findings() if each.reason == "NodeLost"]
+    return finding
+
+
+def vm(strategy: str) -> dict[str, Any]:
+    return full({"kind": "VirtualMachine", "name": "db", "runStrategy": strategy})
+
+
+def test_a_new_run_strategy_counts_at_once() -> None:
+    evaluation = evaluated(CHECK, CASES["node_lost_and_its_pod_tolerates_that_no_time"])
+    assert lost(evaluation).message.endswith("; each starts on another node once its pod is gone.")
+    for strategy in ("Manual", "Always"):
+        evaluation.seen(vm(strategy))
+        down = lost(evaluation).evidence.get("stayDown")
+        assert down == (["ns/db (run strategy Manual)"] if strategy == "Manual" else None)
+
+
+def test_the_message_says_when_its_pods_go_and_who_starts() -> None:
+    message = lost(evaluated(CHECK, CASES["node_lost_and_what_becomes_of_its_vms"])).message
+    assert "; 1 of their launcher pods are being deleted, which only the node can end" in message
+    assert "; Kubernetes deletes the others from 2026-09-21T14:08:20Z on; 3 start on another node once" in message
+    assert message.endswith("and nobody starts ns/alone (no VM), ns/batch (run strategy Manual) again.")

@@ -1,0 +1,59 @@
+"""VMs with a change that waits for a restart: what the finding says of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from exporter.checks.features.restart_required import CHECK
+from exporter.findings.finding import Finding, Since
+from tests.check_cases import cases_of, evaluated
+
+
+def found(case: str) -> Finding:
+    (finding,) = evaluated(CHECK, cases_of(CHECK)[case]).engine.findings()
+    return finding
+
+
+@pytest.mark.parametrize(
+    ("case", "differs"),
+    [
+        ("network_and_device_wait", ["network b", "feature vsock"]),
+        ("device_waits_to_be_taken_away", ["feature vsock"]),
+        ("device_is_from_its_instancetype", None),
+        ("serial_waits", ["firmware serial"]),
+        ("identity_waits", ["firmware UUID"]),
+        ("kubevirt_wrote_the_uuid_and_something_else_changed", ["persistent state of TPM or EFI"]),
+    ],
+)
+def test_what_waits(case: str, differs: list[str] | None) -> None:
+    finding = found(case)
+    assert finding.evidence.get("differs") == differs
+    assert f'KubeVirt says: "{finding.evidence["reported"]}"' in finding.message
+    assert ("differs from its VMI in" in finding.message) == (differs is not None)
+    assert ("the restart changes its identity" in finding.message) == (case == "identity_waits")
+    assert "can wait for the next planned restart" in finding.next
+
+
+def test_since_when_it_waits() -> None:
+    finding = found("network_and_device_wait")
+    assert finding.since == 1_789_898_400  # 2026-09-20T10:00:00Z
+    assert finding.since_source is Since.CONDITION
+
+
+@pytest.mark.parametrize(
+    ("case", "stays"),
+    [
+        ("release_keeps_the_condition_when_the_change_is_taken_back", True),
+        ("kubevirt_wrote_the_uuid_and_something_else_changed", True),
+        ("release_with_the_fix_does_not_report_the_uuid", False),
+        ("network_and_device_wait", False),
+    ],
+)
+def test_a_release_that_keeps_reporting_it_is_named(case: str, stays: bool) -> None:
+    assert ("goes on reporting it until then" in found(case).message) == stays
+
+
+def test_what_kubevirt_did_itself_needs_no_restart() -> None:
+    finding = found("kubevirt_wrote_the_uuid")
+    assert "no other change is seen" in finding.message
+    assert finding.next.startswith("Nothing")
