@@ -31,6 +31,7 @@ from .kube.transport import Transport
 from .kube.watch.live import LiveSource
 from .metrics.causes import Causes
 from .metrics.exposition import Exposition
+from .metrics.profile import Profile
 from .metrics.series_limit import SeriesLimit
 from .metrics.states import States
 from .metrics.telemetry import Served, Telemetry, registry_of
@@ -59,6 +60,7 @@ class Steward:
     failures: MigrationFailures
     repairs: Repairs = field(default_factory=Repairs)
     follower: Follower | None = None
+    profile: Profile = Profile.DEFAULT
     config: ReloadStatus = field(default_factory=lambda: ReloadStatus(tried=time.time()))
 
     def take(self, config: Config) -> None:
@@ -96,7 +98,8 @@ def assemble(
     asking: tuple[Reader, ...] = (*engine.checks, *(state for state in states if state.option), *asked_for)
     aggregates = Aggregates(engine.cluster, states)
     limit = _series_limit(config)
-    states_text = States(engine.cluster, aggregates, limit)
+    profile = Profile(config.metrics.profile)
+    states_text = States(engine.cluster, aggregates, limit, profile)
     exposition = Exposition(engine.checks, limit, states_text, Causes(engine.causes))
     engine.listen(exposition.update)
     failures = MigrationFailures(engine.cluster, time.monotonic)
@@ -106,7 +109,7 @@ def assemble(
     source = LiveSource(transport, watched(asking), intake, pace or _pace(config))
     repairs = Repairs(time.time() if config.reconcile.url else None)
     follower = Follower(config.reconcile, repairs) if config.reconcile.url else None
-    steward = Steward(engine, intake, source, exposition, aggregates, failures, repairs, follower)
+    steward = Steward(engine, intake, source, exposition, aggregates, failures, repairs, follower, profile)
     steward.take(config)
     if settle is not None:
         engine.settle = settle
@@ -159,6 +162,7 @@ async def serve(
         reviews.counts if reviews else {},
         source.transport.clocks.skew,
         steward.failures.by_class,
+        steward.profile,
     )
     versions = Versions(steward.engine, steward.repairs)
     listings = Listings(steward.engine, versions)

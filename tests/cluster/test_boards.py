@@ -26,6 +26,7 @@ from tests.cluster.drawn_boards import chosen
 from tests.cluster.prometheus import Prometheus, Setup
 from tests.cluster.sample_steward import SampleSteward, healthy, ill
 from tests.manifests import Object, load_all
+from tests.rules import RULES
 from tests.shared import REPO, SHARED
 from tests.waiting import wait_until
 
@@ -94,7 +95,8 @@ def job(name: str, **targets: str) -> Object:
 
 
 def scraping(binary: Tools, *jobs: Object) -> Prometheus:
-    server = Prometheus(binary("prometheus"), Setup(scrape_configs=jobs, scrape_interval=1))
+    recorded = (RULES / "steward.yaml", RULES / "slo.yaml")  # boards read what the latter records
+    server = Prometheus(binary("prometheus"), Setup(scrape_configs=jobs, scrape_interval=1, rule_files=recorded))
     server.start()
     return server
 
@@ -113,6 +115,7 @@ def scraped(binary: Tools, kubevirt: str, tmp_path_factory: pytest.TempPathFacto
             # rates and increases need three scrapes
             server.wait_for('sum(kubevirt_steward_repair_last_run_timestamp_seconds{cluster="east"}) > 0')
             server.wait_for('count_over_time(kubevirt_steward_ready{cluster="east"}[1m]) >= 3')
+            server.wait_for("count(cluster:kubevirt_steward_objective:left) >= 3", 90)  # a minute's interval
             yield Scraped(server, east)
         finally:
             server.stop()

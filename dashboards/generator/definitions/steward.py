@@ -10,6 +10,7 @@ from ..panels import ATTENTION, bars, column, lines, spread, stat, table
 from ..trust import NO_ANSWER, trust
 from .common import CLUSTERS, LINKS
 from .steward_costs import BUILD, COSTS, REPLICA, rate
+from .steward_objectives import OBJECTIVES_ROW
 
 _STATES = queries.each("kubevirt_steward_kind_sync_state")
 _KINDS = "cluster, kind"
@@ -201,6 +202,7 @@ BOARD = Board(
                 ),
             ),
         ),
+        OBJECTIVES_ROW,
         COSTS,
         BoardRow(
             "How long findings stay open",
