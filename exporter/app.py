@@ -31,11 +31,13 @@ from .kube.transport import Transport
 from .kube.watch.live import LiveSource
 from .metrics.causes import Causes
 from .metrics.exposition import Exposition
+from .metrics.profile import Profile
 from .metrics.series_limit import SeriesLimit
 from .metrics.states import States
 from .metrics.telemetry import Served, Telemetry, registry_of
 from .offline.files import files
 from .offline.source import OfflineSource, Progress, Tally
+from .rules.paging import why_not_paging
 from .sidecar.follower import Follower
 from .sidecar.repairs import Repairs
 from .states import all_states
@@ -58,6 +60,7 @@ class Steward:
     failures: MigrationFailures
     repairs: Repairs = field(default_factory=Repairs)
     follower: Follower | None = None
+    profile: Profile = Profile.DEFAULT
     config: ReloadStatus = field(default_factory=lambda: ReloadStatus(tried=time.time()))
 
     def take(self, config: Config) -> None:
@@ -95,7 +98,8 @@ def assemble(
     asking: tuple[Reader, ...] = (*engine.checks, *(state for state in states if state.option), *asked_for)
     aggregates = Aggregates(engine.cluster, states)
     limit = _series_limit(config)
-    states_text = States(engine.cluster, aggregates, limit)
+    profile = Profile(config.metrics.profile)
+    states_text = States(engine.cluster, aggregates, limit, profile)
     exposition = Exposition(engine.checks, limit, states_text, Causes(engine.causes))
     engine.listen(exposition.update)
     failures = MigrationFailures(engine.cluster, time.monotonic)
@@ -105,7 +109,7 @@ def assemble(
     source = LiveSource(transport, watched(asking), intake, pace or _pace(config))
     repairs = Repairs(time.time() if config.reconcile.url else None)
     follower = Follower(config.reconcile, repairs) if config.reconcile.url else None
-    steward = Steward(engine, intake, source, exposition, aggregates, failures, repairs, follower)
+    steward = Steward(engine, intake, source, exposition, aggregates, failures, repairs, follower, profile)
     steward.take(config)
     if settle is not None:
         engine.settle = settle
@@ -158,11 +162,13 @@ async def serve(
         reviews.counts if reviews else {},
         source.transport.clocks.skew,
         steward.failures.by_class,
+        steward.profile,
     )
     versions = Versions(steward.engine, steward.repairs)
     listings = Listings(steward.engine, versions)
     of_steward = (steward.engine, steward.aggregates, steward.failures, steward.exposition)
-    table = routes(*of_steward, registry_of(telemetry), served, steward.config, title, versions, listings)
+    registry, pages = registry_of(telemetry), why_not_paging()
+    table = routes(*of_steward, registry, served, steward.config, title, versions, listings, pages)
     access = _access(steward, reviews, listings, times) if reviews else None
     app = build(steward.engine, table, served.requests, access)
     async with (

@@ -19,6 +19,7 @@ from exporter.http.routes import routes
 from exporter.http.server.certificates import Certificates
 from exporter.metrics import telemetry
 from exporter.metrics.exposition import Exposition
+from exporter.rules.paging import why_not_paging
 from exporter.sidecar.repairs import Repairs
 from exporter.states import all_states
 from exporter.states.base import Aggregates
@@ -103,7 +104,20 @@ class Served:
         """The names of headers are written with _ for -. Host is 127.0.0.1 unless it is given."""
         given = {"Host": "127.0.0.1", **{name.replace("_", "-"): value for name, value in headers.items()}}
         lines = "".join(f"{name}: {value}\r\n" for name, value in given.items())
-        return await self.raw(f"{method} {path} HTTP/1.1\r\n{lines}Connection: close\r\n\r\n")
+        status, answered, body = await self.raw(f"{method} {path} HTTP/1.1\r\n{lines}Connection: close\r\n\r\n")
+        chunked = any(name.lower() == "transfer-encoding" and "chunked" in text for name, text in answered.items())
+        return status, answered, _joined(body) if chunked and method != "HEAD" else body
+
+
+def _joined(body: bytes) -> bytes:
+    """The chunks of a body, put together."""
+    found = []
+    while body:
+        size, _, rest = body.partition(b"\r\n")
+        length = int(size, 16)
+        found.append(rest[:length])
+        body = rest[length + 2 :] if length else b""
+    return b"".join(found)
 
 
 @asynccontextmanager
@@ -131,7 +145,9 @@ async def served(
     versions = Versions(made.engine, made.repairs)
     made.listings = Listings(made.engine, versions)
     table = routes(
-        made.engine, aggregates, made.failures, made.exposition, registry, own, config, "test", versions, made.listings
+        *(made.engine, aggregates, made.failures, made.exposition, registry, own, config, "test", versions),
+        made.listings,
+        why_not_paging(),
     )
     async with serving(build(made.engine, table, own.requests, guard), host, 0, certificates, hosts) as made.url:
         yield made

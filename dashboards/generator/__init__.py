@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from exporter.rules.cluster_label import USUAL
+
+from .cluster_label import with_cluster_label
 from .definitions import all_boards
 from .manifests import files
 
 __all__ = ["all_boards", "generated"]
 
 
-def generated() -> dict[str, str]:
-    """The text of each generated file, by its path from the project's top."""
-    return files(all_boards())
+def generated(cluster: str = USUAL) -> dict[str, str]:
+    """The text of each generated file, by its path from the project's top. `cluster` is the label that tells clusters
+    apart.
+    """
+    return files(with_cluster_label(board, cluster) for board in all_boards())

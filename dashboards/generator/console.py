@@ -26,7 +26,7 @@ _BELOW = 1e-6  # a colour holds for what is more than its threshold, and a count
 
 def fits(board: Board) -> bool:
     """Not for what compares clusters."""
-    return board.id != "clusters"
+    return board.id not in ("clusters", "hub")
 
 
 def dashboard(board: Board) -> Json:
@@ -129,8 +129,8 @@ def _styles(panel: Panel) -> Iterator[Json]:
     yield {"pattern": "Time", "type": "hidden"}
     for column in panel.columns:
         if column.value is None:
-            if not column.texts:  # it can't show one text for another
-                yield {"alias": column.title, "pattern": column.label, "type": "string"}
+            if not column.texts or column.plain:  # it can't show one text for another
+                yield {"alias": column.title, "pattern": column.plain or column.label, "type": "string"}
             continue
         unit = column.unit or panel.unit
         decimals = column.decimals if column.decimals is not None else 0 if unit is Unit.COUNT else 1
@@ -161,7 +161,8 @@ def _bars(panel: Panel) -> Json:
 def _names(panel: Panel) -> list[str]:
     """Of the queries; those of one severity each by that."""
     found = [re.search(r'severity="(\w+)"', query.expr) for query in panel.queries]
-    return [match[1] if match and len(found) > 1 else "value" for match in found]
+    texts = [re.sub(r"{{\w+}}", "", query.legend).strip(" ,") for query in panel.queries]
+    return [match[1] if match and len(found) > 1 else text or "value" for match, text in zip(found, texts, strict=True)]
 
 
 _SHAPES = {

@@ -47,13 +47,6 @@ def _links() -> Iterator[Json]:
         "includeVars": True,
         "keepTime": True,
     }
-    yield {
-        "type": "link",
-        "title": "The steward's page",
-        "url": "${steward}/",
-        "targetBlank": True,
-        "icon": "external link",
-    }
 
 
 _SOURCES: Json = {

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
+from .links import PAGE, paged
 from .model import Column, Link, Panel, PanelKind, PanelQuery, Threshold
 
 __all__ = ["SOURCE", "panel_of"]
@@ -41,22 +43,24 @@ def _ref(number: int) -> str:
 
 def _target(panel: Panel, query: PanelQuery, ref: str) -> Json:
     over_time = panel.kind is PanelKind.TIMESERIES
+    step = {"interval": query.step} if query.step else {}
     return {
         "refId": ref,
         "datasource": SOURCE,
         "editorMode": "code",
-        "expr": query.expr,
+        "expr": paged(query.expr) if PAGE in _linked(panel) else query.expr,
         "format": "table" if panel.kind is PanelKind.TABLE else "time_series",
         "instant": not over_time,
         "range": over_time,
         "legendFormat": query.legend or "__auto",
+        **step,
     }
 
 
 def _defaults(panel: Panel) -> Json:
     made: Json = {"unit": panel.unit.grafana, "thresholds": _thresholds(panel.thresholds)}
     if panel.kind is PanelKind.TIMESERIES:
-        made["color"] = {"mode": "shades", "fixedColor": "blue"}
+        made["color"] = {"mode": "palette-classic"}  # shades of one colour can't be told apart
         made["custom"] = {
             "drawStyle": "line",
             "lineWidth": 1,
@@ -72,9 +76,6 @@ def _defaults(panel: Panel) -> Json:
         made["noValue"] = panel.empty  # in a table it would fill every empty cell
     if panel.kind is PanelKind.BARGAUGE:
         made["min"] = 0
-        made["displayName"] = _LEGEND.sub(
-            r"${__field.labels.\1}", panel.queries[0].legend
-        )  # else one alone has no name
     if panel.decimals is not None:
         made["decimals"] = panel.decimals
     if panel.maximum is not None:
@@ -89,15 +90,24 @@ def _thresholds(steps: Iterable[Threshold]) -> Json:
     return {"mode": "absolute", "steps": [base, *({"color": step.colour, "value": step.value} for step in steps)]}
 
 
-def _mapping(texts: Mapping[str, str]) -> Json:
-    options = {value: {"index": i, "text": text} for i, (value, text) in enumerate(texts.items())}
+def _mapping(texts: Mapping[str, str], colours: Mapping[str, str] = MappingProxyType({})) -> Json:
+    options: dict[str, Json] = {}
+    for i, value in enumerate(dict.fromkeys((*texts, *colours))):
+        options[value] = {"index": i}
+        if value in texts:
+            options[value]["text"] = texts[value]
+        if value in colours:
+            options[value]["color"] = colours[value]
     return {"type": "value", "options": options}
 
 
 def _overrides(panel: Panel) -> Iterator[Json]:
     for i, query in enumerate(panel.queries):
-        if query.colour:
-            yield _override("byFrameRefID", _ref(i), {"color": {"mode": "fixed", "fixedColor": query.colour}})
+        properties: Json = {"color": {"mode": "fixed", "fixedColor": query.colour}} if query.colour else {}
+        if panel.kind is PanelKind.BARGAUGE:  # else one bar alone has no name
+            properties["displayName"] = _LEGEND.sub(r"${__field.labels.\1}", query.legend)
+        if properties:
+            yield _override("byFrameRefID", _ref(i), properties)
     for column in panel.columns:
         yield _override("byName", column.title, _cells(panel, column))
     for label in _linked(panel):
@@ -121,23 +131,20 @@ def _cells(panel: Panel, column: Column) -> Json:
         made["decimals"] = column.decimals
     if column.width:
         made["custom.width"] = column.width
-    if column.texts:
-        made["mappings"] = [_mapping(column.texts)]
-    if column.colours:
-        coloured = {name: {"index": i, "color": colour} for i, (name, colour) in enumerate(column.colours.items())}
-        made["mappings"] = [{"type": "value", "options": coloured}]
+    if column.texts or column.colours:
+        made["mappings"] = [_mapping(column.texts, column.colours)]
     if column.thresholds:
         made["thresholds"] = _thresholds(column.thresholds)
     if column.colours or column.thresholds:
         made["custom.cellOptions"] = {"type": "color-text"}
-    if column.link:
-        made["links"] = [{"title": column.link.title, "url": _url(panel, column.link), "targetBlank": True}]
+    if column.links:
+        made["links"] = [{"title": link.title, "url": _url(panel, link), "targetBlank": True} for link in column.links]
     return made
 
 
 def _linked(panel: Panel) -> list[str]:
     """Labels that links need and no column shows."""
-    needed = {label for column in panel.columns if column.link for label in _FIELD.findall(column.link.url)}
+    needed = {label for column in panel.columns for link in column.links for label in _FIELD.findall(link.url)}
     return sorted(needed - {column.label for column in panel.columns})
 
 
@@ -172,10 +179,10 @@ def _transformations(panel: Panel) -> Iterator[Json]:
 _REDUCED: Json = {"calcs": ["lastNotNull"], "fields": "", "values": False}
 
 
-def _stat(_: Panel) -> Json:
+def _stat(panel: Panel) -> Json:
     return {
         "reduceOptions": _REDUCED,
-        "colorMode": "value",
+        "colorMode": "background" if panel.loud else "value",
         "graphMode": "none",
         "justifyMode": "auto",
         "orientation": "auto",
@@ -207,7 +214,7 @@ def _timeseries(_: Panel) -> Json:
 def _table(panel: Panel) -> Json:
     made: Json = {"showHeader": True, "cellHeight": "sm"}
     if panel.sort:
-        made["sortBy"] = [{"displayName": panel.sort.removeprefix("-"), "desc": panel.sort.startswith("-")}]
+        made["sortBy"] = [{"displayName": each.removeprefix("-"), "desc": each.startswith("-")} for each in panel.sort]
     return made
 
 

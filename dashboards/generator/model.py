@@ -1,8 +1,8 @@
 """What a board is, whoever draws it: rows of panels, each with queries, a unit and a sentence of explanation.
 
 The writers beside this module turn it into the files of Grafana, of the OpenShift console and of Perses.
-Expressions hold the variables as `$cluster` and `$namespace`; links hold them as `${steward}`, and the cells of
-their row as `{label}`.
+Expressions hold the variables as `$cluster` and `$namespace`; links hold them as `${runbooks}`, and the cells of
+their row as `{label}`. `{page}` is the URL of the steward's page of the row's cluster.
 """
 
 from __future__ import annotations
@@ -56,11 +56,14 @@ class Unit(Enum):
 
 @dataclass(frozen=True)
 class PanelQuery:
-    """PromQL, and the name of its series, a text with `{{label}}` in it. `colour` is that of all of its series."""
+    """PromQL, and the name of its series, a text with `{{label}}` in it. `colour` is that of all of its series; `step`
+    the least time between two points of a line, such as 5m.
+    """
 
     expr: str
     legend: str = ""
     colour: str = ""
+    step: str = ""
 
 
 class Threshold(NamedTuple):
@@ -72,7 +75,7 @@ class Threshold(NamedTuple):
 
 @dataclass(frozen=True)
 class Link:
-    """`url` begins with a variable or a slash; `{label}` in it is the row's value of that label."""
+    """`url` begins with a variable, `{page}` or a slash; `{label}` in it is the row's value of that label."""
 
     title: str
     url: str
@@ -82,7 +85,9 @@ class Link:
 class Column:
     """Of a table: a label, or with `value` the values of one query, by its number.
 
-    `texts` are shown in place of values, `colours` are theirs. `width` is in pixels; without it the rest is shared.
+    `texts` are shown in place of values, `colours` are theirs; `plain` is the label that stands in where a program
+    knows no such texts. `width` is in pixels; without it the rest is shared. Grafana offers all `links`, others the
+    first.
     """
 
     title: str
@@ -91,7 +96,8 @@ class Column:
     unit: Unit | None = None
     decimals: int | None = None
     width: int | None = None
-    link: Link | None = None
+    links: tuple[Link, ...] = ()
+    plain: str = ""
     texts: Mapping[str, str] = field(default_factory=dict)
     colours: Mapping[str, str] = field(default_factory=dict)
     thresholds: tuple[Threshold, ...] = ()
@@ -101,7 +107,8 @@ class Column:
 class Panel:
     """`texts` are shown in place of numbers. `empty` stands where there
     is no data, but in tables. `by_namespace`: whatever it shows has a namespace, so that it can be filtered by one
-    everywhere. `sort` is the title of a table's column, the largest value first where it begins with "-".
+    everywhere. `sort` are titles of a table's columns, the largest value first where one begins with "-". Of a `loud`
+    number the whole panel has its colour.
     """
 
     kind: PanelKind
@@ -115,12 +122,13 @@ class Panel:
     decimals: int | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     columns: tuple[Column, ...] = ()
-    sort: str = ""
+    sort: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     empty: str = "not seen"
     stacked: bool = False
     by_namespace: bool = False
     maximum: float | None = None
+    loud: bool = False
 
 
 @dataclass(frozen=True)

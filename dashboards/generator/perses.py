@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
 
+from .links import PAGE
 from .model import Board, Column, Link, Panel, PanelKind, Threshold, Unit, Variable, placed
 
 __all__ = ["manifest"]
@@ -24,6 +25,7 @@ _HEX = {  # those of Grafana's palette
     "dark-blue": "#1F60C4",
     "purple": "#B877D9",
     "text": "#8E8E8E",
+    "transparent": "#8E8E8E",  # of a number, not of its background
 }
 _FIELD = re.compile(r"(?<!\$)\{(\w+)\}")
 _SOURCE: Json = {"kind": "PrometheusDatasource"}
@@ -101,6 +103,7 @@ def _panel(panel: Panel) -> Json:
                             "datasource": _SOURCE,
                             "query": query.expr,
                             **({"seriesNameFormat": query.legend} if query.legend else {}),
+                            **({"minStep": query.step} if query.step else {}),
                         },
                     }
                 },
@@ -192,20 +195,26 @@ def _column(panel: Panel, column: Column) -> Json:
         made["width"] = column.width
     if not column.label:
         made["format"] = _format(column.unit or panel.unit, column.decimals)
-    if column.link and not column.texts:  # a link has the value itself, not the text in its place
-        made["dataLink"] = {"url": _url(column.link), "title": column.link.title, "openNewTab": True}
-    if panel.sort.removeprefix("-") == column.title:
-        made["sort"] = "desc" if panel.sort.startswith("-") else "asc"
+    if column.links and (not column.texts or column.value is not None):  # a link has the value itself, not its text
+        link = column.links[0]
+        made["dataLink"] = {"url": _url(link), "title": link.title, "openNewTab": True}
+    for each in panel.sort:
+        if each.removeprefix("-") == column.title:
+            made["sort"] = "desc" if each.startswith("-") else "asc"
     if cells := list(_cells(column)):
         made["cellSettings"] = cells
     return made
 
 
 def _cells(column: Column) -> Iterator[Json]:
-    for value, colour in column.colours.items():
-        yield {"condition": {"kind": "Value", "spec": {"value": value}}, "textColor": _HEX[colour]}
-    for value, text in _shown(column.texts).items():
-        yield {"condition": {"kind": "Value", "spec": {"value": value}}, "text": text}
+    texts = _shown(column.texts)
+    for value in dict.fromkeys((*texts, *column.colours)):
+        cell: Json = {"condition": {"kind": "Value", "spec": {"value": value}}}
+        if value in texts:
+            cell["text"] = texts[value]
+        if value in column.colours:
+            cell["textColor"] = _HEX[column.colours[value]]
+        yield cell
     for step, after in zip_longest(column.thresholds, column.thresholds[1:]):
         limits = {"min": step.value, **({"max": after.value} if after else {})}
         yield {"condition": {"kind": "Range", "spec": limits}, "textColor": _HEX[step.colour]}
@@ -216,7 +225,10 @@ def _shown(texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def _url(link: Link) -> str:
-    return _FIELD.sub(lambda match: f'${{__data.fields["{match[1]}"]}}', link.url)
+    """Of a cell it encodes what would be a URL: its links to the page begin with the variable as it is."""
+    return _FIELD.sub(
+        lambda match: f"${{{PAGE}}}" if match[1] == PAGE else f'${{__data.fields["{match[1]}"]}}', link.url
+    )
 
 
 _PLUGINS = {PanelKind.STAT: _stat, PanelKind.TIMESERIES: _lines, PanelKind.TABLE: _table, PanelKind.BARGAUGE: _bars}

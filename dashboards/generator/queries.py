@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 __all__ = [
+    "ANSWERS",
     "CLUSTER",
+    "KNOWN",
     "NAMESPACE",
-    "ages",
+    "READY",
     "checks_are",
-    "counts",
     "each",
-    "found",
     "reasons_are",
     "severity_is",
     "while_seen",
@@ -25,13 +25,21 @@ __all__ = [
 
 CLUSTER = 'cluster=~"$cluster"'
 NAMESPACE = 'namespace=~"$namespace"'
-IDENTITY = "cluster, check, reason, severity, kind, namespace, name, vm, node, network, feature, group"
-_SINCE = "_since_timestamp_seconds"
 
 
 def each(metric: str, *matchers: str) -> str:
     """The series of a metric in the clusters that were chosen."""
     return f"{metric}{{{', '.join((CLUSTER, *matchers))}}}"
+
+
+READY = f"{each('kubevirt_steward_ready')} == 1"
+# The clusters that have a steward, or had one lately: for a day, or for as long as the rules remember it.
+KNOWN = (
+    f"(max by (cluster) (last_over_time({each('kubevirt_steward_build_info')}[1d]))"
+    f" or max by (cluster) ({each('cluster:kubevirt_steward_build_info:known')}))"
+)
+# 1 for a cluster of which a replica answers, 0 for one of which none does.
+ANSWERS = f"(max by (cluster) ({READY}) or 0 * {KNOWN})"
 
 
 def checks_are(checks: tuple[str, ...]) -> str:
@@ -49,32 +57,9 @@ def severity_is(severity: str) -> str:
     return f'severity="{severity}"'
 
 
-def counts(by: str, checks: tuple[str, ...] = (), *matchers: str) -> str:
-    """Open findings of the whole cluster, by some of the labels cluster, check, reason and severity."""
-    found = each("kubevirt_steward_findings", checks_are(checks), *matchers)
-    answers = f"{each('kubevirt_steward_check_up')} == 1"
-    answered = f"{found} and ignoring (reason, severity) {answers}"
-    inner = f"max by (cluster, check, reason, severity) ({answered})"
-    return f"sum by ({by}) ({inner})" if by else f"sum({inner})"
-
-
-def found(checks: tuple[str, ...] = (), *matchers: str) -> str:
-    """The series of all open findings, whatever their family: 1 for each, with all of their labels."""
-    chosen = f'{checks_are(checks)}, kind=~".+", {NAMESPACE}'
-    selector = each("", '__name__=~"kubevirt_.+"', f'__name__!~".+{_SINCE}"', chosen, *matchers)
-    return f"max by ({IDENTITY}) ({selector})"
-
-
-def ages(checks: tuple[str, ...] = (), *matchers: str) -> str:
-    """For how many seconds each open finding has been true, where that is known."""
-    chosen = f'{checks_are(checks)}, kind=~".+", {NAMESPACE}'
-    selector = each("", f'__name__=~"kubevirt_.+{_SINCE}"', chosen, *matchers)
-    return f"time() - min by ({IDENTITY}) ({selector} > 0)"
-
-
 def zero_while_seen(expr: str) -> str:
     """Of an expression without series where there is nothing to count: 0 there, but only where a replica answers."""
-    return zero_where(expr, f"{each('kubevirt_steward_ready')} == 1")
+    return zero_where(expr, READY)
 
 
 def while_seen(expr: str, seen: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from exporter.rules import Values, rule_files
 from exporter.rules.formats import document
 
-from . import bundle, chart, release
+from . import bundle, chart, release, rule_component
 
 __all__ = ["generated"]
 
@@ -20,10 +20,13 @@ def generated(read: Callable[[str], str], boards: Iterable[str], note: str) -> d
     """The text of each generated file by its path. `boards` are the paths of all files of dashboards/."""
     version = release.version(read("pyproject.toml"))
     rules = document("prometheusrule", rule_files(Values()), Values())
+    of_users = Values(exported=True)
     made = {
         "deploy/components/release/kustomization.yaml": release.component(version, note),
         "deploy/components/prometheus-operator/rules.yaml": rules,
+        "deploy/components/openshift-user/rules.yaml": document("openshift-user", rule_files(of_users), of_users),
         "deploy/components/vanilla-prometheus/rules.yaml": _config_map(read, note),
+        **rule_component.files(note),
     }
 
     def current(path: str) -> str:

@@ -1,4 +1,4 @@
-"""The bundle for Operator Lifecycle Manager: the exporter of deploy/base. The sidecar is not in it: it needs a volume.
+"""The bundle for Operator Lifecycle Manager: what overlay openshift has of the exporter. The sidecar needs a volume.
 
 OLM makes the Deployment, the ServiceAccount and what binds it from the ClusterServiceVersion, and applies the other
 manifests as they are. It puts them into the namespace of the subscription.
@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from .release import LABELS
+from .service_version import SCRAPER, csv
 
 __all__ = ["BUNDLE", "files"]
 
@@ -21,6 +22,7 @@ Object = dict[str, Any]
 _NAME = "kubevirt-steward"
 _BASE = "deploy/base/exporter"
 _MONITORED = "deploy/components/prometheus-operator"
+_OPENSHIFT = "deploy/components/openshift"
 _ANNOTATIONS = {
     "operators.operatorframework.io.bundle.mediatype.v1": "registry+v1",
     "operators.operatorframework.io.bundle.manifests.v1": "manifests/",
@@ -29,11 +31,6 @@ _ANNOTATIONS = {
     "operators.operatorframework.io.bundle.channels.v1": "alpha",
     "operators.operatorframework.io.bundle.channel.default.v1": "alpha",
 }
-_DESCRIPTION = """\
-Watches a KubeVirt cluster and reports what is wrong with its VMs and how to repair it: IPAMClaims that hold addresses
-for nobody, shared firmware UUIDs, blocked evictions and drains, features that KubeVirt refuses, lost instancetypes.
-It writes nothing to the cluster. Metrics, alerts with runbooks, a page and a JSON API, for those whom RBAC allows it.
-"""
 
 
 def files(read: Callable[[str], str], version: str, note: str) -> dict[str, str]:
@@ -42,7 +39,7 @@ def files(read: Callable[[str], str], version: str, note: str) -> dict[str, str]
     applied = [_labelled(each, release) for each in _applied(read)]
     names = {f"{each['metadata']['name']}.{each['kind'].lower()}.yaml": each for each in applied}
     made = {f"manifests/{name}": _yaml(each) for name, each in names.items()}
-    made[f"manifests/{_NAME}.clusterserviceversion.yaml"] = _yaml(_csv(read, version, release))
+    made[f"manifests/{_NAME}.clusterserviceversion.yaml"] = _yaml(csv(read, version, release, _pods(read, release)))
     made["metadata/annotations.yaml"] = _yaml({"annotations": _ANNOTATIONS})
     made["bundle.Containerfile"] = "\n".join(
         [
@@ -57,13 +54,26 @@ def files(read: Callable[[str], str], version: str, note: str) -> dict[str, str]
 
 def _applied(read: Callable[[str], str]) -> Iterator[Object]:
     """What OLM applies as it is. Not the NetworkPolicy: releases of OLM before 2025 refuse a bundle that has one."""
-    yield from _objects(read(f"{_BASE}/service.yaml"))
+    (service,) = _objects(read(f"{_BASE}/service.yaml"))
+    (certificate,) = _objects(read(f"{_OPENSHIFT}/common/service.yaml"))
+    service["metadata"] |= {"annotations": certificate["metadata"]["annotations"]}
+    yield service
     for each in _objects(read(f"{_BASE}/access.yaml")):
         if each["kind"] == "ClusterRole" and each["metadata"]["name"] != "steward-access":  # that is in the CSV
             yield each
-    yield from _objects(read(f"{_MONITORED}/prometheus.yaml"))
+    (binding,) = _objects(read(f"{_OPENSHIFT}/prometheus.yaml"))
+    for each in _objects(read(f"{_MONITORED}/prometheus.yaml")):
+        yield each | {"subjects": binding["subjects"]} if each["kind"] == "RoleBinding" else each
     yield from _objects(read(f"{_MONITORED}/rules.yaml"))
-    yield from _objects(read(f"{_MONITORED}/servicemonitor.yaml"))
+    yield from _objects(read(f"{_OPENSHIFT}/common/service-ca.yaml"))
+    (monitor,) = _objects(read(f"{_MONITORED}/scrape/servicemonitor.yaml"))
+    for operation in yaml.safe_load(read(f"{_OPENSHIFT}/common/servicemonitor.yaml")):
+        endpoint = int(operation["path"].removeprefix("/spec/endpoints/").removesuffix("/tlsConfig"))
+        monitor["spec"]["endpoints"][endpoint]["tlsConfig"] = operation["value"]
+    yield monitor
+    (token,) = (each for each in _objects(read(f"{_MONITORED}/scrape/scraper.yaml")) if each["kind"] == "Secret")
+    token["metadata"]["annotations"] = {"kubernetes.io/service-account.name": SCRAPER}
+    yield token
     yield {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -72,62 +82,26 @@ def _applied(read: Callable[[str], str]) -> Iterator[Object]:
     }
 
 
-def _csv(read: Callable[[str], str], version: str, release: dict[str, str]) -> Object:
+def _pods(read: Callable[[str], str], release: dict[str, str]) -> Object:
+    """The Deployment of deploy/base with what component openshift makes of it."""
     (deployment,) = _objects(read(f"{_BASE}/deployment.yaml"))
+    (patch,) = _objects(read(f"{_OPENSHIFT}/common/deployment.yaml"))
+    (users,) = _objects(read(f"{_OPENSHIFT}/common/users.yaml"))
     _labelled(deployment, release)
     template = deployment["spec"]["template"]
     _labelled(template, release)
-    image = f"{_NAME}:{version}"
-    for container in (*template["spec"]["initContainers"], *template["spec"]["containers"]):
-        container["image"] = image
-    rules = [
-        rule
-        for file in ("clusterrole", "access")
-        for each in _objects(read(f"{_BASE}/{file}.yaml"))
-        if each["kind"] == "ClusterRole" and each["metadata"]["name"] in ("steward-exporter", "steward-access")
-        for rule in each["rules"]
-    ]
-    return {
-        "apiVersion": "operators.coreos.com/v1alpha1",
-        "kind": "ClusterServiceVersion",
-        "metadata": {
-            "name": f"{_NAME}.v{version}",
-            "annotations": {
-                "categories": "Monitoring",
-                "capabilities": "Basic Install",
-                "containerImage": image,
-                "operatorframework.io/suggested-namespace": _NAME,
-                "repository": "https://github.com/kubevirt-steward/kubevirt-steward",
-            },
-        },
-        "spec": {
-            "displayName": "KubeVirt steward",
-            "description": _DESCRIPTION,
-            "version": version,
-            "minKubeVersion": "1.33.0",
-            "maturity": "alpha",
-            "provider": {"name": _NAME},
-            "keywords": ["kubevirt", "monitoring"],
-            "links": [{"name": "Source", "url": "https://github.com/kubevirt-steward/kubevirt-steward"}],
-            "installModes": [
-                {"type": mode, "supported": mode in ("OwnNamespace", "AllNamespaces")}
-                for mode in ("OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces")
-            ],
-            "install": {
-                "strategy": "deployment",
-                "spec": {
-                    "clusterPermissions": [{"serviceAccountName": "steward-exporter", "rules": rules}],
-                    "deployments": [
-                        {
-                            "name": "steward-exporter",
-                            "label": deployment["metadata"]["labels"],
-                            "spec": deployment["spec"],
-                        }
-                    ],
-                },
-            },
-        },
-    }
+    spec = template["spec"]
+    spec["initContainers"] = []
+    patched = {each["name"]: each["secret"] for each in patch["spec"]["template"]["spec"]["volumes"]}
+    for volume in spec["volumes"]:
+        if volume["name"] in patched:
+            volume.pop("emptyDir")
+            volume["secret"] = patched[volume["name"]]
+    for key in users["spec"]["template"]["spec"]["securityContext"]:
+        spec["securityContext"].pop(key, None)
+    for container in spec["containers"]:
+        container["image"] = f"{_NAME}:{release['app.kubernetes.io/version']}"
+    return deployment
 
 
 def _objects(text: str) -> list[Object]:

@@ -1,4 +1,4 @@
-"""The generated files of the Helm chart: its Chart.yaml, and copies of what its templates put into the cluster.
+"""The generated files of the Helm chart: its Chart.yaml, its rules, and copies of what its templates take.
 
 A chart holds all it needs: Helm reads nothing outside its folder.
 """
@@ -7,26 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from . import rule_values
+
 __all__ = ["CHART", "files"]
 
 CHART = "deploy/helm/kubevirt-steward"
 _COPIED = (
     *(f"base/exporter/{name}" for name in ("access", "clusterrole", "clusterrolebinding", "networkpolicy", "service")),
     *("base/exporter/serviceaccount", "base/tenant/role", "components/cert-manager/certificates", "components/ha/pdb"),
-    *("components/prometheus-operator/prometheus", "components/prometheus-operator/rules"),
-    *("components/prometheus-operator/servicemonitor", "components/vanilla-prometheus/rules"),
-    "components/vanilla-prometheus/scrape",
+    *(f"components/certificate/{name}" for name in ("job", "secret", "writer")),
+    *("components/openshift/common/service-ca", "components/prometheus-operator/prometheus"),
+    *(f"components/prometheus-operator/scrape/{name}" for name in ("scraper", "servicemonitor")),
+    *(f"components/vanilla-prometheus/{name}" for name in ("prometheus", "scrape")),
     *(f"components/reconcile/sidecar/{name}" for name in ("bindings", "ledger", "serviceaccount")),
     *(f"components/reconcile/pod/{name}" for name in ("bindings", "certificate", "networkpolicy", "reconcile")),
     "components/reconcile/pod/service",
     *(f"components/reconcile-one-pod/sidecar/{name}" for name in ("bindings", "reconcile")),
 )
+_RULES = {"prometheusrule": False, "openshift-user": True}  # formats, and whether Prometheus sets the label namespace
 _FOLDERS = ("dashboards/grafana/", "dashboards/console/")
 
 
 def files(read: Callable[[str], str], version: str, boards: Iterable[str], note: str) -> dict[str, str]:
     """The text of each by its path. The roles of the sidecar are put there by `docs.generator.sidecar`."""
     made = {f"{CHART}/Chart.yaml": _chart(version, note)}
+    for name, exported in _RULES.items():
+        made[f"{CHART}/files/rules/{name}.json"] = rule_values.with_placeholders(name, note, exported=exported)
     for name in _COPIED:
         made[f"{CHART}/files/{name}.yaml"] = _copy(read(f"deploy/{name}.yaml"), note)
     for path in boards:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 
-__all__ = ["LABELS", "component", "version"]
+__all__ = ["LABELS", "component", "dates", "version"]
 
 LABELS = {"app.kubernetes.io/part-of": "kubevirt-steward"}
 
@@ -12,6 +13,11 @@ LABELS = {"app.kubernetes.io/part-of": "kubevirt-steward"}
 def version(pyproject: str) -> str:
     """The version by the text of pyproject.toml."""
     return str(tomllib.loads(pyproject)["project"]["version"])
+
+
+def dates(changelog: str) -> dict[str, str]:
+    """The date of each release by its version, the newest first: `## 1.2.3 - 2026-01-31` (docs/releasing.md)."""
+    return dict(re.findall(r"^## (\d+\.\d+\.\S+) - (\d{4}-\d\d-\d\d)$", changelog, re.MULTILINE))
 
 
 def component(release: str, note: str) -> str:

@@ -20,7 +20,7 @@ from exporter.findings.check import PER_FLEET, Check, Family
 from exporter.metrics import causes
 from exporter.metrics.exposition import LABELS
 from exporter.metrics.telemetry import METRICS, PREFIX
-from exporter.rules import Values, rule_files
+from exporter.rules import Values, mixin, rule_files
 from exporter.rules.formats import files
 from exporter.rules.manual import alerting
 from exporter.rules.paging import paging
@@ -56,12 +56,22 @@ def generated() -> dict[str, str]:
         "docs/alerting.md": between(TOP / "docs/alerting.md", _ALERTING, alerting(Values())),
         "deploy/base/exporter/clusterrole.yaml": "\n".join(_cluster_role(all_checks(), all_states())) + "\n",
         **boards.generated(),
+        **{f"rules/mixin/{name}": text for name, text in mixin.files(_boards_of_mixin()).items()},
     }
 
     def read(path: str) -> str:
         return made[path] if path in made else (TOP / path).read_text(encoding="utf-8")
 
     return made | packaging.generated(read, boards.generated(), NOTE)
+
+
+def _boards_of_mixin() -> dict[str, str]:
+    made = boards.generated(mixin.word("clusterLabel"))
+    return {
+        path.rpartition("/")[2]: text
+        for path, text in made.items()
+        if path.startswith("dashboards/grafana/") and path.endswith(".json")
+    }
 
 
 def _checks(checks: Iterable[Check]) -> Iterator[str]:
@@ -121,11 +131,17 @@ def _metrics(checks: Iterable[Check], states: Iterable[State[Any]]) -> Iterator[
         for gauge in state.gauges:
             yield f"| `{gauge.name}` | {_code(gauge.labels)} | {asked} | {gauge.stability} | {gauge.help} |"
     yield "\n## The steward itself\n"
-    yield "| Family | Type | Labels | Meaning |\n| --- | --- | --- | --- |"
+    yield "The profile is the first that serves a family, by `metrics.profile` of the [configuration](config.md); where"
+    yield "it is `minimal, above 0`, that profile leaves out its samples at 0, and so it does with"
+    yield f"{_code(gauge.name for state in all_states() for gauge in state.gauges if gauge.sparse)}.\n"
+    yield "| Family | Type | Labels | Profile | Meaning |\n| --- | --- | --- | --- | --- |"
     for name, described in METRICS.items():
         suffix = "_total" if described.type == "counter" else ""
-        yield f"| `{PREFIX}{name}{suffix}` | {described.type} | {_code(described.labels)} | {described.help} |"
-    yield "\nBeside them the process's own: `process_*`, `python_info`, `python_gc_*`."
+        yield (
+            f"| `{PREFIX}{name}{suffix}` | {described.type} | {_code(described.labels)} | "
+            f"{described.least}{', above 0' if described.sparse else ''} | {described.help} |"
+        )
+    yield "\nBeside them the process's own: `process_*` and, but for minimal, `python_info`, `python_gc_*`."
     yield "\nThe sidecar serves [its own](repairs.md#metrics)."
 
 

@@ -48,6 +48,7 @@ HOSTS = "Names that are answered to without TLS, beside localhost, the host of `
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["logfmt", "json"]
+MetricsProfile = Literal["minimal", "default", "full"]
 
 
 class Section(BaseModel):
@@ -99,8 +100,14 @@ class SeriesLimitSettings(Section):
 
 
 class MetricsSettings(Section):
-    """Families that are served on request: a field for each state that has it as its `option`."""
+    """What is served: a profile, and families on request, a field for each state that has it as its `option`."""
 
+    profile: MetricsProfile = setting(
+        "default",
+        "How many series there are, whatever the cluster has. minimal: what the rules read, and counts above 0. "
+        "default: also what the boards and runbooks read, with counts at 0. full: also what helps to debug it.",
+        listed(get_args(MetricsProfile)),
+    )
     firmware_uuid_info: bool = setting(
         False, "Serve `kubevirt_vm_firmware_uuid_info`, a series for each VM, which rules/fleet.yaml reads."
     )

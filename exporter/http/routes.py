@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry
 
@@ -58,7 +59,9 @@ def routes(
     title: str,
     versions: Versions,
     listings: Listings,
+    paging: Mapping[str, str],
 ) -> Routes:
+    """`paging` says of a reason, CHECK/REASON, that has critical findings why they do not page; empty where they do."""
     prepare()
     instance = secrets.token_hex(4)
     networks = NetworksView(engine, aggregates.of(AddressUsage), versions, instance)
@@ -68,8 +71,9 @@ def routes(
     impact = ImpactView(engine, versions, instance)
     migrations = MigrationsView(engine, failures, instance)
     runbooks = Runbooks(title)
+    page = HtmlPage(engine, title, config, listings, networks, instancetypes, features, drain, migrations, paging)
     return {
-        "/": HtmlPage(engine, title, config, listings, networks, instancetypes, features, drain, migrations).handle,
+        "/": page.handle,
         "/drain": DrainPage(drain, title).handle,
         "/impact": ImpactPage(impact, title).handle,
         "/runbooks/": runbooks.every,

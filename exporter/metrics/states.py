@@ -18,6 +18,7 @@ from typing import Any
 from ..states.base import Aggregates, Gauge, Sample, State
 from ..store.cluster import Cluster
 from ..store.source import not_served, unseen
+from .profile import Profile
 from .series_limit import SeriesLimit
 from .text import escaped, head
 
@@ -32,8 +33,15 @@ class _Room:
 
 
 class States:
-    def __init__(self, cluster: Cluster, aggregates: Aggregates, series_limit: SeriesLimit | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        aggregates: Aggregates,
+        series_limit: SeriesLimit | None = None,
+        profile: Profile = Profile.FULL,
+    ) -> None:
         """Of the states, those that were asked for are left out first."""
+        self._without_zeros = profile is Profile.MINIMAL
         self._cluster, self._aggregates, self.series_limit = cluster, aggregates, series_limit or SeriesLimit()
         names = [gauge.name for state in aggregates.states for gauge in state.gauges]
         self.series, self.left_out = dict.fromkeys(names, 0), dict.fromkeys(names, 0)  # of the last page
@@ -57,7 +65,8 @@ class States:
     async def _lines(self, state: State[Any], gauge: Gauge[Any], room: _Room) -> AsyncIterator[bytes]:
         groups: list[Sequence[Sample]] = []
         collected = 0
-        for group in gauge.samples(self._aggregates.of(state.keep)):
+        for every in gauge.samples(self._aggregates.of(state.keep)):
+            group = [sample for sample in every if sample[1]] if gauge.sparse and self._without_zeros else every
             groups.append(group)
             collected += len(group)
             if collected >= _SLICE:

@@ -23,26 +23,40 @@ from .check_states import CheckState, check_states
 from .event_delay import EventDelay
 from .exposition import Exposition
 from .histogram import Histogram
+from .profile import Profile
 
 __all__ = ["METRICS", "PREFIX", "Described", "Served", "Telemetry", "registry_of"]
 
 
 @dataclass(frozen=True)
 class Described:
-    """A family of our own: what docs/metrics.md says of it."""
+    """A family of our own: what docs/metrics.md says of it. `least` is the first profile that serves it; with `sparse`
+    the least profile has none of its samples at 0.
+    """
 
     type: str  # gauge, counter or histogram
     labels: tuple[str, ...]
     help: str
+    least: Profile = Profile.DEFAULT
+    sparse: bool = False
+
+    def shown(self, profile: Profile, value: float) -> bool:
+        """Whether a profile has a sample of this value."""
+        return profile.serves(self.least) and bool(value or not self.sparse or profile is not Profile.MINIMAL)
 
 
 PREFIX = "kubevirt_steward_"
 _NAMESPACES = 1000  # series of namespace_unknown
+_MINIMAL = Profile.MINIMAL
 METRICS: dict[str, Described] = {
-    "build_info": Described("gauge", ("version",), "The version that runs; always 1."),
-    "ready": Described("gauge", (), "1 once every required kind was listed and evaluated."),
+    "build_info": Described("gauge", ("version",), "The version that runs; always 1.", _MINIMAL),
+    "ready": Described("gauge", (), "1 once every required kind was listed and evaluated.", _MINIMAL),
     "findings": Described(
-        "gauge", ("check", "reason", "severity"), "Open findings; always there for every reason, also at 0."
+        "gauge",
+        ("check", "reason", "severity"),
+        "Open findings; always there for every reason, also at 0.",
+        _MINIMAL,
+        sparse=True,
     ),
     "findings_opened": Described(
         "counter", ("check", "reason"), "Findings that opened, those of the first look after a start among them."
@@ -55,27 +69,36 @@ METRICS: dict[str, Described] = {
         "steward first saw them. Reasons of which none has closed have no series.",
     ),
     "check_state": Described(
-        "gauge", ("check", "state"), "The state of every check there is: 1 for the one that holds."
+        "gauge",
+        ("check", "state"),
+        "The state of every check there is: 1 for the one that holds.",
+        _MINIMAL,
+        sparse=True,
     ),
     "check_up": Described(
-        "gauge", ("check",), "1 if the check has an answer, 0 if it is unknown for the whole cluster."
+        "gauge", ("check",), "1 if the check has an answer, 0 if it is unknown for the whole cluster.", _MINIMAL
     ),
     "check_unknown_partitions": Described(
-        "gauge", ("check",), "Namespaces and single partitions, such as a VM, for which the check has no answer."
+        "gauge",
+        ("check",),
+        "Namespaces and single partitions, such as a VM, for which the check has no answer.",
+        _MINIMAL,
     ),
     "namespace_unknown": Described(
         "gauge",
         ("namespace", "check"),
         f"1 for a namespace with objects for which the check has no answer; at most {_NAMESPACES} series. None of a "
         "check that is unknown for the whole cluster: `check_up` says so.",
+        _MINIMAL,
     ),
     "check_kind_unseen": Described(
         "gauge",
         ("check", "kind"),
         "1 for a kind that the check reads and that can't be seen, or not all of it: objects that can't be decoded "
         "are among it. Not there for a kind that is seen.",
+        _MINIMAL,
     ),
-    "check_errors": Described("counter", ("check",), "Times the check raised."),
+    "check_errors": Described("counter", ("check",), "Times the check raised.", _MINIMAL),
     "check_duration_seconds": Described("counter", ("check",), "Time spent in the check."),
     "check_partitions": Described("counter", ("check",), "Partitions that the check evaluated."),
     "migration_failures": Described(
@@ -85,30 +108,47 @@ METRICS: dict[str, Described] = {
         "Those that had failed before do not count.",
     ),
     "config_info": Described(
-        "gauge", ("hash",), "The configuration file in effect: the first 12 hex digits of its sha256; always 1."
+        "gauge",
+        ("hash",),
+        "The configuration file in effect: the first 12 hex digits of its sha256; always 1.",
+        _MINIMAL,
     ),
-    "config_reload_success": Described("gauge", (), "1 if the configuration was right when it was last read."),
+    "config_reload_success": Described(
+        "gauge", (), "1 if the configuration was right when it was last read.", _MINIMAL
+    ),
     "config_reload_timestamp_seconds": Described("gauge", (), "When the configuration was last read."),
     "certificate_expiry_timestamp_seconds": Described(
-        "gauge", (), "When the certificate that is served expires; not there without TLS."
+        "gauge", (), "When the certificate that is served expires; not there without TLS.", _MINIMAL
     ),
     "generation": Described("gauge", (), "Grows with every difference of the findings."),
-    "kind_synced": Described("gauge", ("kind",), "1 while what we hold of the kind is all there and current."),
-    "kind_sync_state": Described("gauge", ("kind", "state"), "How well the kind is seen: 1 for the state that holds."),
+    "kind_synced": Described(
+        "gauge", ("kind",), "1 while what we hold of the kind is all there and current.", _MINIMAL
+    ),
+    "kind_sync_state": Described(
+        "gauge", ("kind", "state"), "How well the kind is seen: 1 for the state that holds.", _MINIMAL, sparse=True
+    ),
     "kind_current_timestamp_seconds": Described(
         "gauge",
         ("kind",),
         "Up to when what is held of the kind is known to be current; stands still while its watch is lost, and is not "
         "there before the first list.",
     ),
-    "kind_objects": Described("gauge", ("kind",), "Objects held of the kind."),
+    "kind_objects": Described("gauge", ("kind",), "Objects held of the kind.", _MINIMAL, sparse=True),
     "kind_undecodable_objects": Described("gauge", ("kind",), "Objects of the kind that could not be decoded."),
     "kind_events": Described("counter", ("kind",), "Watch events of the kind."),
     "kind_relists": Described("counter", ("kind",), "Times the kind was listed again."),
-    "kind_errors": Described("counter", ("kind", "error"), "Failed requests and broken watches of the kind."),
-    "kind_last_event_timestamp_seconds": Described("gauge", ("kind",), "When the kind last reported us something."),
-    "kind_last_bookmark_timestamp_seconds": Described("gauge", ("kind",), "When the last bookmark came; 0 for never."),
-    "kind_last_connect_timestamp_seconds": Described("gauge", ("kind",), "When the kind's watch was last connected."),
+    "kind_errors": Described(
+        "counter", ("kind", "error"), "Failed requests and broken watches of the kind.", _MINIMAL, sparse=True
+    ),
+    "kind_last_event_timestamp_seconds": Described(
+        "gauge", ("kind",), "When the kind last reported us something.", Profile.FULL
+    ),
+    "kind_last_bookmark_timestamp_seconds": Described(
+        "gauge", ("kind",), "When the last bookmark came; 0 for never.", Profile.FULL
+    ),
+    "kind_last_connect_timestamp_seconds": Described(
+        "gauge", ("kind",), "When the kind's watch was last connected.", Profile.FULL
+    ),
     "api_requests": Described(
         "counter",
         ("verb", "kind", "code"),
@@ -120,6 +160,7 @@ METRICS: dict[str, Described] = {
         (),
         "How far the steward's clock is ahead of the API server's that is the farthest away, negative where it is "
         "behind; not there where no response had a date within 5 minutes. Ages are counted by both.",
+        _MINIMAL,
     ),
     "access_reviews": Described(
         "counter",
@@ -127,6 +168,8 @@ METRICS: dict[str, Described] = {
         "Questions to the API server on behalf of those who ask the steward: whose a token is (review token), and what "
         "they may see (review access). The result is allowed, denied, or error where there was no answer. Decisions "
         "that are remembered are not asked for again.",
+        _MINIMAL,
+        sparse=True,
     ),
     "http_requests": Described(
         "counter",
@@ -135,15 +178,21 @@ METRICS: dict[str, Described] = {
         "one. Of paths that are not served the path is other.",
     ),
     "event_delay_seconds": Described(
-        "histogram", (), "From the arrival of an event to the findings of the checks that have an answer."
+        "histogram", (), "From the arrival of an event to the findings of the checks that have an answer.", _MINIMAL
     ),
     "series": Described(
-        "gauge", ("family",), "Series of the family; those of its `…_since_timestamp_seconds` count with it."
+        "gauge",
+        ("family",),
+        "Series of the family; those of its `…_since_timestamp_seconds` count with it.",
+        _MINIMAL,
+        sparse=True,
     ),
     "series_limit": Described("gauge", ("family",), "The most series that the family may have."),
-    "series_dropped": Described("gauge", ("family",), "Series that the series limit leaves out."),
-    "scrape_duration_seconds": Described("gauge", (), "How long the scrape before this one took."),
-    "scrape_size_bytes": Described("gauge", (), "Size of the scrape before this one, before compression."),
+    "series_dropped": Described(
+        "gauge", ("family",), "Series that the series limit leaves out.", _MINIMAL, sparse=True
+    ),
+    "scrape_duration_seconds": Described("gauge", (), "How long the scrape before this one took.", _MINIMAL),
+    "scrape_size_bytes": Described("gauge", (), "Size of the scrape before this one, before compression.", _MINIMAL),
 }
 
 
@@ -171,12 +220,14 @@ class Telemetry(Collector):
         reviews: Mapping[tuple[str, str], int] = MappingProxyType({}),
         skew: Callable[[], Skew | None] = lambda: None,
         failures: Callable[[], Mapping[str, int]] = dict,
+        profile: Profile = Profile.FULL,
     ) -> None:
         """From now on the engine's events are timed. `requests` are those to the API server, by verb, kind and code,
         `reviews` those of them that say who may see what, by review and result. `skew` is that of our clock, `failures`
         are those of migrations by class.
         """
         self._reviews, self._skew, self._failures = reviews, skew, failures
+        self.profile = profile
         self._engine, self._exposition, self._config = engine, exposition, config
         self._reflectors, self._served, self._requests = tuple(reflectors), served, requests
         self._disabled = {check.id for check in all_checks()} - {check.id for check in engine.checks}
@@ -186,13 +237,16 @@ class Telemetry(Collector):
         values = {**self._own(), **self._checks(), **self._kinds()}
         histograms = self._histograms()
         for name, described in METRICS.items():
+            if not self.profile.serves(described.least):
+                continue
             if described.type == "histogram":
                 yield _histogram(PREFIX + name, described, histograms[name])
                 continue
             make = CounterMetricFamily if described.type == "counter" else GaugeMetricFamily
             family = make(PREFIX + name, described.help, labels=described.labels)
             for labels, value in values[name]:
-                family.add_metric(labels, value)
+                if described.shown(self.profile, value):
+                    family.add_metric(labels, value)
             yield family
 
     def _histograms(self) -> dict[str, Mapping[tuple[str, ...], Histogram]]:
@@ -285,6 +339,7 @@ def registry_of(telemetry: Telemetry) -> CollectorRegistry:
     registry = CollectorRegistry()
     registry.register(telemetry)
     ProcessCollector(registry=registry)
-    PlatformCollector(registry=registry)
-    GCCollector(registry=registry)
+    if telemetry.profile is not Profile.MINIMAL:
+        PlatformCollector(registry=registry)
+        GCCollector(registry=registry)
     return registry

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .cluster_label import in_labels
 from .routing import LabelMatcher, Route, inhibitions, routes
 from .values import Values
 
@@ -28,12 +29,16 @@ def alertmanager(values: Values) -> dict[str, Any]:
     """A whole configuration. What is not the steward's goes to the receiver of its route too."""
     steward = routes(values)
     return {
-        "route": {"receiver": steward.receiver, "group_by": ["cluster", "alertname"], "routes": [_route(steward)]},
+        "route": {
+            "receiver": steward.receiver,
+            "group_by": [values.cluster, "alertname"],
+            "routes": [_route(steward, values)],
+        },
         "inhibit_rules": [
             {
                 "source_matchers": [str(each) for each in rule.source],
                 "target_matchers": [str(each) for each in rule.target],
-                "equal": list(rule.equal),
+                "equal": in_labels(rule.equal, values.cluster),
             }
             for rule in inhibitions()
         ],
@@ -44,15 +49,15 @@ def alertmanager(values: Values) -> dict[str, Any]:
     }
 
 
-def _route(route: Route) -> dict[str, Any]:
+def _route(route: Route, values: Values) -> dict[str, Any]:
     return {
         "receiver": route.receiver,
         "matchers": [str(each) for each in route.matchers],
-        "group_by": list(route.group_by),
+        "group_by": in_labels(route.group_by, values.cluster),
         "group_wait": route.wait,
         "group_interval": route.interval,
         "repeat_interval": route.repeat,
-        **({"routes": [_route(child) for child in route.routes]} if route.routes else {}),
+        **({"routes": [_route(child, values) for child in route.routes]} if route.routes else {}),
     }
 
 
@@ -67,12 +72,12 @@ def alertmanager_config(values: Values) -> dict[str, Any]:
             "labels": {"app.kubernetes.io/name": "kubevirt-steward", "app.kubernetes.io/component": "rules"},
         },
         "spec": {
-            "route": _operator_route(routes(values)),
+            "route": _operator_route(routes(values), values),
             "inhibitRules": [
                 {
                     "sourceMatch": [_operator_matcher(each) for each in rule.source],
                     "targetMatch": [_operator_matcher(each) for each in rule.target],
-                    "equal": list(rule.equal),
+                    "equal": in_labels(rule.equal, values.cluster),
                 }
                 for rule in inhibitions()
             ],
@@ -84,15 +89,15 @@ def alertmanager_config(values: Values) -> dict[str, Any]:
     }
 
 
-def _operator_route(route: Route) -> dict[str, Any]:
+def _operator_route(route: Route, values: Values) -> dict[str, Any]:
     return {
         "receiver": route.receiver,
         "matchers": [_operator_matcher(each) for each in route.matchers],
-        "groupBy": list(route.group_by),
+        "groupBy": in_labels(route.group_by, values.cluster),
         "groupWait": route.wait,
         "groupInterval": route.interval,
         "repeatInterval": route.repeat,
-        **({"routes": [_operator_route(child) for child in route.routes]} if route.routes else {}),
+        **({"routes": [_operator_route(child, values) for child in route.routes]} if route.routes else {}),
     }
 
 

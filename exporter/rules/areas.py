@@ -49,13 +49,13 @@ def _groups(area: Area, values: Values) -> Iterator[RuleGroup]:
         )
         before = ()
     if before:
-        yield RuleGroup(area.name, before)
-    made = [rule for alert in area.findings for rule in alerts_of(alert, area.name, values)]
+        yield RuleGroup(area.name, before, area.interval)
+    made: list[Rule] = [rule for alert in area.findings for rule in alerts_of(alert, area.name, values)]
     made += [_in_area(rule, area.name) for rule in area.after(values)]
-    name = f"{area.name}-alerts" if families_of(area) else area.name
+    name = f"{area.name}-alerts" if families_of(area) or before else area.name
     for start in range(0, len(made), MOST):
-        number = f"-{start // MOST + 1}" if start else ""
-        yield RuleGroup(f"{name}{number}", tuple(made[start : start + MOST]))
+        suffix = f"-{start // MOST + 1}" if start else ""
+        yield RuleGroup(f"{name}{suffix}", tuple(made[start : start + MOST]))
 
 
 def _parts(area: Area, room: int) -> Iterator[list[Family]]:

@@ -74,7 +74,8 @@ class Area:
     """What one file of rules has: the alerts of findings and, before and after them, rules of its own.
 
     `quiet` are the families of which nothing new is reported while KubeVirt is upgraded. `families` are those that only
-    rules of its own read. `note` is the comment at the top of the file.
+    rules of its own read. `note` is the comment at the top of the file. `interval` is that of what is recorded before,
+    where there are no findings.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Area:
     findings: tuple[FindingAlert, ...] = ()
     quiet: tuple[str, ...] = ()
     families: tuple[Family, ...] = ()
+    interval: str = ""
     before: Callable[[Values], Iterable[Rule]] = lambda _: ()
     after: Callable[[Values], Iterable[Rule]] = lambda _: ()
 

@@ -10,7 +10,7 @@ from ..findings.check import PER_FLEET
 from ..findings.finding import Severity
 from .areas import all_areas
 
-__all__ = ["Paging", "paging"]
+__all__ = ["Paging", "paging", "why_not_paging"]
 
 
 @dataclass(frozen=True)
@@ -38,3 +38,8 @@ def paging() -> Iterator[Paging]:
                 yield Paging(check.id, name)
             else:
                 yield Paging(check.id, name, alert.not_paging.get(name) or alert.not_paging[""])
+
+
+def why_not_paging() -> dict[str, str]:
+    """Why critical findings of a reason, CHECK/REASON, do not page; empty where they do."""
+    return {f"{each.check}/{each.reason}": each.why_not for each in paging()}

@@ -126,6 +126,16 @@ def _of_the_steward() -> Iterator[Inhibition]:
         target=(*_alerts("StewardDown"), LabelMatcher("severity", "=", "warning")),
     )
     yield Inhibition(
+        why="Whoever brings it back also stops what it uses up.",
+        source=_alerts("StewardDown", "StewardNotReady"),
+        target=(*_alerts("StewardErrorBudgetBurn"), LabelMatcher("objective", "=", "scrape")),
+    )
+    yield Inhibition(
+        why="Whoever lets the steward see again also stops what it uses up.",
+        source=_alerts("StewardBlind", "StewardCheckUnknown"),
+        target=(*_alerts("StewardErrorBudgetBurn"), LabelMatcher("objective", "=", "coverage")),
+    )
+    yield Inhibition(
         why="A restarted replica waits for a kind that it can't see.",
         source=_alerts("StewardBlind"),
         target=_alerts("StewardNotReady"),

@@ -12,6 +12,8 @@ from ..runbook import links
 __all__ = ["KEYS", "Values"]
 
 _SEVERITIES = ("critical", "warning", "info")
+_OBJECTIVE = r"9[4-9](\.[0-9]{1,2})?"  # below, the fastest burn that is looked for could not be
+_BUCKET = r"0\.5|1|2\.5|5|10|30|60"  # bounds of the histogram
 _DURATION = r"[1-9][0-9]{0,4}[smhdw]"
 
 
@@ -33,6 +35,11 @@ class Values:
     pool_warning: int = 80
     pool_full: int = 100
     certificate_days: int = 7
+    slo_freshness: str = "99"
+    slo_delay: float = 5
+    slo_coverage: str = "99"
+    slo_scrape: str = "99.5"
+    cluster: str = "cluster"
     severities: dict[str, str] = field(default_factory=dict)
     exported: bool = False
 
@@ -66,8 +73,8 @@ class Values:
         field_name, form, hint = KEYS[key]
         if not re.fullmatch(form, value):
             raise ValueError(f"--set {key}={value}: it has to be {hint}")
-        number = isinstance(getattr(self, field_name), int)
-        found: dict[str, Any] = {field_name: int(value) if number else value.rstrip("/")}
+        number = type(getattr(self, field_name))
+        found: dict[str, Any] = {field_name: number(value) if number in (int, float) else value.rstrip("/")}
         return replace(self, **found)
 
 
@@ -91,4 +98,13 @@ KEYS: dict[str, tuple[str, str, str]] = {
     "pool.warning": ("pool_warning", r"[1-9][0-9]?|100", "a percentage from 1 to 100"),
     "pool.full": ("pool_full", r"[1-9][0-9]?|100", "a percentage from 1 to 100"),
     "certificate.days": ("certificate_days", r"[1-9][0-9]?", "a number of days from 1 to 99"),
+    "cluster": ("cluster", r"[a-zA-Z_][a-zA-Z0-9_]*", "the name of the label that tells clusters apart"),
+    "slo.freshness": (
+        "slo_freshness",
+        _OBJECTIVE,
+        "the percentage of events that reach the findings in time, 94 to 99.99",
+    ),
+    "slo.delay": ("slo_delay", _BUCKET, "within how many seconds that is: 0.5, 1, 2.5, 5, 10, 30 or 60"),
+    "slo.coverage": ("slo_coverage", _OBJECTIVE, "the percentage of checks that have an answer, 94 to 99.99"),
+    "slo.scrape": ("slo_scrape", _OBJECTIVE, "the percentage of time that a replica is scraped and ready, 94 to 99.99"),
 }

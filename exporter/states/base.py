@@ -40,7 +40,8 @@ class Gauge(Generic[K]):
     """A family. `samples` gives, for an aggregate that is settled, the samples of each object as a group: that is shown
     whole or, past the series limit, not at all.
 
-    Between two groups others get their turn and may settle the aggregate: walk over a copy of what it holds.
+    Between two groups others get their turn and may settle the aggregate: walk over a copy of what it holds. One that
+    is `sparse` has a series for each value of its labels, whatever there is: the least profile leaves out those at 0.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Gauge(Generic[K]):
     labels: tuple[str, ...]
     samples: Callable[[K], Iterable[Sequence[Sample]]]
     stability: str = "experimental"
+    sparse: bool = False
 
 
 @dataclass(frozen=True, eq=False)

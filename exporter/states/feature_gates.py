@@ -42,6 +42,7 @@ STATE = State(
             "or default, disabled or off.",
             ("feature", "stage", "source"),
             FeatureGates.samples,
+            sparse=True,
         ),
     ),
     reads=(KubeVirt.KIND,),

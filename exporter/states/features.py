@@ -36,6 +36,7 @@ STATE = State(
             "are running or stopped, VMIs by their phase.",
             ("feature", "kind", "phase"),
             _samples,
+            sparse=True,
         ),
     ),
     reads=(

@@ -30,6 +30,7 @@ VARIANTS: dict[str, Mapping[str, Any]] = {
     "overlays/ha": {"replicas": 2},
     "overlays/openshift": _OPENSHIFT,
     "overlays/openshift-repairs": {**_OPENSHIFT, "reconcile": {"enabled": True}},
+    "overlays/openshift-user": {"openshift": True, "monitoring": {"kind": "openshiftUser"}},
     "overlays/prometheus-operator": {"monitoring": _OPERATOR},
     "overlays/repairs": {"certificates": "certManager", "reconcile": {"enabled": True}},
     "overlays/repairs-one-pod": {"reconcile": {"enabled": True, "onePod": True}},

@@ -15,7 +15,7 @@ import yaml
 
 from exporter.app import assemble, serve
 from exporter.checks import all_checks
-from exporter.config.settings import Config
+from exporter.config.settings import Config, MetricsSettings
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding
 from exporter.http.access.decisions import Times
@@ -38,6 +38,8 @@ QUICK = Timeouts(watch=4.0, grace=1.0, first_wait=0.1, longest_wait=1.0, look_ag
 # Watches are not renewed: a sidecar whose clock is ahead takes an answer that is old at all for one of hours.
 STEADY = replace(QUICK, watch=270.0, stale_after=60.0)
 
+EVERY_SERIES = Config(metrics=MetricsSettings(profile="full"))
+
 
 class Exporter:
     """One exporter in a thread of its own; `with` starts and ends it."""
@@ -55,7 +57,7 @@ class Exporter:
         """`graces` is what the graces of all reasons are multiplied by. With the times of `access` only those are
         answered who may see what they ask for; `token` is sent with what is asked here.
         """
-        self._kubeconfig, self._pace, self._config = kubeconfig, pace, config
+        self._kubeconfig, self._pace, self._config = kubeconfig, pace, config or EVERY_SERIES
         self._access, self.token = access, token
         self._checks = [_waiting(check, graces) for check in all_checks()]
         self._up, self._end = threading.Event(), asyncio.Event()

@@ -65,6 +65,7 @@ class Prometheus:
             *(binary, "--config.file", config, "--storage.tsdb.path", self.folder / "data"),
             *("--web.listen-address", self.address, "--log.level", "warn"),
             *("--query.lookback-delta", _duration(setup.look_back)),
+            *("--storage.tsdb.retention.time", "40d"),  # longer than any range of the rules
         ]
         self._process = Process("prometheus", command, self.folder / "prometheus.log")
 

@@ -21,7 +21,9 @@ from exporter.checks import all_checks
 from exporter.findings.check import PER_FLEET
 from exporter.findings.finding import Finding, Severity
 from exporter.metrics.check_states import CheckState
+from exporter.metrics.event_delay import BUCKETS
 from exporter.metrics.exposition import Exposition
+from exporter.metrics.profile import Profile
 from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.states import all_states
 from exporter.store.text.skew import Skew
@@ -46,13 +48,15 @@ class Site:
     """The steward of one cluster of 200 VMs: what is open, and the checks that have no answer.
 
     VMs of clusters with different numbers have different firmware UUIDs. Where there is `trouble` every pool is full,
-    and the sidecar's repairs are refused and blocked for each reason that it has.
+    and the sidecar's repairs are refused and blocked for each reason that it has. Of its own telemetry it has what the
+    `profile` has.
     """
 
     number: int
     findings: tuple[Finding, ...] = ()
     unknown: frozenset[str] = frozenset()
     trouble: bool = False
+    profile: Profile = Profile.DEFAULT
 
     @cached_property
     def page(self) -> bytes:
@@ -65,6 +69,7 @@ class Site:
         yield "process_start_time_seconds 1.0\n"
         for name, family in METRICS.items():
             if family.type == "histogram":
+                yield from _histogram(name) if not family.labels else ()
                 continue
             suffix = "_total" if family.type == "counter" else ""
             for labels in itertools.product(*(_VALUES.get(label, ("any",)) for label in family.labels)):
@@ -76,7 +81,8 @@ class Site:
                     value = 1
                 if name in ("check_up", "check_state"):
                     value = of.get("state", "answering") == ("unknown" if of["check"] in self.unknown else "answering")
-                yield _line(f"{PREFIX}{name}{suffix}", of, value)
+                if family.shown(self.profile, value):
+                    yield _line(f"{PREFIX}{name}{suffix}", of, value)
 
 
 _VALUES: Mapping[str, tuple[str, ...]] = {
@@ -86,6 +92,12 @@ _VALUES: Mapping[str, tuple[str, ...]] = {
     "family": tuple(sorted({reason.family.name for check in CHECKS for reason in check.reasons.values()})),
     "severity": tuple(Severity),
 }
+
+
+def _histogram(name: str) -> Iterator[str]:
+    """Of 100 events that took no time."""
+    yield from (_line(f"{PREFIX}{name}_bucket", {"le": f"{each}"}, 100) for each in (*BUCKETS, "+Inf"))
+    yield _line(f"{PREFIX}{name}_count", {}, 100)
 
 
 def _line(name: str, labels: Mapping[str, str], value: float) -> str:
@@ -192,7 +204,7 @@ _ONE_OF_A_KIND = ("Kind", "KubeVirt", "Node", "Service", "Deployment", "Mutating
 
 @dataclass
 class Pages:
-    """Serves the page of each site, by its name, at /NAME/metrics."""
+    """Serves the page of each site, by its name, at /NAME/metrics. One that is taken out is not there any more."""
 
     sites: dict[str, Site] = field(default_factory=dict)
 
@@ -201,7 +213,11 @@ class Pages:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                page = sites[self.path.split("/")[1]].page
+                site = sites.get(self.path.split("/")[1])
+                if site is None:
+                    self.send_error(404)
+                    return
+                page = site.page
                 self.send_response(200)
                 self.send_header("Content-Type", "text/plain; version=0.0.4")
                 self.send_header("Content-Length", str(len(page)))

@@ -138,6 +138,8 @@ ONE_POD = [
     (("cert-manager", "reconcile-one-pod"), "initContainers"),
     (("reconcile-one-pod", "cert-manager"), "serviceAccountName"),
     (("prometheus-operator", "reconcile-one-pod", "openshift"), "serviceAccountName"),
+    (("certificate", "reconcile-one-pod"), "initContainers"),
+    (("cert-manager", "certificate"), "initContainers"),
 ]
 
 
@@ -149,6 +151,16 @@ def test_one_pod_refuses_what_it_can_not_be_built_with(
     done = together(order, binary, tmp_path)
     assert done.returncode != 0
     assert re.search(rf"components/{order[-1]}\S*: .*test.*({said})", done.stderr), done.stderr
+
+
+def test_one_pod_has_the_certificate_of_a_job_for_both_of_its_ports(binary: Tools, tmp_path: Path) -> None:
+    done = together(("prometheus-operator", "reconcile-one-pod", "certificate"), binary, tmp_path)
+    assert done.returncode == 0, done.stderr
+    made = {each["kind"]: each for each in yaml.safe_load_all(done.stdout)}
+    words = made["Job"]["spec"]["template"]["spec"]["containers"][0]["args"]
+    named = {word.removeprefix("--name=") for word in words if word.startswith("--name=")}
+    asked = {each["tlsConfig"]["serverName"] for each in made["ServiceMonitor"]["spec"]["endpoints"]}
+    assert asked == {"steward-exporter", "steward-reconcile"} & named
 
 
 def test_with_two_replicas_of_the_exporter_there_is_one_sidecar(binary: Tools, tmp_path: Path) -> None:

@@ -129,6 +129,16 @@ def test_another_configuration_of_the_sidecar_starts_its_pod_anew(
     assert mounted("plan") != mounted("approve")
 
 
+def test_dashboards_link_to_the_page_that_the_values_name(binary: Tools, tmp_path: Path) -> None:
+    page = "https://steward.{cluster}.example.org"
+    objects = charted(binary("helm"), {"monitoring": {"dashboards": "grafana", "page": page}}, tmp_path)
+    boards = [json.loads(text) for each in objects for name, text in each.get("data", {}).items() if "json" in name]
+    assert boards
+    for board in boards:
+        (variable,) = (each for each in board["templating"]["list"] if each["name"] == "page")
+        assert variable["query"] == variable["current"]["value"] == page
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [
@@ -136,6 +146,7 @@ def test_another_configuration_of_the_sidecar_starts_its_pod_anew(
         ({"reconcile": {"mode": "auto"}}, "additional properties 'mode' not allowed"),
         ({"monitoring": {"kind": "thanos"}}, "value must be one of"),
         ({"image": {"digest": "latest"}}, "does not match pattern"),
+        ({"monitoring": {"page": "steward.example.org"}}, "does not match pattern"),
         (
             {"reconcile": {"enabled": True}},
             "set certificates: certManager, or openshift: true; without cert-manager set",

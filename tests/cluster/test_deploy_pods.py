@@ -6,7 +6,6 @@ import argparse
 import re
 import subprocess
 from collections.abc import Iterator
-from fnmatch import fnmatch
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -54,9 +53,10 @@ class Pod:
         return [ACCOUNT, *(each["mountPath"] for each in self.containers[container]["volumeMounts"])]
 
     def served_names(self) -> list[str]:
-        """What the certificate is for: by the init container, by cert-manager, or by OpenShift's service CA."""
-        for init in self.spec.get("initContainers", ()):
-            words = (word.replace("$(NAMESPACE)", NAMESPACE) for word in init["args"])
+        """What the certificate is for: by the init container, a Job, cert-manager, or OpenShift's service CA."""
+        jobs = [each["spec"]["template"]["spec"]["containers"][0] for each in self.deployed.of("Job")]
+        for maker in (*self.spec.get("initContainers", ()), *jobs):
+            words = (word.replace("$(NAMESPACE)", NAMESPACE) for word in maker["args"])
             return ["127.0.0.1", *(word.removeprefix("--name=") for word in words if word.startswith("--name="))]
         certificates = self.deployed.named("Certificate")
         if certificates:
@@ -166,7 +166,8 @@ def test_every_command_is_one_of_the_steward(deployed: Deployed) -> None:
         add(commands)
     listened = {}
     for pod in deployed.pods:
-        for container in (*pod.spec.get("initContainers", ()), *pod.spec["containers"]):
+        jobs = [each["spec"]["template"]["spec"]["containers"][0] for each in deployed.of("Job")]
+        for container in (*pod.spec.get("initContainers", ()), *pod.spec["containers"], *jobs):
             assert container["command"] == ["steward"]
             arguments = parser.parse_args([word.replace("$(NAMESPACE)", NAMESPACE) for word in container["args"]])
             listened[container["name"]] = getattr(arguments, "listen", None)
@@ -216,17 +217,24 @@ def test_each_port_is_scraped_once_and_by_a_name_of_its_certificate(deployed: De
                     continue
                 scraped.append(endpoint["port"])
                 assert (endpoint["scheme"], endpoint["honorLabels"]) == ("https", True)
-                name = endpoint["tlsConfig"].get("serverName")
-                assert endpoint["tlsConfig"].get("insecureSkipVerify") or name in pod.served_names()
+                assert endpoint["tlsConfig"]["serverName"] in pod.served_names()
         served = [each["name"] for service in deployed.of("Service") for each in service["spec"]["ports"]]
         assert sorted(scraped) == sorted(served)
 
 
 def test_what_is_referred_to_is_there(deployed: Deployed) -> None:
-    secrets = {each["spec"]["secretName"] for each in deployed.of("Certificate")}
+    secrets = {each["spec"]["secretName"] for each in deployed.of("Certificate")} | deployed.named("Secret").keys()
     for service in deployed.of("Service"):
         annotations = service["metadata"].get("annotations", {})
         secrets |= {annotations[each] for each in annotations if each.endswith("serving-cert-secret-name")}
+    for endpoint in (each for monitor in deployed.of("ServiceMonitor") for each in monitor["spec"]["endpoints"]):
+        (where,) = endpoint["tlsConfig"]["ca"].items()
+        there = {"secret": secrets, "configMap": deployed.named("ConfigMap")}
+        assert where[1]["name"] in there[where[0]]
+        assert endpoint["authorization"]["credentials"]["name"] in secrets
+    for each in deployed.of("Secret"):
+        account = each["metadata"].get("annotations", {}).get("kubernetes.io/service-account.name")
+        assert account is None or account in deployed.named("ServiceAccount")
     for pod in deployed.pods:
         for volume in pod.spec["volumes"]:
             if "configMap" in volume:
@@ -258,10 +266,18 @@ def test_each_pod_may_ask_who_is_asking_and_whoever_scrapes_may(deployed: Deploy
             assert (account in granted(deployed, role)) is (name in pod.containers)
         assert account in granted(deployed, "steward-access")
         assert (account in granted(deployed, "steward-viewer")) is (deployed.sidecar is not None)
-    scraped = bool(deployed.of("ServiceMonitor")) or "kubevirt-steward-scrape" in deployed.named("ConfigMap")
-    assert (
-        any(fnmatch(each, "*monitoring/prometheus*") for each in granted(deployed, "steward-metrics-reader")) is scraped
-    )
+    by = [f"{NAMESPACE}/steward-scraper"] if deployed.of("ServiceMonitor") else []
+    by += ["monitoring/prometheus"] if "kubevirt-steward-scrape" in deployed.named("ConfigMap") else []
+    assert list(granted(deployed, "steward-metrics-reader")) == by
+
+
+def test_prometheus_sends_no_token_of_its_own_and_verifies_whom_it_asks(deployed: Deployed) -> None:
+    """As an operator with `arbitraryFSAccessThroughSMs: {deny: true}` demands: no file of its Prometheus is named."""
+    for monitor in deployed.of("ServiceMonitor"):
+        for endpoint in monitor["spec"]["endpoints"]:
+            assert endpoint.keys() == {"port", "scheme", "honorLabels", "interval", "authorization", "tlsConfig"}
+            assert endpoint["tlsConfig"].keys() == {"ca", "serverName"}
+    assert "insecure_skip_verify: true" not in str(deployed.named("ConfigMap").get("kubevirt-steward-scrape"))
 
 
 def test_every_object_says_what_release_it_is_of(deployed: Deployed) -> None:
@@ -283,13 +299,16 @@ def test_a_prometheus_without_its_operator_reads_the_files(binary: Tools, tmp_pa
     for name, text in rules.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     config = read_yaml(maps["kubevirt-steward-scrape"]["data"]["scrape.yaml"]) | {"rule_files": list(rules)}
-    (job,) = config["scrape_configs"]
-    assert (job["job_name"], job["scheme"], job["honor_labels"]) == ("kubevirt-steward", "https", True)
-    keep = next(each for each in job["relabel_configs"] if each.get("action") == "keep")
-    kept = {(name, port) for name in PEERS for port in NAMED if re.fullmatch(keep["regex"], f"{name};{port}")}
-    assert kept == {(PEERS[0], "https"), (PEERS[0], "reconcile"), (PEERS[1], "reconcile")}  # the sidecar in either pod
-    # Debian's promtool knows no Kubernetes.
-    assert job.pop("kubernetes_sd_configs") == [{"role": "endpointslice", "namespaces": {"names": [NAMESPACE]}}]
+    kept = []
+    for job in config["scrape_configs"]:
+        assert (job["scheme"], job["honor_labels"]) == ("https", True)
+        assert job["tls_config"]["ca_file"] == "ca.crt"
+        keep = next(each for each in job["relabel_configs"] if each.get("action") == "keep")
+        found = [(name, port) for name in PEERS for port in NAMED if re.fullmatch(keep["regex"], f"{name};{port}")]
+        kept += [(*each, job["tls_config"]["server_name"]) for each in found]
+        # Debian's promtool knows no Kubernetes.
+        assert job.pop("kubernetes_sd_configs") == [{"role": "endpointslice", "namespaces": {"names": [NAMESPACE]}}]
+    assert kept == [(PEERS[0], "https", PEERS[0]), *((each, "reconcile", PEERS[1]) for each in PEERS)]  # in either pod
     (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
     for promtool in every("promtool"):
         command = [str(promtool), "check", "config", "--syntax-only", str(tmp_path / "prometheus.yml")]

@@ -42,8 +42,8 @@ STATES = [state for state in all_states() if not state.option]
 KINDS = [kind for kind in watched((*CHECKS, *STATES, *all_views())) if isinstance(kind, ApiKind)]
 VIEWS = {view.id: view for view in all_views()}
 QUERIES = {"drain": "?node=node01"}
-# Each by its name, but for the preview of a change, which answers by evaluating checks: what those lack, it lacks.
-ASKED = {view: f"/api/v1/{view}{QUERIES.get(view, '')}" for view in VIEWS if view != "impact"}
+# Each by its name, but for what answers by evaluating checks, a change and one VM: what those lack, it lacks.
+ASKED = {view: f"/api/v1/{view}{QUERIES.get(view, '')}" for view in VIEWS if view not in ("impact", "vm")}
 UNSAID = {
     ("features", storage_class.KIND.name),  # said of each feature that is about storage
     ("drain", node_maintenance.KIND.name),  # says who drains a node, and nothing of what a drain would do

@@ -92,6 +92,7 @@ def test_labels_of_the_target_do_not_stand_in_for_those_that_a_finding_has_no_va
     for family in ("", "_since_timestamp_seconds"):
         found = server.wait_for(f'kubevirt_ipamclaim_stuck_terminating{family}{{namespace="{namespace}"}}')
         labels = {name: value for name, value in found[0]["metric"].items() if name not in ("job", "instance")}
+        assert len(labels.pop("cause")) == 16
         assert labels == {
             "__name__": f"kubevirt_ipamclaim_stuck_terminating{family}",
             "check": "ipam_claims",

@@ -6,6 +6,7 @@ from exporter import runbook
 from exporter.checks import areas
 from exporter.findings.check import PER_FLEET
 
+from ..links import PAGE
 from ..model import Variable
 
 __all__ = [
@@ -24,7 +25,7 @@ FINDINGS = '__name__=~"kubevirt_.+", check=~".+", kind=~".+"'
 CLUSTERS = Variable("cluster", "Cluster", "kubevirt_steward_build_info", "cluster", several=True)
 NAMESPACES = Variable("namespace", "Namespace", f'{{{FINDINGS}, cluster=~"$cluster"}}', "namespace", several=True)
 LINKS = (
-    Variable("steward", "URL of the steward's page", default="http://localhost:9877"),
+    Variable(PAGE, "URL of the steward's page, {cluster} for the cluster's name", default="https://localhost:9877"),
     Variable("runbooks", "URL of the runbooks", default=f"{runbook.links()}/", hidden=True),
 )
 VARIABLES = (CLUSTERS, NAMESPACES, *LINKS)

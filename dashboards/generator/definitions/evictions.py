@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from .. import queries
+from ..finding_panels import by_reason, finding_stat, findings_table, reasons_stat, severity_stats
+from ..findings import Findings
+from ..links import page_link, runbook
 from ..model import Board, BoardRow, Column, PanelQuery, Threshold, Unit
-from ..panels import (
-    ATTENTION,
-    SEVERITIES,
-    bars,
-    by_reason,
-    column,
-    each_value,
-    findings_table,
-    lines,
-    runbook,
-    stat,
-    table,
-    trust,
-    upgrading,
-)
+from ..panels import ATTENTION, SEVERITIES, bars, column, each_value, lines, stat, table, upgrading
+from ..trust import trust
 from .common import DRAINS, VARIABLES
 
+_FOUND = Findings(DRAINS)
 _LEFT = queries.each("kubevirt_node_drain_vmis")
 _NODE = "cluster, node"
 _STARTED = queries.each("kubevirt_node_drain_started_timestamp_seconds")
@@ -44,16 +35,12 @@ def _by_state(only: str) -> str:
     return f"sum(max by ({_NODE}, state) ({queries.each('kubevirt_node_drain_vmis', only)}))"
 
 
-def _of(reason: str) -> str:
-    return queries.counts("", DRAINS, queries.reasons_are((reason,)))
-
-
 NODES = table(
     "Nodes that are drained",
     "Every node that is cordoned or drained, with the VMIs that are left on it by the state of their departure. "
     "Blocked ones stay until somebody acts. Since when is empty where nothing records it.",
     (
-        column("cluster", width=110),
+        column("cluster", width=110, links=(page_link("steward"),)),
         column("node"),
         Column("drained for", value=0, unit=Unit.AGE, width=200),
         Column("left", value=1, width=90),
@@ -70,7 +57,7 @@ NODES = table(
         PanelQuery(_left(f'state="{state}"'))
         for state in ("blocked", "shuts_down", "external", "migrating", "waiting", "unknown")
     ),
-    sort="-blocked",
+    sort=("-blocked", "-left"),
     height=7,
     links=(runbook("KubeVirtNodeDrainStalled"),),
 )
@@ -81,7 +68,7 @@ BOARD = Board(
     "whoever drains nodes",
     "Which nodes are drained, what is left on them, the state of their departure, and what is in their way.",
     (
-        trust(*DRAINS, also=(upgrading(),)),
+        trust(_FOUND, upgrading()),
         BoardRow(
             "Drains",
             (
@@ -91,43 +78,45 @@ BOARD = Board(
                     queries.zero_while_seen(f"count(sum by ({_NODE}) (max by ({_NODE}, state) ({_LEFT})) > 0)"),
                     thresholds=(Threshold(1, SEVERITIES["info"]),),
                 ),
-                stat(
+                reasons_stat(
                     "Drains that stall",
                     "Nodes on which every VMI that is left has been blocked for half an hour.",
-                    _of("NodeDrainStalled"),
+                    _FOUND,
+                    "NodeDrainStalled",
                     thresholds=(Threshold(1, SEVERITIES["warning"]),),
                     links=(runbook("KubeVirtNodeDrainStalled"),),
                 ),
-                stat(
+                reasons_stat(
                     "Webhook down",
                     "Whether virt-api has no ready endpoint: no launcher pod can be evicted, and no node drained.",
-                    _of("WebhookDown"),
-                    Unit.COUNT,
+                    _FOUND,
+                    "WebhookDown",
                     texts={"0": "no"},
                     thresholds=(Threshold(1, SEVERITIES["critical"]),),
                     links=(runbook("KubeVirtEvictionWebhookDown"),),
                 ),
-                stat(
+                finding_stat(
                     "PDBs left behind",
                     "PDBs that KubeVirt made and that should no longer be there: they refuse evictions.",
-                    queries.counts("", ("eviction_pdbs",)),
+                    Findings(("eviction_pdbs",)),
                     thresholds=ATTENTION,
                 ),
-                stat(
-                    "Will shut down",
+                reasons_stat(
+                    "VMIs to shut down",
                     "VMIs on drained nodes whose eviction shuts the guest down.",
-                    _of("WillShutDown"),
+                    _FOUND,
+                    "WillShutDown",
                     thresholds=(Threshold(1, SEVERITIES["info"]),),
                 ),
-                stat(
-                    "VMIs that block",
+                finding_stat(
+                    "VMIs that do not leave",
                     "VMIs that have to leave their node and make no progress.",
-                    queries.counts("", ("evictions",), 'severity="warning"'),
+                    Findings(("evictions",), ('severity="warning"',)),
                     thresholds=(Threshold(1, SEVERITIES["warning"]),),
                 ),
                 NODES,
                 lines(
-                    "VMIs left on drained nodes",
+                    "VMIs left on drained nodes, by state",
                     "By the state of their departure. It ends at 0 when a drain is done; a line of blocked "
                     "ones that stays level is a drain that hangs.",
                     *each_value("state", STATES, _by_state),
@@ -154,15 +143,16 @@ BOARD = Board(
         BoardRow(
             "What does not leave",
             (
+                *severity_stats(_FOUND, width=8),
                 findings_table(
                     "Findings about evictions and drains",
                     "VMIs, pods, nodes and PDBs.",
-                    DRAINS,
-                    shows="severity reason node namespace name kind vm",
+                    _FOUND,
+                    shows="reason node namespace name kind vm",
                     height=12,
                     width=24,
                 ),
-                by_reason(DRAINS, "By reason"),
+                by_reason(_FOUND),
                 lines(
                     "Migrations that failed in the last hour",
                     "By what they failed of. Each counts once, whether or not KubeVirt still has it.",

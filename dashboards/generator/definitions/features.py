@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from .. import queries
+from ..finding_panels import by_reason, by_severity_over_time, findings_table, reasons_stat, severity_stats
+from ..findings import Findings
+from ..links import page_link
 from ..model import Board, BoardRow, Column, PanelQuery
-from ..panels import (
-    ATTENTION,
-    by_reason,
-    by_severity_over_time,
-    column,
-    findings_table,
-    severity_stats,
-    stat,
-    table,
-    trust,
-    upgrading,
-)
+from ..panels import ATTENTION, column, table, upgrading
+from ..trust import trust
 from .common import FEATURES, VARIABLES
 
+_FOUND = Findings(FEATURES)
 _REQUESTS = queries.each("kubevirt_feature_requests")
 _GATES = queries.each("kubevirt_feature_enabled", 'source!~"off|always|default"')
 
@@ -33,7 +27,7 @@ ASKED = table(
     "asks for "
     "are left out.",
     (
-        column("cluster", width=90),
+        column("cluster", width=90, links=(page_link("steward"),)),
         column("feature"),
         Column("running VMs", value=1, width=120),
         Column("stopped VMs", value=2, width=125),
@@ -49,14 +43,14 @@ ASKED = table(
         )
     ),
     width=12,
-    sort="-running VMs",
+    sort=("-running VMs",),
 )
 
 SWITCHED = table(
     "Gates that were switched",
     "Feature gates that the KubeVirt object turns on or off.",
     (
-        column("cluster", width=90),
+        column("cluster", width=90, links=(page_link("steward"),)),
         column("feature", "gate"),
         column("stage", width=110),
         column("source", width=110),
@@ -72,35 +66,37 @@ BOARD = Board(
     "the platform's owners, and whoever upgrades KubeVirt",
     "Which VMs ask for what KubeVirt's feature gates, settings or nodes do not offer, and what an upgrade changes.",
     (
-        trust(*FEATURES, also=(upgrading(),)),
+        trust(_FOUND, upgrading()),
         BoardRow(
             "What is wrong",
             (
-                *severity_stats(FEATURES),
-                stat(
+                *severity_stats(_FOUND),
+                reasons_stat(
                     "VMs that do not start",
                     "VMs and VMIs that wait or fail to start, since a feature is not allowed or no node offers it.",
-                    queries.counts(
-                        "",
-                        FEATURES,
-                        queries.reasons_are(("StartBlocked", "PendingBlocked", "NoNodeForStart", "NoNodeSupports")),
-                    ),
+                    _FOUND,
+                    "StartBlocked",
+                    "PendingBlocked",
+                    "NoNodeForStart",
+                    "NoNodeSupports",
                     thresholds=ATTENTION,
                 ),
-                stat(
-                    "Fail at the next restart",
+                reasons_stat(
+                    "VMs that fail at restart",
                     "Running VMs that do not start again as they are.",
-                    queries.counts("", FEATURES, queries.reasons_are(("WillFailAtRestart",))),
+                    _FOUND,
+                    "WillFailAtRestart",
                     thresholds=ATTENTION,
                 ),
-                stat(
-                    "Break at the upgrade",
+                reasons_stat(
+                    "Broken by upgrade",
                     "VMs and VMIs that ask for a feature that the release which is being rolled out does not allow.",
-                    queries.counts("", FEATURES, queries.reasons_are(("BreaksAtUpgrade",))),
+                    _FOUND,
+                    "BreaksAtUpgrade",
                     thresholds=ATTENTION,
                 ),
-                by_severity_over_time(FEATURES, width=12, height=9),
-                by_reason(FEATURES, "By reason", width=12, height=9),
+                by_severity_over_time(_FOUND, width=12, height=9),
+                by_reason(_FOUND, width=12, height=9),
             ),
         ),
         BoardRow("What is asked for, and what is allowed", (ASKED, SWITCHED)),
@@ -110,8 +106,8 @@ BOARD = Board(
                 findings_table(
                     "Findings about features",
                     "VMs, VMIs, templates, and the KubeVirt object itself.",
-                    FEATURES,
-                    shows="severity reason feature namespace name kind node",
+                    _FOUND,
+                    shows="reason feature namespace name kind vm",
                     height=12,
                 ),
             ),

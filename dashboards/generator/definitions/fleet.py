@@ -3,55 +3,35 @@
 from __future__ import annotations
 
 from .. import queries
-from ..model import Board, BoardRow, PanelQuery, Threshold
-from ..panels import (
-    ATTENTION,
-    SEVERITIES,
-    bars,
-    by_reason,
-    by_severity_over_time,
-    findings_table,
-    runbook,
-    severity_stats,
-    spread,
-    stat,
-    trust,
-)
+from ..cause_panels import causes_table
+from ..finding_panels import by_reason, by_severity_over_time, finding_bars, findings_table, severity_stats
+from ..findings import Findings
+from ..model import Board, BoardRow, Threshold
+from ..panels import spread, stat
+from ..trust import NO_ANSWER, trust
 from .common import VARIABLES
 
 _DAY = 86400
 _PLACED = 'namespace!=""'
 
 
-LEFT_OUT = stat(
-    "Series left out",
-    "Series that the steward's series limit leaves out: tables by object lack their rows, counts do not.",
-    f"sum(max by (cluster, family) ({queries.each('kubevirt_steward_series_dropped')}))",
-    thresholds=ATTENTION,
-    links=(runbook("StewardSeriesDropped"),),
-)
-
 NEW = stat(
-    "New in 24 hours",
+    "Findings new in 24 hours",
     "Open findings that became true within the last 24 hours, by what the objects record.",
-    queries.zero_while_seen(f"sum(({queries.ages()}) < bool {_DAY})"),
+    queries.zero_while_seen(f"sum(({Findings().ages}) < bool {_DAY})"),
     thresholds=(Threshold(1, "blue"),),
 )
 
 BY_NAMESPACE = tuple(
-    bars(
-        title,
-        f"Open findings of severity {severity} by the namespace of their objects. What belongs to no namespace, such "
-        f"as a "
-        "node, is left out.",
-        PanelQuery(
-            f"topk(12, sum by (namespace) ({queries.found((), queries.severity_is(severity), _PLACED)}))",
-            "{{namespace}}",
-            SEVERITIES[severity],
-        ),
-        by_namespace=True,
+    finding_bars(
+        f"{title} findings by namespace",
+        f"Open findings of severity {severity} by the namespace of their objects. What has no namespace, such as "
+        "a node, is left out.",
+        "namespace",
+        Findings().that(_PLACED),
+        severities=(severity,),
     )
-    for severity, title in (("critical", "Critical by namespace"), ("warning", "Warnings by namespace"))
+    for severity, title in (("critical", "Critical"), ("warning", "Warning"))
 )
 
 BOARD = Board(
@@ -60,27 +40,21 @@ BOARD = Board(
     "whoever is on call",
     "What is wrong in the fleet, where, and whether that can be trusted.",
     (
-        trust(also=(LEFT_OUT,)),
+        trust(Findings()),
         BoardRow(
             "What is wrong",
             (
-                *spread(*severity_stats(), NEW),
-                by_severity_over_time(width=14, height=12),
-                by_reason(width=10, height=12),
+                *spread(*severity_stats(Findings()), NEW),
+                causes_table("Causes: what there is to do", "A row for whatever one act mends.", Findings(), height=9),
+                by_severity_over_time(Findings(), width=14, height=12),
+                by_reason(Findings(), width=10, height=12),
             ),
         ),
         BoardRow(
             "Where",
-            (
-                *BY_NAMESPACE,
-                findings_table(
-                    "All findings",
-                    "Every open finding.",
-                    shows="severity reason namespace name kind vm node",
-                    height=16,
-                ),
-            ),
+            (*BY_NAMESPACE, findings_table("All open findings", "Every open finding.", Findings(), height=16)),
         ),
+        BoardRow("What is not known", (NO_ANSWER,)),
     ),
     VARIABLES,
     place=10,

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from .. import queries
+from ..finding_panels import by_reason, by_severity_over_time, findings_table, reasons_stat, severity_stats
+from ..findings import Findings
 from ..model import Board, BoardRow, Panel, Threshold, Unit
-from ..panels import SEVERITIES, by_reason, by_severity_over_time, each_value, findings_table, lines, stat, trust
+from ..panels import SEVERITIES, each_value, lines, stat
+from ..trust import trust
 from .common import IDENTITY, VARIABLES
 
+_FOUND = Findings(IDENTITY)
 _ORIGINS = queries.each("kubevirt_vm_firmware_uuids")
 _LEGACY = 'origin="legacy"'
 _COLOURS = {"set": "blue", "legacy": "orange", "invalid": "red"}
@@ -17,8 +21,7 @@ def _of_origin(only: str) -> str:
 
 
 def _count(title: str, description: str, *reasons: str, colour: str) -> Panel:
-    found = queries.counts("", IDENTITY, queries.reasons_are(reasons))
-    return stat(title, description, found, thresholds=(Threshold(1, colour),))
+    return reasons_stat(title, description, _FOUND, *reasons, thresholds=(Threshold(1, colour),))
 
 
 BOARD = Board(
@@ -28,56 +31,57 @@ BOARD = Board(
     "VMs that share a firmware UUID, a serial or an address, VMs that come back with another one, and what will make"
     " more of them.",
     (
-        trust(*IDENTITY),
+        trust(_FOUND),
         BoardRow(
             "What is wrong",
             (
+                *severity_stats(_FOUND, width=8),
                 _count(
-                    "Same UUID, running",
+                    "Shared UUID, running",
                     "Running VMs that share their firmware UUID with another running VM: licences, backup and "
                     "monitoring take them for one.",
                     "Duplicate",
                     colour=SEVERITIES["critical"],
                 ),
                 _count(
-                    "Same UUID, latent",
+                    "Shared UUID, stopped",
                     "VMs that share it with a VM that does not run: it is a duplicate once both run.",
                     "LatentDuplicate",
                     colour=SEVERITIES["warning"],
                 ),
                 _count(
-                    "Changes at the next start",
+                    "UUID will change",
                     "VMs that come back with another UUID once they are restarted.",
                     "SpecRunMismatch",
                     colour=SEVERITIES["warning"],
                 ),
                 _count(
-                    "Not persisted",
+                    "UUID not in the spec",
                     "VMs whose UUID is not in their spec: it is lost with the VM's object.",
                     "NotPersisted",
                     colour=SEVERITIES["info"],
                 ),
                 _count(
-                    "Invalid",
+                    "Invalid UUIDs",
                     "VMs whose UUID is none, or one that vendors gave to many boards.",
                     "InvalidUUID",
                     colour=SEVERITIES["warning"],
                 ),
                 _count(
-                    "Same serial",
+                    "Shared serial",
                     "VMs that share their serial with another VM.",
                     "SerialDuplicate",
                     colour=SEVERITIES["warning"],
                 ),
-                by_severity_over_time(IDENTITY, width=12),
-                by_reason(IDENTITY, "By reason", width=12),
+                by_severity_over_time(_FOUND, width=12),
+                by_reason(_FOUND, width=12),
             ),
         ),
         BoardRow(
             "Where UUIDs come from",
             (
                 stat(
-                    "Derived from a name",
+                    "UUIDs that follow from names",
                     "The share of VMs whose UUID follows from their name alone: a VM of that name has the same one in "
                     "every "
                     "cluster and namespace.",
@@ -103,8 +107,8 @@ BOARD = Board(
                 findings_table(
                     "Findings about identity",
                     "Findings of one group share the same UUID or serial.",
-                    IDENTITY,
-                    shows="severity reason group namespace name kind node",
+                    _FOUND,
+                    shows="reason group namespace name kind vm",
                     height=14,
                 ),
             ),

@@ -5,22 +5,15 @@ from __future__ import annotations
 from functools import partial
 
 from .. import queries
+from ..finding_panels import by_reason, by_severity_over_time, findings_table, reasons_stat, severity_stats
+from ..findings import Findings
+from ..links import page_link
 from ..model import Board, BoardRow, Column, Panel, PanelQuery, Threshold
-from ..panels import (
-    SEVERITIES,
-    by_reason,
-    by_severity_over_time,
-    column,
-    each_value,
-    findings_table,
-    lines,
-    severity_stats,
-    stat,
-    table,
-    trust,
-)
+from ..panels import SEVERITIES, column, each_value, lines, table
+from ..trust import trust
 from .common import INSTANCETYPES, VARIABLES
 
+_FOUND = Findings(INSTANCETYPES)
 MODES = {"pinned": "dark-blue", "revision": "blue", "unversioned": "orange", "inferred": "purple"}
 
 
@@ -35,6 +28,7 @@ def _uses(title: str, metric: str) -> Panel:
         "object, "
         "inferred they have none yet.",
         (
+            column("cluster", width=110, links=(page_link("steward"),)),
             column("scope", width=110),
             column("namespace", width=150),
             column("name"),
@@ -44,7 +38,7 @@ def _uses(title: str, metric: str) -> Panel:
         PanelQuery(used),
         *(PanelQuery(f"sum by ({by}) (max by ({by}, mode) ({each})) and on ({by}) ({used})") for each in modes),
         height=7,
-        sort="-VMs",
+        sort=("-VMs",),
     )
 
 
@@ -57,10 +51,6 @@ def _by_mode(metric: str, only: str) -> str:
     return f"sum(max by ({by}) ({queries.each(metric, queries.NAMESPACE, only)}))"
 
 
-def _of(*reasons: str) -> str:
-    return queries.counts("", INSTANCETYPES, queries.reasons_are(reasons))
-
-
 BOARD = Board(
     "instancetypes",
     "Instancetypes",
@@ -68,31 +58,40 @@ BOARD = Board(
     "VMs whose instancetype, preference or ControllerRevision is missing, unusable or will be lost, and who depends "
     "on which.",
     (
-        trust(*INSTANCETYPES),
+        trust(_FOUND),
         BoardRow(
             "What is wrong",
             (
-                *severity_stats(INSTANCETYPES),
-                stat(
-                    "Can't start",
+                *severity_stats(_FOUND),
+                reasons_stat(
+                    "VMs that can't start",
                     "VMs whose instancetype, preference or ControllerRevision KubeVirt cannot find or use.",
-                    _of("ObjectMissing", "RevisionMissing", "UnknownKind", "RevisionUndecodable", "FailureStands"),
+                    _FOUND,
+                    "ObjectMissing",
+                    "RevisionMissing",
+                    "UnknownKind",
+                    "RevisionUndecodable",
+                    "FailureStands",
                     thresholds=(Threshold(1, SEVERITIES["critical"]),),
                 ),
-                stat(
-                    "Without a copy",
+                reasons_stat(
+                    "VMs without a copy",
                     "VMs that get the live instancetype or preference: they change, or break, with it.",
-                    _of("Unversioned"),
+                    _FOUND,
+                    "Unversioned",
                     thresholds=(Threshold(1, SEVERITIES["warning"]),),
                 ),
-                stat(
-                    "Drifted",
+                reasons_stat(
+                    "VMs whose copy differs",
                     "VMs whose copy differs from the live object, or is of one that is gone.",
-                    _of("Drifted", "ObjectGone", "ObjectRecreated"),
+                    _FOUND,
+                    "Drifted",
+                    "ObjectGone",
+                    "ObjectRecreated",
                     thresholds=(Threshold(1, SEVERITIES["info"]),),
                 ),
-                by_severity_over_time(INSTANCETYPES, width=12, height=9),
-                by_reason(INSTANCETYPES, "By reason", width=12, height=9),
+                by_severity_over_time(_FOUND, width=12, height=9),
+                by_reason(_FOUND, width=12, height=9),
             ),
         ),
         BoardRow(
@@ -120,8 +119,8 @@ BOARD = Board(
                 findings_table(
                     "Findings about instancetypes and preferences",
                     "VMs, pools, instancetypes, preferences and ControllerRevisions.",
-                    INSTANCETYPES,
-                    shows="severity reason namespace name kind vm",
+                    _FOUND,
+                    shows="reason namespace name kind vm",
                     height=12,
                 ),
             ),

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from .. import queries
+from ..finding_panels import by_reason, finding_stat, findings_table, severity_stats
+from ..findings import Findings
+from ..links import page_link, runbook
 from ..model import Board, BoardRow, Column, PanelQuery, Threshold, Unit
-from ..panels import (
-    SEVERITIES,
-    by_reason,
-    column,
-    each_value,
-    findings_table,
-    lines,
-    runbook,
-    severity_stats,
-    stat,
-    table,
-    trust,
-)
+from ..panels import SEVERITIES, column, each_value, lines, stat, table
+from ..trust import trust
 from .common import NETWORKS, VARIABLES
 
+_FOUND = Findings(NETWORKS)
 _USED = queries.each("kubevirt_ipam_pool_used")
 _CAPACITY = queries.each("kubevirt_ipam_pool_capacity")
 _POOL = "cluster, network, subnet"
@@ -49,13 +42,13 @@ def _by_use(only: str) -> str:
 
 
 POOLS = table(
-    "Pools",
+    "Subnets: how full they are",
     "Every subnet of a network that gives out addresses, the fullest first. Days are those until it is full if it "
     "goes on "
     "growing as in the last 24 hours; empty where it does not grow, a "
     "rough guess in the first day.",
     (
-        column("cluster", width=110),
+        column("cluster", width=110, links=(page_link("steward"),)),
         column("network"),
         column("subnet", width=180),
         Column("used", value=0, unit=Unit.RATIO, decimals=1, thresholds=_FULL, width=110),
@@ -69,7 +62,7 @@ POOLS = table(
     PanelQuery(_FREE),
     PanelQuery(f"sum by ({_POOL}) (max by ({_POOL}, use) ({_RECLAIMABLE}))"),
     PanelQuery(_UNTIL_FULL),
-    sort="-used",
+    sort=("-used",),
     links=(runbook("VMNetworkPoolPressure"),),
 )
 
@@ -81,25 +74,25 @@ BOARD = Board(
     "networks, "
     "IPAMClaims and the components that they depend on.",
     (
-        trust(*NETWORKS),
+        trust(_FOUND),
         BoardRow(
             "What is wrong",
             (
-                *severity_stats(NETWORKS),
-                stat(
-                    "Parts down",
+                *severity_stats(_FOUND),
+                finding_stat(
+                    "IPAM parts down",
                     "Components that create or honour IPAMClaims and do not work: KubeVirt's IPAM controller and its "
                     "webhook, "
                     "OVN-Kubernetes' control plane. While one is down its consequences are withheld.",
-                    queries.counts("", ("ipam_stack",)),
+                    Findings(("ipam_stack",)),
                     thresholds=(Threshold(1, SEVERITIES["critical"]),),
                     links=(runbook("KubeVirtIPAMControllerDown"),),
                 ),
-                stat(
+                finding_stat(
                     "Networks at fault",
                     "Findings about NADs and user-defined networks: rejected, contradicting each other, or without "
                     "addresses.",
-                    queries.counts("", ("ipam_networks", "ipam_namespaces")),
+                    Findings(("ipam_networks", "ipam_namespaces")),
                     thresholds=(Threshold(1, SEVERITIES["warning"]),),
                     links=(runbook("VMNetworkMisconfigured"),),
                 ),
@@ -111,7 +104,7 @@ BOARD = Board(
                     f"sum(max by ({_POOL}, use) ({_RECLAIMABLE}))",
                     thresholds=(Threshold(1, SEVERITIES["info"]),),
                 ),
-                by_reason(NETWORKS, "By reason", width=24, height=11),
+                by_reason(_FOUND, width=24, height=11),
             ),
         ),
         BoardRow(
@@ -119,14 +112,13 @@ BOARD = Board(
             (
                 POOLS,
                 lines(
-                    "Used",
+                    "Share of addresses used, by subnet",
                     "The share of a subnet's addresses that is taken. Absolute numbers would hide a /24 beside a /64.",
-                    PanelQuery(_SHARE, "{{network}} {{subnet}}"),
+                    PanelQuery(_SHARE, "{{cluster}} {{network}} {{subnet}}"),
                     unit=Unit.RATIO,
-                    maximum=1,
                 ),
                 lines(
-                    "By use",
+                    "Addresses taken, by use",
                     "Addresses that are taken, by what they are used for; leaked and orphaned ones can be reclaimed.",
                     *each_value("use", USES, _by_use),
                     unit=Unit.SHORT,
@@ -140,8 +132,8 @@ BOARD = Board(
                 findings_table(
                     "Findings about networks and addresses",
                     "IPAMClaims, interfaces of VMs, NADs and components.",
-                    NETWORKS,
-                    shows="severity reason namespace name vm network",
+                    _FOUND,
+                    shows="reason namespace name vm network",
                     height=14,
                 ),
             ),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .. import queries
+from ..links import page_link, runbook
 from ..model import Board, BoardRow, Column, PanelQuery, Threshold, Unit
-from ..panels import ATTENTION, bars, column, each_value, lines, runbook, stat, table
+from ..panels import ATTENTION, YES_NO, bars, column, each_value, lines, stat, table
 from .common import CLUSTERS, LINKS
 
 _OUTCOMES = {"done": "blue", "failed": "red", "unclear": "purple"}
 _BY = "cluster, remediation"
 _SEEN = queries.each("kubevirt_steward_repair_leading")
-_YES_NO = {"0": "no", "1": "yes"}
 
 
 def _most(name: str) -> str:
@@ -39,7 +41,7 @@ REMEDIATIONS = table(
     "Remediations",
     "What each of them may do, and how many findings it is for by what is known of their repair.",
     (
-        column("cluster", width=110),
+        column("cluster", width=110, links=(page_link("steward"),)),
         column("remediation"),
         Column("mode", value=0, texts={"0": "off", "1": "plan", "2": "approve", "3": "auto"}, width=110),
         Column("writes", value=1, texts={"0": "no", "1": "yes"}, width=90),
@@ -58,7 +60,8 @@ REMEDIATIONS = table(
         f"sum by ({_BY}) (max by ({_BY}, job, instance) ({queries.each('kubevirt_steward_repairs_returned_total')}))"
     ),
     PanelQuery(f"max by ({_BY}) ({queries.each('kubevirt_steward_repairs_undone_total')})"),
-    sort="-findings",
+    sort=("-findings",),
+    width=20,
     height=14,
 )
 
@@ -87,6 +90,15 @@ _HELD_BACK = (
     ),
 )
 
+_STORMS = stat(
+    "Namespace storms",
+    "Namespaces in which so much is new at once that nothing is repaired there; others go on.",
+    "sum(max by (cluster) (" + queries.each("kubevirt_steward_repair_storm_namespaces", 'state="storm"') + "))",
+    thresholds=ATTENTION,
+    decimals=0,
+    links=(runbook("StewardRepairNamespaceStorm"),),
+)
+
 BOARD = Board(
     "repairs",
     "Repairs",
@@ -97,31 +109,31 @@ BOARD = Board(
             "Does it work?",
             (
                 stat(
-                    "Leads",
+                    "A replica leads",
                     "Whether a replica holds the Lease, or none is needed since everything only plans.",
                     _all("leading"),
                     Unit.COUNT,
-                    texts=_YES_NO,
+                    texts=YES_NO,
                     links=(runbook("StewardRepairNotLeading"),),
-                    width=3,
+                    width=4,
                 ),
                 stat(
                     "Reads findings",
                     "Whether the sidecar can read the exporter's findings.",
                     _all("source_up"),
                     Unit.COUNT,
-                    texts=_YES_NO,
+                    texts=YES_NO,
                     links=(runbook("StewardRepairSourceDown"),),
-                    width=3,
+                    width=4,
                 ),
                 stat(
                     "Ledger writable",
                     "Nothing is repaired while the ledger cannot be written.",
                     _all("ledger_writable"),
                     Unit.COUNT,
-                    texts=_YES_NO,
+                    texts=YES_NO,
                     links=(runbook("StewardRepairLedgerNotWritable"),),
-                    width=3,
+                    width=4,
                 ),
                 stat(
                     "Last run",
@@ -132,7 +144,7 @@ BOARD = Board(
                     Unit.SECONDS,
                     thresholds=(Threshold(600, "orange"),),
                     decimals=0,
-                    width=3,
+                    width=4,
                 ),
                 stat(
                     "Pauses",
@@ -147,19 +159,9 @@ BOARD = Board(
                     "the objects then.",
                     "max(max by (cluster) (" + queries.each("kubevirt_steward_repair_storm", 'state!="normal"') + "))",
                     Unit.COUNT,
-                    texts=_YES_NO,
+                    texts=YES_NO,
                     thresholds=ATTENTION,
                     links=(runbook("StewardRepairStorm"),),
-                ),
-                stat(
-                    "Namespaces in a storm",
-                    "Namespaces in which so much is new at once that nothing is repaired there; others go on.",
-                    "sum(max by (cluster) ("
-                    + queries.each("kubevirt_steward_repair_storm_namespaces", 'state="storm"')
-                    + "))",
-                    thresholds=ATTENTION,
-                    decimals=0,
-                    links=(runbook("StewardRepairNamespaceStorm"),),
                 ),
             ),
         ),
@@ -201,14 +203,14 @@ BOARD = Board(
                     width=4,
                 ),
                 stat(
-                    "Repaired in 24 hours",
+                    "Repaired, 24 h",
                     "Attempts that ended well.",
                     _ended("1d", 'outcome="done"'),
                     decimals=0,
                     width=4,
                 ),
                 stat(
-                    "Not repaired in 24 hours",
+                    "Unrepaired, 24 h",
                     "Attempts that failed, or of which it is not known how they ended.",
                     _ended("1d", 'outcome!="done"'),
                     thresholds=ATTENTION,
@@ -233,7 +235,7 @@ BOARD = Board(
                 ),
             ),
         ),
-        BoardRow("What holds it back", (REMEDIATIONS, *_HELD_BACK)),
+        BoardRow("What holds it back", (REMEDIATIONS, replace(_STORMS, height=REMEDIATIONS.height), *_HELD_BACK)),
     ),
     (CLUSTERS, *LINKS),
     place=80,

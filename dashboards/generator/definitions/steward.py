@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from .. import queries
+from ..findings import Findings
+from ..links import page_link, runbook
 from ..model import Board, BoardRow, Column, PanelQuery, Threshold, Unit
-from ..panels import ATTENTION, bars, column, lines, runbook, spread, stat, table, trust
+from ..panels import ATTENTION, bars, column, lines, spread, stat, table
+from ..trust import NO_ANSWER, trust
 from .common import CLUSTERS, LINKS
-from .fleet import LEFT_OUT
 from .steward_costs import BUILD, COSTS, REPLICA, rate
+from .steward_objectives import OBJECTIVES_ROW
 
 _STATES = queries.each("kubevirt_steward_kind_sync_state")
 _KINDS = "cluster, kind"
@@ -54,7 +57,7 @@ KINDS = table(
     "Every kind that is watched, by how well it is seen. Only of live ones everything is known. Errors are empty where "
     "there never was one.",
     (
-        column("cluster", width=110),
+        column("cluster", width=110, links=(page_link("steward"),)),
         column("kind"),
         column("state", width=110, colours=_SYNC),
         Column("objects", value=1, unit=Unit.SHORT, width=100),
@@ -74,7 +77,7 @@ KINDS = table(
             _ERRORS,
         )
     ),
-    sort="state",
+    sort=("state", "kind"),
     height=12,
 )
 
@@ -84,7 +87,7 @@ BOARD = Board(
     "whoever runs the steward",
     "Whether the steward sees the cluster, how long it takes, what it asks of the API server, and what it left out.",
     (
-        trust(also=(LEFT_OUT,)),
+        trust(Findings(everywhere=True)),
         BoardRow(
             "Replicas",
             (
@@ -124,11 +127,11 @@ BOARD = Board(
                         f"min({_EXPIRY}) - time()",
                         Unit.AGE,
                         thresholds=(Threshold(-_FOREVER, "orange"), Threshold(7 * 86400, "text")),
-                        empty="no TLS",
+                        empty="no TLS, or not seen",
                         links=(runbook("StewardCertificateExpires"),),
                     ),
                     stat(
-                        "Access unknown, 24 h",
+                        "Access unknown",
                         "Questions to the API server about who may see what that had no answer: nobody new is let in "
                         "then, and Prometheus not either.",
                         queries.zero_where(
@@ -143,7 +146,7 @@ BOARD = Board(
                     "Replicas",
                     "Every replica that is scraped. Versions and configurations should be alike.",
                     (
-                        column("cluster", width=110),
+                        column("cluster", width=110, links=(page_link("steward"),)),
                         column("instance"),
                         column("version", width=110),
                         column("hash", "configuration", width=140),
@@ -175,6 +178,7 @@ BOARD = Board(
             "What it sees",
             (
                 KINDS,
+                NO_ANSWER,
                 lines(
                     "Events",
                     "Watch events of the five busiest kinds.",
@@ -198,6 +202,7 @@ BOARD = Board(
                 ),
             ),
         ),
+        OBJECTIVES_ROW,
         COSTS,
         BoardRow(
             "How long findings stay open",

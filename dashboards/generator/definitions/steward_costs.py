@@ -36,14 +36,18 @@ COSTS = BoardRow(
         lines(
             "CPU",
             "Processors in use, by replica.",
-            PanelQuery(f"max by ({REPLICA}) ({_own('rate({}[5m])', 'process_cpu_seconds_total')})", "{{instance}}"),
+            PanelQuery(
+                f"max by ({REPLICA}) ({_own('rate({}[5m])', 'process_cpu_seconds_total')})", "{{cluster}} {{instance}}"
+            ),
             unit=Unit.SHORT,
             width=8,
         ),
         lines(
             "Memory",
             "Resident memory, by replica.",
-            PanelQuery(f"max by ({REPLICA}) ({_own('{}', 'process_resident_memory_bytes')})", "{{instance}}"),
+            PanelQuery(
+                f"max by ({REPLICA}) ({_own('{}', 'process_resident_memory_bytes')})", "{{cluster}} {{instance}}"
+            ),
             unit=Unit.BYTES,
             width=8,
         ),
@@ -76,7 +80,7 @@ COSTS = BoardRow(
             "How long a scrape takes to answer, by replica.",
             PanelQuery(
                 f"max by ({REPLICA}) ({queries.each('kubevirt_steward_scrape_duration_seconds')})",
-                "{{instance}}",
+                "{{cluster}} {{instance}}",
             ),
             unit=Unit.SECONDS,
             width=8,
@@ -90,7 +94,7 @@ COSTS = BoardRow(
                 + ") / (max by (cluster, family) ("
                 + queries.each("kubevirt_steward_series_limit")
                 + ") > 0) > 0)",
-                "{{family}}",
+                "{{cluster}} {{family}}",
                 "blue",
             ),
             unit=Unit.RATIO,
@@ -100,7 +104,9 @@ COSTS = BoardRow(
         lines(
             "Size of a scrape",
             "Before compression, by replica.",
-            PanelQuery(f"max by ({REPLICA}) ({queries.each('kubevirt_steward_scrape_size_bytes')})", "{{instance}}"),
+            PanelQuery(
+                f"max by ({REPLICA}) ({queries.each('kubevirt_steward_scrape_size_bytes')})", "{{cluster}} {{instance}}"
+            ),
             unit=Unit.BYTES,
             width=8,
         ),

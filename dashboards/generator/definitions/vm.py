@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from .. import queries
+from ..finding_panels import by_reason, by_severity_over_time, findings_table, severity_stats
+from ..findings import Findings
+from ..links import page_link
 from ..model import Board, BoardRow, Column, PanelQuery, Threshold, Variable
-from ..panels import SEVERITIES, column, each_severity, findings_table, lines, stat, table, trust
+from ..panels import SEVERITIES, column, stat, table
+from ..trust import trust
 from .common import CLUSTERS, FINDINGS, LINKS
 
-_VM = 'vm="$name", vm!=""'  # what is about no VM, while none is chosen, is not about this one
+_FOUND = Findings(matchers=('vm="$name"', 'vm!=""'))  # what is about no VM, while none is chosen, is not about this one
 _OF_KUBEVIRT = "KubeVirt's own metrics, if this Prometheus scrapes them."
 _INFO = queries.each("kubevirt_vmi_info", queries.NAMESPACE, 'name="$name"')
 _UUID = queries.each("kubevirt_vm_firmware_uuid_info", queries.NAMESPACE, 'name="$name"')
@@ -33,40 +37,21 @@ BOARD = Board(
     "whoever owns the VM, and support",
     "Everything that is open about one VM, its IPAMClaims among it, and where it runs.",
     (
-        trust(),
+        trust(_FOUND),
         BoardRow(
             "What is wrong with it",
             (
-                *(
-                    stat(
-                        severity.capitalize(),
-                        f"Open findings of severity {severity} about the VM, its VMI, its IPAMClaims and whatever "
-                        f"else of it.",
-                        queries.zero_while_seen(f"sum({queries.found((), _VM, queries.severity_is(severity))})"),
-                        thresholds=(Threshold(1, colour),),
-                        width=8,
-                        by_namespace=True,
-                    )
-                    for severity, colour in SEVERITIES.items()
-                ),
+                *severity_stats(_FOUND, width=8, by_namespace=True),
                 findings_table(
-                    "Findings",
-                    "Everything that is open about the VM.",
-                    (),
-                    _VM,
-                    shows="severity reason kind name node network feature",
+                    "Open findings about the VM",
+                    "Everything that is open about the VM, its VMI, its IPAMClaims and whatever else of it.",
+                    _FOUND,
+                    shows="reason kind name node network feature",
                     height=9,
                     by_namespace=True,
                 ),
-                lines(
-                    "Findings over time",
-                    "Open findings about the VM. A gap is a time without one, or without an answer.",
-                    *each_severity(lambda only: f"sum({queries.found((), _VM, only)})"),
-                    stacked=True,
-                    empty="none seen",
-                    by_namespace=True,
-                    width=24,
-                ),
+                by_reason(_FOUND, by_namespace=True),
+                by_severity_over_time(_FOUND, by_namespace=True),
             ),
         ),
         BoardRow(
@@ -76,7 +61,7 @@ BOARD = Board(
                     "VMI",
                     f"Its node, phase and what it was made from: {_OF_KUBEVIRT}",
                     (
-                        column("cluster"),
+                        column("cluster", links=(page_link("steward"),)),
                         column("node"),
                         column("phase"),
                         column("os", "OS"),
@@ -91,7 +76,7 @@ BOARD = Board(
                 table(
                     "Firmware UUID",
                     "The one it has, or starts with. It needs metrics.firmwareUuidInfo in the steward's configuration.",
-                    (column("uuid", "UUID", width=330), column("origin"), column("running")),
+                    (column("uuid", "UUID", width=330), column("origin"), column("running"), column("cluster")),
                     PanelQuery(f"max by (cluster, uuid, origin, running) ({_UUID})"),
                     width=12,
                     height=6,
@@ -101,14 +86,14 @@ BOARD = Board(
                     "Its node, if that is drained",
                     f"VMIs that are left on the node of this VM, by the state of their departure. "
                     f"The node is known from {_OF_KUBEVIRT}",
-                    (column("node"), column("state"), Column("VMIs", value=0)),
+                    (column("cluster"), column("node"), column("state"), Column("VMIs", value=0)),
                     PanelQuery(
                         f"max by (cluster, node, state) ({_LEFT}) > 0 and on (cluster, node) "
                         f"max by (cluster, node) ({_INFO})"
                     ),
                     width=12,
                     height=6,
-                    sort="-VMIs",
+                    sort=("-VMIs",),
                     by_namespace=True,
                 ),
                 stat(

@@ -27,7 +27,9 @@ def add(commands: Any) -> None:
         help="print the rules, or the routes of alerts",
         description="Prints the recording and alerting rules. prometheus: files for rule_files; prometheusrule: objects"
         " for Prometheus Operator; openshift-user: objects for user workload monitoring of OpenShift, whose Prometheus"
-        " enforces its own label namespace; mimir: files for mimirtool. Or the routes and inhibitions of alerts."
+        " enforces its own label namespace; mimir: files for mimirtool. For a hub of several clusters: remote-write,"
+        " what it keeps of clusters that evaluate the rules; remote-write-raw, what it evaluates for those that do not;"
+        " acm, the allow-list of Advanced Cluster Management. Or the routes and inhibitions of alerts."
         " alertmanager: an example configuration; alertmanagerconfig: an object for Prometheus Operator;"
         " openshift-user-alertmanagerconfig: that for the alerts of openshift-user.",
         epilog=f"Values: {', '.join(KEYS)} and severity.ALERT.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from datetime import datetime
 from importlib.resources import files
 from typing import Any
@@ -53,11 +54,13 @@ class HtmlPage:
         features: FeaturesView,
         drain: DrainView,
         migrations: MigrationsView,
+        paging: Mapping[str, str],
     ) -> None:
+        """`paging` says why critical findings of a reason, CHECK/REASON, do not page; empty where they do."""
         self._engine, self._title, self._config = engine, title, config
         self._listings = listings
         self._networks, self._instancetypes, self._features = networks, instancetypes, features
-        self._drain, self._migrations = drain, migrations
+        self._drain, self._migrations, self._paging = drain, migrations, paging
         self._parameters = Parameters(engine, ("page",))
         self._meanings = {
             f"{check.id}/{name}": reason.meaning for check in engine.checks for name, reason in check.reasons.items()
@@ -97,6 +100,7 @@ class HtmlPage:
             "earlier": _page(query, number - 1) if number > 1 else "",
             "later": _page(query, number + 1) if number < pages else "",
             "meanings": self._meanings,
+            "paging": self._paging,
             "ready": self._engine.ready,
             "config": self._config,
             "ago": _ago,

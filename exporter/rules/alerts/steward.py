@@ -143,7 +143,9 @@ def _families() -> list[str]:
     return sorted({reason.family.name for reason in reasons if reason.alert and Severity.CRITICAL in reason.severities})
 
 
-_NO_ANSWER = """max by (cluster, check) (max_over_time(kubevirt_steward_check_state{state!="unknown"}[6m])) == 0
+# The other states have no series at 0 in the least profile.
+_NO_ANSWER = """0 * max by (cluster, check) (last_over_time(kubevirt_steward_check_state{state="unknown"}[6m]) == 1)
+  unless on (cluster, check) (max_over_time(kubevirt_steward_check_state{state!="unknown"}[6m]) == 1)
   or max by (cluster, check) (min_over_time(kubevirt_steward_check_unknown_partitions[6m])) > 0"""
 _UNSEEN = "last_over_time(kubevirt_steward_check_kind_unseen[6m]) == 1"
 

@@ -16,11 +16,14 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.generator import all_boards, generated
 from dashboards.generator.console import expression
-from dashboards.generator.model import COLUMNS, Board, Link, Panel, PanelKind, PanelQuery, placed
-from dashboards.generator.panels import SEVERITIES
+from dashboards.generator.links import page_link
+from dashboards.generator.model import COLUMNS, Board, Column, Link, Panel, PanelKind, PanelQuery, placed
+from dashboards.generator.panels import HELD, SEVERITIES
+from exporter.views.findings import Filter
 from tests.all_of import all_of
 from tests.case_files import read_yaml
-from tests.rules import RULES, selectors
+from tests.rules import FILES as RULE_FILES
+from tests.rules import RULES, rules_of, selectors
 from tests.shared import REPO
 
 BOARDS = {board.id: board for board in all_boards()}
@@ -49,6 +52,12 @@ def served() -> set[str]:
     return (families - histograms) | {f"{each}_bucket" for each in histograms} | KUBEVIRTS | PROCESSES
 
 
+@cache
+def recorded() -> set[str]:
+    """What the rules of the alerts record."""
+    return {rule.name for path in RULE_FILES for rule in rules_of(path) if not rule.alerts}
+
+
 def queries() -> Iterator[tuple[Board, Panel, PanelQuery]]:
     for board in BOARDS.values():
         for panel in board.panels:
@@ -57,7 +66,7 @@ def queries() -> Iterator[tuple[Board, Panel, PanelQuery]]:
 
 def links(panel: Panel) -> Iterator[Link]:
     yield from panel.links
-    yield from (column.link for column in panel.columns if column.link)
+    yield from (link for column in panel.columns for link in column.links)
 
 
 def aggregations(expr: promql.Expr, inner: str = "") -> Iterator[tuple[str, str]]:
@@ -113,7 +122,7 @@ def test_a_panel_says_what_it_shows_in_variables_that_there_are(board: Board, pa
     assert {name for text in named for name in VARIABLE.findall(text)} <= known
     assert (panel.kind is PanelKind.TABLE) == bool(panel.columns)
     assert all(column.value is None or column.value < len(panel.queries) for column in panel.columns)
-    assert panel.sort.removeprefix("-") in {"", *(column.title for column in panel.columns)}
+    assert {each.removeprefix("-") for each in panel.sort} <= {column.title for column in panel.columns}
 
 
 @all_of(PANELS, lambda name: name.partition(":")[0])
@@ -122,7 +131,10 @@ def test_replicas_never_add_up_and_nothing_stands_in_for_what_is_not_scraped(boa
         assert "vector(" not in query.expr
         assert "absent" not in query.expr
         for aggregation, selector in aggregations(promql.parse(query.expr)):
-            assert aggregation in ("max", "min", "count"), f"{aggregation or 'nothing'} of {selector}"
+            one_of_each = aggregation == "topk" and "topk by (cluster, cause) (1, " in query.expr
+            assert one_of_each or aggregation in ("max", "min", "count", "group"), (
+                f"{aggregation or 'nothing'} of {selector}"
+            )
 
 
 @all_of(PANELS, lambda name: name.partition(":")[0])
@@ -130,7 +142,12 @@ def test_a_query_names_only_series_that_there_are(board: Board, panel: Panel) ->
     for query in panel.queries:
         for selector in selectors(query.expr):
             by_pattern = any(matcher.name == "__name__" for matcher in selector.matchers)
-            assert by_pattern or selector.metric in served(), selector.metric
+            assert by_pattern or selector.metric in served() | recorded(), selector.metric
+
+
+def colours_of(column: Column) -> dict[str, str]:
+    """By the texts that are shown."""
+    return {column.texts.get(value, value): colour for value, colour in column.colours.items()}
 
 
 @all_of(PANELS, lambda name: name.partition(":")[0])
@@ -138,29 +155,80 @@ def test_a_severity_has_its_colour_wherever_it_is_drawn(board: Board, panel: Pan
     for query in panel.queries:
         asked = re.search(r'severity="(\w+)"', query.expr)
         if asked and query.colour:
-            assert query.colour == SEVERITIES[asked[1]]
+            assert query.colour == (HELD if "held" in query.legend else SEVERITIES[asked[1]])
     for column in panel.columns:
-        assert column.label != "severity" or column.colours == SEVERITIES
-    if panel.title.lower() in SEVERITIES:
-        assert [step.colour for step in panel.thresholds] == [SEVERITIES[panel.title.lower()]]
+        assert column.title != "severity" or colours_of(column) == SEVERITIES
+    if (severity := panel.title.lower().removesuffix(" findings")) in SEVERITIES:
+        assert [step.colour for step in panel.thresholds] == [SEVERITIES[severity]]
 
 
 @all_of(PANELS, lambda name: name.partition(":")[0])
 def test_links_lead_to_the_page_to_a_runbook_or_to_a_board(board: Board, panel: Panel) -> None:
     for link in links(panel):
-        target, _, rest = link.url.partition("}") if link.url.startswith("${") else link.url.partition("?")
-        if target == "${runbooks":
+        if link.url.startswith("${runbooks}"):
+            rest = link.url.removeprefix("${runbooks}")
             assert rest == "{runbook}.md" or (RULES / "runbooks" / rest).is_file(), rest
-        elif target != "${steward":
-            assert target.removeprefix("/d/") in {each.uid for each in BOARDS.values()}
+        elif not link.url.startswith("{page}/"):
+            target, _, values = link.url.partition("?")
+            other = next(each for each in BOARDS.values() if f"/d/{each.uid}" == target)
+            given = re.findall(r"var-(\w+)=", values)
+            assert given[0] == "cluster"  # a link stays in the cluster of its row
+            assert set(given) <= {variable.name for variable in other.variables}
+
+
+@all_of(PANELS, lambda name: name.partition(":")[0])
+def test_a_row_with_links_of_its_cluster_has_its_cluster(board: Board, panel: Panel) -> None:
+    if any("{page}" in link.url or "{cluster}" in link.url for link in links(panel)):
+        assert "cluster" in {column.label for column in panel.columns}
+
+
+def test_every_board_leads_to_the_page_and_those_of_findings_to_the_board_vm() -> None:
+    for board in BOARDS.values():
+        found = [link.url for panel in board.panels for link in links(panel)]
+        assert any(url.startswith("{page}/") for url in found), board.id
+        if any({"reason", "vm"} <= {column.label for column in panel.columns} for panel in board.panels):
+            assert "/d/kubevirt-steward-vm?var-cluster={cluster}&var-namespace={namespace}&var-name={vm}" in found
+
+
+def test_a_link_to_the_page_asks_for_what_the_page_can_filter_by() -> None:
+    for what in ("steward", "finding", "cause", "vm"):
+        url = page_link(what).url
+        assert url.startswith("{page}/")
+        assert set(re.findall(r"[?&](\w+)=", url)) <= set(Filter.__struct_fields__)
+
+
+def test_a_table_of_findings_begins_with_the_worst_and_of_these_with_the_oldest() -> None:
+    for board in BOARDS.values():
+        for panel in board.panels:
+            if {"rank", "name"} <= {column.label for column in panel.columns}:
+                drawn = next(
+                    each
+                    for each in json.loads(FILES[f"dashboards/grafana/{board.id}.json"])["panels"]
+                    if each["title"] == panel.title
+                )
+                assert drawn["options"]["sortBy"] == [
+                    {"displayName": "severity", "desc": False},
+                    {"displayName": "for", "desc": True},
+                ]
+
+
+def test_lines_of_one_query_are_told_apart() -> None:
+    """Shades of one colour are not: only the palette has a colour for each."""
+    several = 0
+    for path in GRAFANA:
+        for panel in json.loads(FILES[path])["panels"]:
+            if panel["type"] == "timeseries":
+                assert panel["fieldConfig"]["defaults"]["color"] == {"mode": "palette-classic"}
+                several += "{{" in panel["targets"][0]["legendFormat"]
+    assert several > 5
 
 
 def test_tables_of_findings_lead_to_the_page_and_to_the_runbook() -> None:
-    tables = [panel for _, panel, _ in queries() if {"reason", "name"} <= {column.label for column in panel.columns}]
+    tables = [panel for _, panel, _ in queries() if {"rank", "name"} <= {column.label for column in panel.columns}]
     assert len(tables) >= 8
     for panel in tables:
         found = {link.url for link in links(panel)}
-        assert "${steward}/?namespace={namespace}&name={name}" in found
+        assert page_link("finding").url in found
         assert "${runbooks}{runbook}.md" in found
         (alerts,) = (column.texts for column in panel.columns if column.label == "runbook")
         assert all((RULES / f"runbooks/{alert}.md").is_file() for alert in alerts.values() if alert)
@@ -232,8 +300,10 @@ def test_the_console_filters_by_namespace_only_what_always_has_one(board: Board,
         assert "$namespace" not in expr or panel.by_namespace
 
 
-def test_the_console_has_every_board_but_that_of_several_clusters() -> None:
-    assert {path.split("/")[-1] for path in CONSOLE} == {f"{each}.json" for each in BOARDS if each != "clusters"}
+def test_the_console_has_every_board_but_those_of_several_clusters() -> None:
+    assert {path.split("/")[-1] for path in CONSOLE} == {
+        f"{each}.json" for each in BOARDS if each not in ("clusters", "hub")
+    }
 
 
 @pytest.mark.parametrize("path", PERSES)
@@ -249,7 +319,7 @@ def test_every_query_is_in_every_format() -> None:
     """But the filters that the console can't have."""
     drawn = {board: set(_drawn_by_perses(board)) for board in BOARDS}
     for board, _, query in queries():
-        assert json.dumps(query.expr, ensure_ascii=False) in FILES[f"dashboards/grafana/{board.id}.json"]
+        assert json.dumps(query.expr, ensure_ascii=False)[1:-1] in FILES[f"dashboards/grafana/{board.id}.json"]
         assert query.expr in drawn[board.id]
 
 

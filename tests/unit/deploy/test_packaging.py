@@ -16,8 +16,10 @@ CSV = f"{BUNDLE}/manifests/kubevirt-steward.clusterserviceversion.yaml"
 RELEASE = "deploy/components/release/kustomization.yaml"
 
 
-def made_with(version: str) -> dict[str, str]:
+def made_with(version: str, released: str = "") -> dict[str, str]:
     def read(path: str) -> str:
+        if path == "CHANGELOG.md" and released:
+            return released
         text = (REPO / path).read_text(encoding="utf-8")
         here = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
         return text.replace(f'version = "{here}"', f'version = "{version}"') if path == "pyproject.toml" else text
@@ -39,6 +41,18 @@ def test_a_new_version_is_that_of_labels_chart_image_and_bundle() -> None:
     for each in (*labelled, csv["spec"]["install"]["spec"]["deployments"][0]["spec"]["template"]):
         if each.get("kind") != "ClusterServiceVersion":
             assert each["metadata"]["labels"]["app.kubernetes.io/version"] == "4.5.6"
+
+
+def test_the_bundle_takes_the_place_of_the_release_before_and_has_the_day_of_its_own() -> None:
+    released = "# Changelog\n\n## Unreleased\n\n## 4.5.6 - 2027-02-03\n\n### Added\n\n## 4.5.5 - 2027-01-31\n"
+    csv = read_yaml(made_with("4.5.6", released)[CSV])
+    assert csv["spec"]["replaces"] == "kubevirt-steward.v4.5.5"
+    assert csv["metadata"]["annotations"]["createdAt"] == "2027-02-03T00:00:00Z"
+    assert csv["metadata"]["annotations"]["olm.skipRange"] == ">=0.0.0 <4.5.6"
+    next_one = read_yaml(made_with("4.6.0", released)[CSV])  # before its own heading
+    assert next_one["spec"]["replaces"] == "kubevirt-steward.v4.5.6"
+    first = read_yaml(made_with("0.1.0", "# Changelog\n\n## Unreleased\n")[CSV])
+    assert "replaces" not in first["spec"]  # what is named there has to exist
 
 
 def test_a_version_that_looks_like_a_number_stays_text() -> None:

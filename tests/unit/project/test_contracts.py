@@ -45,6 +45,7 @@ BREAKS = {
         "import kubernetes",
     ),
     "who may send requests to an API server": ("reconcile/run/loop.py", "import exporter.kube.transport"),
+    "what serves can't write its certificate": ("exporter/app.py", "import exporter.kube.own_secret"),
     "a repair goes one way": ("reconcile/ledger/entry.py", "import reconcile.run.loop"),
     "the demo and its API server know nothing of who reads them": ("demo/fleet/sample.py", "import exporter.store"),
     "the API server does not know the demo's fleet": ("demo/apiserver/wire.py", "import demo.fleet.sample"),
@@ -53,6 +54,7 @@ BREAKS = {
 READS = ("exporter/kube", "reconcile/confirm", "demo/repairs.py")
 WRITES = ("reconcile/act", "reconcile/lease")
 LEAVE_NOTHING = ("exporter/kube/reviews.py", "exporter/kube/probe.py")  # reviews, and dry runs
+ONE_SECRET = "exporter/kube/own_secret.py"  # of `steward certificate` in a Job of its own
 
 
 def lint(top: Path) -> dict[str, bool]:
@@ -122,6 +124,8 @@ def opened(source: str) -> Iterator[str]:
 def allowed(file: str, method: str) -> bool:
     if file.startswith(WRITES) or file in LEAVE_NOTHING:
         return True
+    if file == ONE_SECRET:
+        return method in ("GET", "PATCH")
     return file.startswith(READS) and method == "GET"
 
 

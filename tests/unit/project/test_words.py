@@ -41,6 +41,7 @@ ALLOWED = (
     r"(?:provided by|provided by the|selected) instance type",  # what KubeVirt's webhook answers
     r"custom resource definitions?",
     r"disruption budgets?",
+    r"error budgets?|StewardErrorBudgetBurn",
     r'budgets(?="?[.:`])',  # keys of the sidecar's configuration
     r"service accounts?|into account",
 )
@@ -58,7 +59,8 @@ _TEXT = (".py", ".yaml", ".html", ".md")
 def texts() -> Iterator[tuple[Path, int, str]]:
     """Each text with its file and first line."""
     prose = {path for pattern in _PROSE for path in TOP.glob(pattern) if path.is_file() and path.suffix != ".png"}
-    for path in sorted(prose - set(TOP.glob("deploy/helm/*/files/**/*"))):  # copies
+    copies = {*TOP.glob("deploy/helm/*/files/**/*"), *TOP.glob("rules/mixin/boards/*")}
+    for path in sorted(prose - copies):
         if path.suffix == ".py":
             yield from ((path, line, text) for line, text in literals(path.read_text(encoding="utf-8")))
         else:

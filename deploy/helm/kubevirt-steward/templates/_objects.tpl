@@ -39,11 +39,19 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 
 {{/* Where Prometheus runs. */}}
 {{- define "steward.prometheus" -}}
-{{- if .Values.openshift -}}
+{{- if eq .Values.monitoring.kind "openshiftUser" -}}
+{namespace: openshift-user-workload-monitoring, serviceAccount: prometheus-user-workload}
+{{- else if .Values.openshift -}}
 {namespace: openshift-monitoring, serviceAccount: prometheus-k8s}
 {{- else -}}
 {{ .Values.monitoring.prometheus | toJson }}
 {{- end }}
+{{- end }}
+
+{{/* "true" where a Job makes the certificate: nobody else makes one that Prometheus can verify. */}}
+{{- define "steward.certificateJob" -}}
+{{- $given := or .Values.openshift (eq .Values.certificates "certManager") -}}
+{{- if and (ne .Values.monitoring.kind "none") (not $given) -}}true{{- end -}}
 {{- end }}
 
 {{/* The names that the certificates of OpenShift's service CA have. */}}

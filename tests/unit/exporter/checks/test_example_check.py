@@ -76,7 +76,7 @@ def test_its_alert_is_found_and_made_into_rules(check: Check, monkeypatch: pytes
     (alert,) = (rule for each in area.findings for rule in findings.alerts_of(each, area.name, Values()))
 
     assert alert.alert == check.reasons["Paused"].alert == RUNBOOK.stem
-    assert 'finding:kubevirt_vmi_paused:held{reason="Paused"' in alert.expr
+    assert 'finding:kubevirt_vmi_paused:alone{reason="Paused"' in alert.expr
     assert alert.severity == "warning"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from exporter.__main__ import main
-from exporter.cli.commands import certificate
+from exporter.http.server import own_certificate
 from exporter.http.server.certificates import Certificates
 from exporter.kube.get_json import JSONServer
 from reconcile.observe.source import ExporterSource, SourceError
@@ -51,7 +51,7 @@ def test_what_is_valid_stays_and_anything_else_is_made_anew(tmp_path: Path, monk
         (tmp_path / name).unlink()
         before, second = second, made(tmp_path, "b.example", "c.example")
         assert second["tls.crt"] != before["tls.crt"]
-    monkeypatch.setattr(certificate, "_LEAST", certificate._LIFE + timedelta(days=1))
+    monkeypatch.setattr(own_certificate, "LEAST", own_certificate.LIFE + timedelta(days=1))
     assert made(tmp_path, "b.example", "c.example") != second
 
 

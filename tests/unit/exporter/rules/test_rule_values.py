@@ -33,6 +33,15 @@ def test_a_namespace_of_digits_is_text(capsys: pytest.CaptureFixture[str]) -> No
     assert {rule["labels"]["namespace"] for rule in down} == {"123"}
 
 
+def test_an_objective_is_that_of_the_rules(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", "render", "--set", "slo.freshness=99.9", "--set", "slo.delay=10"]) == 0
+    rules = [rule for group in read_yaml(capsys.readouterr().out)["groups"] for rule in group["rules"]]
+    (freshness,) = (rule["expr"] for rule in rules if rule.get("labels") == {"objective": "freshness"})
+
+    assert 'le=~"10|10.0"' in freshness
+    assert freshness.endswith("/ 0.001")
+
+
 @pytest.mark.parametrize(
     ("setting", "why"),
     [
@@ -45,6 +54,8 @@ def test_a_namespace_of_digits_is_text(capsys: pytest.CaptureFixture[str]) -> No
         ("clusters=a b", "the values of the label cluster"),
         ('clusters=a"} or vector(1', "the values of the label cluster"),
         ("presence=kube_node_info[5m]", "such as kube_node_info"),
+        ("slo.coverage=90", "the percentage of checks that have an answer, 94 to 99.99"),
+        ("slo.delay=7", "0.5, 1, 2.5, 5, 10, 30 or 60"),
         ("colour=red", "there is no such value"),
     ],
 )

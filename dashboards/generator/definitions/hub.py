@@ -1,0 +1,146 @@
+"""All clusters on one board, and from each the way into it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .. import queries
+from ..cause_panels import causes_table
+from ..finding_panels import by_reason, finding_bars, severity_stats
+from ..findings import Findings
+from ..links import board_link, page_link
+from ..model import Board, BoardRow, Column, PanelQuery, Threshold
+from ..panels import ATTENTION, HELD, SEVERITIES, YES_NO, column, stat, table
+from ..trust import LEFT_OUT, answers, stewards
+from .common import CLUSTERS, LINKS
+
+_ALL = Findings(everywhere=True)
+_REPLICA = "cluster, job, instance"
+_REPAIRS = board_link("repairs", "Board Repairs")
+_VMS = queries.each("kubevirt_steward_kind_objects", 'kind="VirtualMachine"')
+_REPAIRED = queries.each("kubevirt_steward_repair_findings")
+_WAITS = queries.each("kubevirt_steward_repair_findings", 'state=~"planned|proposed"')
+_BUILD = queries.each("kubevirt_steward_build_info")
+_CONFIG = queries.each("kubevirt_steward_config_info")
+
+
+def _of(severity: str) -> PanelQuery:
+    return PanelQuery(_ALL.that(queries.severity_is(severity)).count("cluster"))
+
+
+def _counts(first: int) -> tuple[tuple[Column, PanelQuery], ...]:
+    """Columns of the table of clusters, whose values begin with this number."""
+    of = [
+        (Column(name, value=first + i, width=90, thresholds=(Threshold(1, colour),)), _of(name))
+        for i, (name, colour) in enumerate(SEVERITIES.items())
+    ]
+    then = first + len(of)
+    vms = PanelQuery(f"max by (cluster) ({_VMS})")
+    upgrading = PanelQuery(f"max by (cluster) ({queries.each('kubevirt_upgrade_in_progress')})")
+    return (
+        *of,
+        (Column("VMs", value=then, width=80), vms),
+        (Column("KubeVirt upgrading", value=then + 1, texts=YES_NO, width=150), upgrading),
+    )
+
+
+def _repair(name: str) -> PanelQuery:
+    return PanelQuery(f"max by (cluster) ({queries.each(f'kubevirt_steward_repair_{name}')})")
+
+
+REPAIRS = table(
+    "Repairs, by cluster",
+    "A row for each cluster whose sidecar is scraped: what it is for, what waits for somebody, and what holds it back.",
+    (
+        column("cluster", links=(_REPAIRS, page_link("steward"))),
+        Column("a replica leads", value=0, texts=YES_NO, width=120),
+        Column("findings it is for", value=1, width=140),
+        Column("wait for somebody", value=2, width=170, thresholds=ATTENTION),
+        Column("pauses", value=3, width=90, thresholds=ATTENTION),
+        Column("unfinished", value=4, width=110, thresholds=ATTENTION),
+    ),
+    _repair("leading"),
+    PanelQuery(f"sum by (cluster) (max by (cluster, remediation, state) ({_REPAIRED}))"),
+    PanelQuery(f"sum by (cluster) (max by (cluster, remediation, state) ({_WAITS}))"),
+    _repair("paused"),
+    _repair("unfinished"),
+    width=14,
+    height=7,
+    sort=("-wait for somebody",),
+)
+
+VERSIONS = table(
+    "Versions of the steward, by cluster",
+    "Replicas by their version and configuration. More than one row of a cluster is normal only while it is updated.",
+    (
+        column("cluster", links=(board_link("steward", "Board Steward"), page_link("steward"))),
+        column("version", width=140),
+        column("hash", "configuration", width=140),
+        Column("replicas", value=0, width=90),
+    ),
+    PanelQuery(
+        f"count by (cluster, version, hash) (max by ({_REPLICA}, version) ({_BUILD})"
+        f" * on ({_REPLICA}) group_left (hash) max by ({_REPLICA}, hash) ({_CONFIG}))"
+    ),
+    width=10,
+    height=7,
+    sort=("version", "cluster"),
+)
+
+BOARD = Board(
+    "hub",
+    "Hub",
+    "whoever runs several clusters",
+    "All clusters: which can be trusted, what is wrong in each, the worst causes of all, repairs and versions; and from"
+    " each row the way into its cluster.",
+    (
+        BoardRow(
+            "Can this be trusted?",
+            (
+                answers("All stewards answer"),
+                stat(
+                    "Clusters that do not answer",
+                    "Clusters that have a steward, or had one lately, and of which no replica answers now.",
+                    queries.zero_while_seen(f"count({queries.ANSWERS} == 0)"),
+                    thresholds=(Threshold(1, "red"),),
+                    width=5,
+                ),
+                stat(
+                    "Clusters that answer",
+                    "Clusters with a replica that has listed and evaluated every required kind.",
+                    f"sum({queries.ANSWERS})",
+                    width=5,
+                ),
+                stat(
+                    "Findings held",
+                    "Findings that were open when their check last had an answer. Nobody knows whether they still are.",
+                    queries.zero_while_seen(f"sum({_ALL.held})"),
+                    thresholds=(Threshold(1, HELD),),
+                    width=5,
+                ),
+                replace(LEFT_OUT, width=5),
+            ),
+        ),
+        BoardRow(
+            "Clusters",
+            (stewards(_ALL, *_counts(5), height=8, sort=("answers", "-critical", "-warning")),),
+        ),
+        BoardRow(
+            "What is wrong",
+            (
+                *severity_stats(_ALL, width=8),
+                causes_table(
+                    "The worst causes of all clusters",
+                    "A row for whatever one act mends.",
+                    _ALL,
+                    height=12,
+                ),
+                by_reason(_ALL),
+                finding_bars("Findings by cluster", "Open findings of each cluster.", "cluster", _ALL),
+            ),
+        ),
+        BoardRow("Repairs and versions", (REPAIRS, VERSIONS)),
+    ),
+    (CLUSTERS, *LINKS),
+    place=5,
+)

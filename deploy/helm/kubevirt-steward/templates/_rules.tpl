@@ -1,0 +1,73 @@
+{{/* The rules: objects of files/rules, in which a placeholder stands wherever a value of them is (deploy/generator/rule_values.py). */}}
+
+{{/* A text with the values in place of its placeholders, of dict "text" and "values". */}}
+{{- define "steward.filled" -}}
+{{- $text := .text -}}
+{{- range $found := regexFindAll "<<[^>]*>>" .text -1 | uniq -}}
+{{- $parts := regexFindAll "[a-zA-Z.]+|[+-]?[0-9.]+" (trimAll "<>" $found) -1 -}}
+{{- $value := get $.values (first $parts) -}}
+{{- if gt (len $parts) 1 -}}
+{{- $value = addf (mulf $value (index $parts 1)) (index $parts 2) -}}
+{{- if eq $value (floor $value) -}}{{- $value = int64 $value -}}{{- end -}}
+{{- end -}}
+{{- $text = replace $found (toString $value) $text -}}
+{{- end -}}
+{{- $text -}}
+{{- end }}
+
+{{/* What .Values.rules sets, by the keys of `steward rules render --set`. */}}
+{{- define "steward.ruleValues" -}}
+{{- $given := .Values.rules -}}
+{{- $values := dict "namespace" .Release.Namespace "runbookUrl" (trimSuffix "/" $given.runbookUrl) "job" $given.job -}}
+{{- $_ := set $values "hold" $given.hold -}}
+{{- $_ := set $values "forget" $given.forget -}}
+{{- $_ := set $values "objects" $given.objects -}}
+{{- $_ := set $values "pool.warning" $given.pool.warning -}}
+{{- $_ := set $values "pool.full" $given.pool.full -}}
+{{- $_ := set $values "certificate.days" $given.certificateDays -}}
+{{- toJson $values -}}
+{{- end }}
+
+{{/* The PrometheusRules of a file, as a list under "objects". Of dict "file" and "root". */}}
+{{- define "steward.rules" -}}
+{{- $given := .root.Values.rules -}}
+{{- $values := include "steward.ruleValues" .root | fromJson -}}
+{{- $known := dict -}}
+{{- $made := list -}}
+{{- range $object := (.root.Files.Get .file | fromJson).objects -}}
+{{- range $group := $object.spec.groups -}}
+{{- $rules := list -}}
+{{- range $rule := $group.rules -}}
+{{- $_ := set $rule "expr" (include "steward.filled" (dict "text" $rule.expr "values" $values)) -}}
+{{- if $rule.alert -}}
+{{- $_ := set $known $rule.alert true -}}
+{{- range $key, $text := $rule.annotations -}}
+{{- $_ := set $rule.annotations $key (include "steward.filled" (dict "text" $text "values" $values)) -}}
+{{- end -}}
+{{- range $key, $text := $rule.labels -}}
+{{- $_ := set $rule.labels $key (include "steward.filled" (dict "text" $text "values" $values)) -}}
+{{- end -}}
+{{- with get $given.severities $rule.alert -}}
+{{- $_ := set $rule.labels "severity" . -}}
+{{- end -}}
+{{- $_ := set $rule "labels" (merge $rule.labels $given.labels) -}}
+{{- $_ := set $rule "annotations" (merge $rule.annotations $given.annotations) -}}
+{{- end -}}
+{{- if not (and $rule.alert (has $rule.alert $given.disabled)) -}}
+{{- $rules = append $rules $rule -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set $group "rules" $rules -}}
+{{- end -}}
+{{- $groups := list -}}
+{{- range $object.spec.groups -}}{{- if .rules -}}{{- $groups = append $groups . -}}{{- end -}}{{- end -}}
+{{- $_ := set $object.spec "groups" $groups -}}
+{{- $made = append $made $object -}}
+{{- end -}}
+{{- range $name := concat $given.disabled (keys $given.severities | sortAlpha) -}}
+{{- if not (hasKey $known $name) -}}
+{{- fail (printf "rules.disabled or rules.severities: there is no alert %s" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson (dict "objects" $made) -}}
+{{- end }}

@@ -1,0 +1,35 @@
+"""Beside a critical finding the page says whether somebody is woken for it, or why not."""
+
+from __future__ import annotations
+
+import re
+
+from exporter.checks import all_checks
+from tests.rows import full
+from tests.served import served
+
+UUID = "3e6c1f0a-6f0e-4d6b-9a43-0c8e5b1d2f31"
+NO_KVM = (
+    {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "version": "v1.9.0"},
+    {"kind": "Node", "name": "node01", "labels": {"kubevirt.io/schedulable": "true"}},
+)
+ONE_UUID = tuple(
+    {"kind": kind, "namespace": namespace, "name": "db", "uid": f"{kind[-1]}{namespace}", "uuid": UUID, **more}
+    for namespace in "ab"
+    for kind, more in (("VirtualMachine", {}), ("VirtualMachineInstance", {"vm": f"e{namespace}"}))
+)
+
+
+async def test_a_critical_finding_says_whether_it_pages_and_why_not() -> None:
+    wanted = ("feature_ground", "firmware_duplicates")
+    async with served(0, checks=[check for check in all_checks() if check.id in wanted]) as made:
+        for row in (*NO_KVM, *ONE_UUID):
+            made.evaluation.seen(full(row))
+        made.evaluation.evaluate()
+        page = (await made.get("/"))[2].decode()
+    rows = re.findall(r'badge (\w+)">\1</span>(.*?)</td>\s*<td><b[^>]*>(\w+)</b>', page)
+    said = {reason: text for severity, text, reason in rows if severity == "critical"}
+
+    assert said["NoKVM"] == "<br><small>pages</small>"
+    assert re.fullmatch(r'<br><small title="Both VMs run[^"]*">does not page</small>', said["Duplicate"])
+    assert all(not text for severity, text, _ in rows if severity != "critical")
