@@ -88,7 +88,8 @@ def test_a_drain_taint_that_is_wiped_in_the_middle(stage: Stage, exporter: Expor
     story.comes_to({})
     for reason, name in (("TargetUnschedulable", "db"), ("MigrationFailing", "failing")):
         finding = found(exporter, stage, "migrations", reason, name)
-        assert (finding["severity"], "waits" in finding["evidence"]) == ("info", False)
+        often = finding["evidence"].get("failed", 0) >= 3  # no other attempt is likely to help, whoever makes it
+        assert (finding["severity"], "waits" in finding["evidence"]) == ("warning" if often else "info", False)
     stage.orders.unplaced.clear()
     stage.orders.holds.clear()
     for name in ("db", "copied"):
@@ -96,7 +97,7 @@ def test_a_drain_taint_that_is_wiped_in_the_middle(stage: Stage, exporter: Expor
     ended = lambda: set(stage.phases("failing")) == {"Failed"}  # noqa: E731
     wait_until(ended, 120, "no migration of the third one is under way")
     tried = len(stage.migrations("failing"))
-    becomes(exporter, stage, "MigrationFailing", "info")
+    becomes(exporter, stage, "MigrationFailing", "warning" if tried >= 3 else "info")
     stage.orders.fails.clear()
     assert stage.act("failing", "migrate") == Answer()
     stage.wait_moved("failing", NODE)

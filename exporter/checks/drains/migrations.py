@@ -4,7 +4,9 @@ A VMI is migrated for a drain, by an update of KubeVirt, of its volumes or of wh
 descheduler, or because somebody asked for it. What is wrong with the migrations of one that has to leave its node
 (it has an evacuation request, or KubeVirt's drain taint is on the node) the check `evictions` says. Of all others it is
 said here with the same reasons: an info while nobody waits for it, and a warning where somebody does: the node is
-cordoned or tainted to be drained, or an update of KubeVirt made the migration.
+cordoned or tainted to be drained, or an update of KubeVirt made the migration. Whoever made them, it is a warning where
+trying again does not help: three in a row failed, each attempt fails in the same way while the guest runs, or the
+target can't be scheduled for the VMI's volumes or for CPU features that no node reports any more.
 
 SourcePodLeft stands beside any of these: two launcher pods of one VMI run though its last migration has ended. After
 one that succeeded the guest may run in both, on the same disks (kubevirt/kubevirt#15711, #16622); after one that failed
@@ -25,6 +27,7 @@ from dataclasses import replace
 from ...domain.acts import Act, Forbids
 from ...domain.drains.departure import REMEDIES, Departure, Remedy, drain_context
 from ...domain.drains.departure.vmi import VMIContext
+from ...domain.drains.failures import CLASSES
 from ...domain.drains.moving import doubled, moving, troubles
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
@@ -171,7 +174,7 @@ def _finding(own: VMIContext, found: Departure) -> Finding:
     facts = dict(found.evidence) | {"madeFor": own.migrations[0].made_for, "waits": waiting}
     return Finding(
         reason=found.reason,
-        severity=_WARNING if waiting else _INFO,
+        severity=_WARNING if waiting or _lasts(found) else _INFO,
         subject=found.subject.ref,
         message=found.why.removesuffix(".") + why,
         related=found.related,
@@ -183,6 +186,19 @@ def _finding(own: VMIContext, found: Departure) -> Finding:
         commands=found.commands,
         does=found.remedy.does,
     )
+
+
+_LASTING = frozenset(each.id for each in CLASSES if each.lasting)
+_NOWHERE = ("Volume", "Stale")  # what its volumes or its CPU leave of the nodes does not change by itself
+_OFTEN = 3  # who has tried so many times waits for it
+
+
+def _lasts(found: Departure) -> bool:
+    """Whether another attempt would end in the same way."""
+    cause, failed = found.evidence.get("cause"), found.evidence.get("failed")
+    if found.reason == "MigrationFailing":
+        return cause in _LASTING or (isinstance(failed, int) and failed >= _OFTEN)
+    return found.reason == "TargetUnschedulable" and cause in _NOWHERE
 
 
 def _who_waits(own: VMIContext) -> tuple[str, str]:

@@ -86,7 +86,8 @@ _REASONS = {
         (Severity.WARNING, Severity.CRITICAL),
         "80 % of a subnet's addresses are in use; critical from 95 %, or where an IPAMClaim got none.",
         _PRESSURE,
-        next="Release the reclaimable addresses that `steward networks` lists, or enlarge the network.",
+        next="Release the reclaimable addresses that `steward networks` lists, or enlarge the network; the subnets of a"
+        " UDN can't be changed, so its VMs need another one.",
         commands=(NADS, NETWORK_CLAIMS),
         alert="VMNetworkPoolPressure",
     ),

@@ -19,8 +19,8 @@ AREA = Area(
             # No reason: each attempt has another one, and the alert would begin anew.
             by=_OF_VMI,
             summary="VMI {object} on node {{ $labels.node }} is not migrated",
-            description="Somebody waits for the migration of VMI {object} on node {{ $labels.node }}: the node is"
-            " closed, or KubeVirt was updated.",
+            description="The migration of VMI {object} on node {{ $labels.node }} does not come about, and somebody"
+            " waits for it (the node is closed, or KubeVirt was updated), or no other attempt would help.",
             wait="10m",  # an attempt that fails is followed by another one within minutes
             says={
                 "MigrationFailing": "Its migrations fail: read the message of the last one.",

@@ -98,11 +98,16 @@ class KubeVirt(Record, frozen=True, gc=False):
     default_architecture: str
     unavailable: float | None  # since when its condition Available is False: 0 where that is not known
     unavailable_for: str  # the reason and message of that condition
-    evicts_outdated: bool  # it evicts VMIs whose launcher is of an earlier release
+    updates: tuple[str, ...]  # by what it replaces launchers of an earlier release: LiveMigrate, Evict; sorted
     assumed: str = ""  # the upstream version that we were configured to take it for
     built: str = ""  # what virt-operator was built of, as v1.4.1-75-gb3a54913fd; empty where it installs another build
     counts: Upstream = Upstream()  # as which version of upstream the observed one counts; itself where nobody knows
     coming: str = ""  # likewise the target; empty where nobody knows
+
+    @property
+    def evicts_outdated(self) -> bool:
+        """Whether it evicts VMIs whose launcher is of an earlier release."""
+        return "Evict" in self.updates
 
     @property
     def upstream(self) -> str:
@@ -207,7 +212,7 @@ def _reduce(wire: _KubeVirt) -> KubeVirt:
         default_architecture=intern(status.default_architecture or ""),
         unavailable=(epoch(missing.last_transition_time) or 0.0) if missing is not None else None,
         unavailable_for=": ".join(filter(None, (missing.reason, (missing.message or "")[:256]))) if missing else "",
-        evicts_outdated="Evict" in ((updates and updates.workload_update_methods) or ()),
+        updates=tuple(sorted(filter(None, (updates and updates.workload_update_methods) or ()))),
         built="" if spec.image_tag else status.operator_version or "",
     )
     return _configured(_counted(record), canonical(spec.configuration))

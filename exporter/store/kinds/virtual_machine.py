@@ -76,6 +76,8 @@ class _Status(Wire, frozen=True, gc=False):
     changed_block_tracking: _Tracking | None = None
     run_strategy: str | None = None
     start_failure: _StartFailure | None = None
+    snapshot_in_progress: str | None = None
+    restore_in_progress: str | None = None
 
 
 class _VirtualMachine(Wire, frozen=True, gc=False):
@@ -116,6 +118,7 @@ class VirtualMachine(Record, frozen=True, gc=False):
     settled: bool  # its status has the same run strategy: what that starts at once has been started
     drain_stop: DrainStop | None  # that it was stopped for the drain of a node, by its annotation
     set_by: tuple[str, ...]  # then the field managers of its run strategy, as far as its managedFields say
+    locked_by: str  # the snapshot or restore that is in progress, by its status
     invalid: str  # why KubeVirt can't take it at all; empty where it can
 
     @property
@@ -231,6 +234,7 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         settled=bool(strategy) and status.run_strategy == strategy,
         drain_stop=stop,
         set_by=tuple(sorted(set_by(bytes(meta.managed_fields), stop.field))) if stop is not None else (),
+        locked_by=status.snapshot_in_progress or status.restore_in_progress or "",
         invalid=_invalid(spec),
     )
 

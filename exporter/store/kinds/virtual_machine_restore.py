@@ -1,9 +1,10 @@
-"""VirtualMachineRestores: whether one is in progress."""
+"""VirtualMachineRestores: of which VM, whether one is in progress, and what it says where it makes none."""
 
 from __future__ import annotations
 
 from ..kind import ApiKind, Reach
-from ..record import Record, Wire, WireCondition, WireMeta, identity
+from ..record import Record, Wire, WireCondition, WireMeta, epoch, identity
+from .common.stalled import stalled
 
 __all__ = ["KIND", "VirtualMachineRestore"]
 
@@ -14,6 +15,7 @@ class _Target(Wire, frozen=True, gc=False):
 
 class _Spec(Wire, frozen=True, gc=False):
     target: _Target | None = None
+    virtual_machine_snapshot_name: str | None = None
 
 
 class _Status(Wire, frozen=True, gc=False):
@@ -30,16 +32,26 @@ class _Restore(Wire, frozen=True, gc=False):
 class VirtualMachineRestore(Record, frozen=True, gc=False):
     target: str  # the VM that it brings back, in its namespace
     active: bool  # neither complete nor failed
+    snapshot: str  # of which it is
+    deleting: float | None
+    stalled: str  # why it makes no progress, as KubeVirt says; empty where it does not say so
+    stalled_since: float | None
 
 
 def _reduce(wire: _Restore) -> VirtualMachineRestore:
     status = wire.status or _Status()
     failed = any(each and each.type == "Failure" and each.status == "True" for each in status.conditions or ())
-    target = (wire.spec and wire.spec.target) or _Target()
+    spec = wire.spec or _Spec()
+    target = spec.target or _Target()
+    why, since = stalled(status.conditions)
     return VirtualMachineRestore(
         *identity(wire.metadata),
         target=target.name or "",
         active=not status.complete and not failed,
+        snapshot=spec.virtual_machine_snapshot_name or "",
+        deleting=epoch(wire.metadata.deletion_timestamp),
+        stalled=why,
+        stalled_since=since,
     )
 
 

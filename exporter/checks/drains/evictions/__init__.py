@@ -8,7 +8,7 @@ A VMI has one reason at a time, the most specific one: StuckTerminating; where t
 UserPDB, MultiplePDB, RequestWithUnmanagedStrategy, LegacyTaintIgnored, WillShutDown; where it does not,
 StaleEvacuationRequest, ExternalAwaiting, NotMigratable or NotMigratableAfterRequest, MigrationFailing,
 MigrationHanging, TargetUnschedulable, TargetNotStarting, MigrationPending, RequestOnSchedulableNode or
-RequestByWorkloadUpdate, MigrationQueued or DeschedulingQueued, NotStarted. Seven stand beside another one:
+RequestByWorkloadUpdate, RequestQueued, MigrationQueued or DeschedulingQueued, NotStarted. Seven stand beside another:
 ExternalNoHandler, MigrationOverdue after an hour in the queue, NotMigratableWhileCordoned and PDBWhileCordoned after an
 hour of cordon, MigrationHanging where those before it failed, and, where its migrations fail, hang, are held up or are
 not made, RequestOnSchedulableNode or RequestByWorkloadUpdate. A VMI that migrates and makes progress has none.
@@ -16,8 +16,8 @@ not made, RequestOnSchedulableNode or RequestByWorkloadUpdate. A VMI that migrat
 NodeLost, CordonedWithVMs and MaintenanceWithoutCordon are of a node as a whole: VMIs on one that is not Ready, which
 KubeVirt starts nowhere else before their launcher pods are gone (checkVirtLauncherPodsAndUpdateVMIStatus in
 pkg/virt-controller/watch/node of kubevirt/kubevirt), with when Kubernetes deletes these, and which of the VMIs are
-started again then; a node that was cordoned an hour ago and that nobody drains; a NodeMaintenance whose cordon somebody
-took off.
+started again then; a node that was cordoned a quarter of an hour ago and that nobody drains; a NodeMaintenance whose
+cordon somebody took off.
 
 A node counts as being drained if it has a drain taint; or if it is cordoned and something else shows it: a
 NodeMaintenance that is not being deleted, a note of OpenShift's MachineConfig operator or of kured, or, since the
@@ -191,9 +191,7 @@ CHECK = Check(
             )
         ),
         Node.KIND: ("drained_by", "label_pairs", "ready", "taints", "unready_since", "unschedulable"),
-        KubeVirt.KIND: (
-            *("assumed", "counts", "drain_taint", "evicts_outdated", "per_cluster", "per_node", "strategy"),
-        ),
+        KubeVirt.KIND: (*("assumed", "counts", "drain_taint", "per_cluster", "per_node", "strategy", "updates"),),
         VirtualMachine.KIND: ("deleting", "run_strategy"),
     },
     requires=(VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND),

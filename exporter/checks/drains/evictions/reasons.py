@@ -178,6 +178,14 @@ REASONS = {
         cause=Cause.NODE,
         forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
     ),
+    "RequestQueued": _reason(
+        "The VMI is one of several that are asked to leave a node that nobody drains, and waits for its turn.",
+        "",
+        "RequestQueued",
+        family=_NOTICE,
+        severity=_INFO,
+        cause=Cause.NODE,
+    ),
     "DeschedulingQueued": _reason(
         "The descheduler asked the VMI to leave, and its migration waits for its turn.",
         "",
@@ -292,10 +300,10 @@ REASONS = {
         cause=Cause.NODE,
     ),
     "CordonedWithVMs": _reason(
-        "A node has been cordoned for an hour, and nobody is seen to ask the VMIs on it to leave.",
+        "A node has been cordoned for a quarter of an hour, and nobody is seen to ask the VMIs on it to leave.",
         "",
         _IDLE,
-        3600.0,
+        900.0,
         family=_NODE,
         severity=_INFO,
         lasting=True,

@@ -60,7 +60,7 @@ def _behind(node: NodeContext, left: Iterable[Departure]) -> list[Departure]:
     hanging = [each for each in left if each.reason == "MigrationHanging" and each.evidence.get("phase") != "Pending"]
     if node.kubevirt is None or not node.kubevirt.per_node <= node.outbound <= len(hanging):
         return []
-    return [each for each in left if each.reason in ("MigrationQueued", "DeschedulingQueued")]
+    return [each for each in left if each.reason in ("MigrationQueued", "DeschedulingQueued", "RequestQueued")]
 
 
 def _counted_as(departure: Departure, *, stalled: bool) -> str:

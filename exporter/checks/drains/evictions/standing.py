@@ -100,8 +100,7 @@ def _idle(node: NodeContext, left: int) -> Finding:
     return _finding(
         node,
         "CordonedWithVMs",
-        f"the node has been cordoned for an hour and {_vmis(left)} on it that could leave: nobody is seen to ask them"
-        " to",
+        f"the node is cordoned and {_vmis(left)} on it that could leave: nobody is seen to ask them to",
         since=node.since,
         vmis=left,
     )

@@ -67,10 +67,10 @@ REASONS = {
         "The ControllerRevision that the VM refers to does not exist: a VM that runs can neither be stopped nor "
         "restarted through the VM object, and a stopped one cannot start.",
         _BROKEN,
-        next="Do not restart the VM, and do not delete its VMI, which is the last copy. Create the ControllerRevision "
-        "again from another copy of the same object and generation; or let KubeVirt make a new one from the live "
-        "object, by which the VM's resources may change: remove revisionName from the VM's spec if it is there, then "
-        "controllerRevisionRef of the ROLE from its status by a patch of the subresource status.",
+        next="Do not restart the VM, and do not delete its VMI, if it has one: that is the last copy. Create the "
+        "ControllerRevision again from another copy of the same object and generation; or let KubeVirt make a new one "
+        "from the live object, by which the VM's resources may change: remove revisionName from the VM's spec if it is "
+        "there, then controllerRevisionRef of the ROLE from its status by a patch of the subresource status.",
         commands=(READ_REFERENCE, ALL_REVISIONS, COPIES, READ_OBJECT),
         alert="VMInstancetypeMissing",
         remediation="restash_missing_revision",

@@ -53,8 +53,17 @@ def migrated(own: VMIContext) -> Departure:
     if not own.asked:
         return _unasked(own)
     made = _without_migration(own)
-    waits = made.reason == "MigrationQueued" and useless is not None and not vmi.outdated
-    return useless if waits and useless is not None else _beside(made, useless)
+    if made.reason == "MigrationQueued" and useless is not None and not vmi.outdated:
+        return _worked_off(own)
+    return _beside(made, useless)
+
+
+def _worked_off(own: VMIContext) -> Departure:
+    """It is asked to leave a node that nobody drains, one of so many that KubeVirt takes them in turns: it comes to it
+    without anybody's help.
+    """
+    what = f"it is one of several that are asked to leave {own.vmi.node}, which nobody drains; as many migrate as may"
+    return of(own, DrainState.WAITING, "RequestQueued", what)
 
 
 def _beside(made: Departure, other: Departure | None) -> Departure:

@@ -186,7 +186,8 @@ REMEDIES = {
         "Make room in the zones that its topology spread allows, or relax that rule of the VM.", (_PODS, _NODES)
     ),
     "TargetUnschedulable/Volume": Remedy(
-        "Check from which nodes its volumes can be used: a local one, or one of another zone, keeps it where it is.",
+        "Check from which nodes its volumes can be used: a local one, or one of another zone, keeps it where it is"
+        " until its disk is on storage that other nodes reach.",
         (_PODS, _EVENTS),
     ),
     "TargetNotStarting": Remedy("Find out why target pod TARGETPOD does not start.", (_PODS, _EVENTS)),
@@ -240,6 +241,10 @@ REMEDIES = {
     "RequestOnSchedulableNode/Kept": Remedy(
         "Wait for the first migration that succeeds, which clears the evacuation request; it can't be cancelled.",
         (_VMI, _MIGRATIONS),
+    ),
+    "RequestQueued": Remedy(
+        "Let the migrations go on, and find out who evicts: a descheduler, or a drain that was given up.",
+        (_RUNNING, _LIMITS),
     ),
     "RequestByWorkloadUpdate": Remedy("Wait: the update of KubeVirt replaces its launcher pod.", (_MIGRATIONS,)),
     "DeschedulingQueued": Remedy(

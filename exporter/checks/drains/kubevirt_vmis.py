@@ -1,0 +1,156 @@
+"""VMIs that the KubeVirt object leaves in launchers of an earlier release, or keeps from being evicted by its default.
+
+After an upgrade KubeVirt labels VMIs whose launcher is of an earlier release (`kubevirt.io/outdatedLauncherImage`). It
+replaces these launchers by what `workloadUpdateMethods` has, and without that a VMI keeps its own until it is migrated
+or restarted. With LiveMigrate as the cluster's eviction strategy, evictions are refused for good of each VMI that can't
+be live-migrated and has no strategy of its own, so that a drain of its node never ends.
+
+Each is one finding, of the KubeVirt object, that counts the VMIs and names the first of them.
+
+Not reported: while KubeVirt is upgraded; old launchers while an update migrates VMIs; a VMI whose last migration
+failed, of which `migrations` says more. What a drain would come to for each VMI says its preview.
+
+Not seen here: why virt-controller makes no migrations; whether an update waits for its `batchEvictionInterval`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import nsmallest
+
+from ...findings.causes import Cause
+from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.finding import Finding, Severity
+from ...store.indexes.workloads import LEFT, OUTDATED, UNMOVABLE
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ...store.text.naming import NAMED, named
+
+__all__ = ["CHECK"]
+
+_INFO = Severity.INFO
+_IF_POSSIBLE = (1, 0)  # the first release with the strategy LiveMigrateIfPossible
+_OLD = "kubectl get virtualmachineinstances.kubevirt.io -A -l kubevirt.io/outdatedLauncherImage"
+_SETTINGS = "kubectl get kubevirts.kubevirt.io -n NAMESPACE NAME -o jsonpath='{.spec.workloadUpdateStrategy}'"
+_DEFAULT = "kubectl get kubevirts.kubevirt.io -n NAMESPACE NAME -o jsonpath='{.spec.configuration.evictionStrategy}'"
+_MIGRATABLE = (
+    "kubectl get virtualmachineinstances.kubevirt.io -A -o custom-columns='Namespace:.metadata.namespace,"
+    "Name:.metadata.name,Strategy:.spec.evictionStrategy,"
+    'Migratable:.status.conditions[?(@.type=="LiveMigratable")].status\''
+)
+_OLD_LAUNCHERS = Family("kubevirt_launchers_outdated", "VMIs are left in launchers of an earlier release of KubeVirt.")
+
+_REASONS = {
+    "LaunchersNotUpdated": Reason(
+        (_INFO,),
+        "VMIs run in launchers of an earlier release, and no workload update is under way though one is configured.",
+        _OLD_LAUNCHERS,
+        grace=3600.0,
+        next="Look in the log of virt-controller for why it updates none of them. Migrate them meanwhile (virtctl"
+        " migrate): that gives them a launcher of this release; those that can't be migrated get it at their restart.",
+        commands=(_OLD, _SETTINGS, "kubectl get pods -A -l kubevirt.io=virt-controller"),
+    ),
+    "LaunchersKept": Reason(
+        (_INFO,),
+        "VMIs run in launchers of an earlier release, and KubeVirt is configured to update none.",
+        _OLD_LAUNCHERS,
+        grace=3600.0,
+        next="Migrate these VMIs when it suits (virtctl migrate), or restart them where they can't be migrated. With"
+        " LiveMigrate in workloadUpdateMethods of the KubeVirt object it does that by itself.",
+        commands=(_OLD, _SETTINGS),
+    ),
+    "DefaultRefusesEvictions": Reason(
+        (_INFO,),
+        "VMIs can't be live-migrated, and the cluster's eviction strategy allows nothing else: a drain of their nodes"
+        " does not end.",
+        Family("kubevirt_default_refuses_evictions", "The cluster's eviction strategy refuses evictions for good."),
+        grace=600.0,
+        next="Give these VMs the eviction strategy POSSIBLE, or set that in the KubeVirt object, if an eviction may"
+        " shut their guests down; or give them disks that can be migrated.",
+        commands=(
+            _DEFAULT,
+            _MIGRATABLE,
+        ),
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding | None]:
+    kubevirt = min(view.all(KubeVirt), key=lambda each: each.ref, default=None)
+    if kubevirt is None or kubevirt.upgrading or kubevirt.deleting is not None:
+        return
+    if view.partition == OUTDATED:
+        yield from _outdated(view, kubevirt)
+    elif view.partition == UNMOVABLE and kubevirt.strategy == "LiveMigrate":
+        yield from _unmovable(view, kubevirt)
+
+
+def _outdated(view: View, kubevirt: KubeVirt) -> Iterator[Finding | None]:
+    vmis = view.members(LEFT, OUTDATED, VirtualMachineInstance)
+    left = [each for each in vmis if each.deleting is None and not (each.migration and each.migration.failed)]
+    if not left or next(iter(view.members(LEFT, OUTDATED, VirtualMachineInstanceMigration)), None) is not None:
+        return
+    yield None
+    runs = "1 VMI runs in a launcher" if len(left) == 1 else f"{len(left)} VMIs run in launchers"
+    release = f", not of {kubevirt.version}" if kubevirt.version else ""
+    what = f"{runs} of an earlier release{release}: {_names(left)}"
+    if kubevirt.updates:
+        methods = " and ".join(kubevirt.updates)
+        what += f". The KubeVirt object has {methods} as workload update, and none is under way"
+        yield _finding("LaunchersNotUpdated", kubevirt, what, left, updates=list(kubevirt.updates))
+    else:
+        what += ". The KubeVirt object has no workload update, so each keeps it until it is migrated or restarted"
+        yield _finding("LaunchersKept", kubevirt, what, left)
+
+
+def _unmovable(view: View, kubevirt: KubeVirt) -> Iterator[Finding | None]:
+    vmis = view.members(LEFT, UNMOVABLE, VirtualMachineInstance)
+    left = [each for each in vmis if each.deleting is None]
+    yield None
+    if left:
+        these = "1 VMI" if len(left) == 1 else f"each of {len(left)} VMIs"
+        what = (
+            f"An eviction of {these} is refused for good, since LiveMigrate, the cluster's eviction strategy, holds for"
+            f" what can't be live-migrated: {_names(left, why=True)}"
+        )
+        possible = "LiveMigrateIfPossible" if kubevirt.release >= _IF_POSSIBLE else "None"
+        yield _finding("DefaultRefusesEvictions", kubevirt, what, left, possible=possible)
+
+
+def _names(vmis: list[VirtualMachineInstance], *, why: bool = False) -> str:
+    first = nsmallest(NAMED, vmis, key=lambda each: each.ref)
+    texts = [f"{each.ref.path} ({each.hindrance})" if why and each.hindrance else each.ref.path for each in first]
+    return named(texts, len(vmis), NAMED)
+
+
+def _finding(
+    reason: str, kubevirt: KubeVirt, message: str, vmis: list[VirtualMachineInstance], **evidence: object
+) -> Finding:
+    return Finding(
+        reason=reason,
+        severity=_INFO,
+        subject=kubevirt.ref,
+        related=tuple(each.ref for each in nsmallest(NAMED, vmis, key=lambda each: each.ref)),
+        message=message,
+        evidence={"vmis": len(vmis), **evidence},
+    )
+
+
+CHECK = Check(
+    id="kubevirt_vmis",
+    title="VMIs that the KubeVirt object leaves in old launchers, or keeps from being evicted",
+    reads=(KubeVirt.KIND, VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND),
+    scope=Scope("VMIs that are left as they are", LEFT),
+    cause=Cause.SUBJECT,
+    reasons=_REASONS,
+    find=find,
+    fields_read={
+        KubeVirt.KIND: ("assumed", "counts", "deleting", "strategy", "updates", "upgrading", "version"),
+        VirtualMachineInstance.KIND: (
+            *("deleting", "hindrance", "migratable", "migration", "node", "outdated", "phase", "strategy"),
+        ),
+        VirtualMachineInstanceMigration.KIND: ("phase",),
+    },
+    requires=(KubeVirt.KIND, VirtualMachineInstance.KIND),
+)

@@ -1,0 +1,184 @@
+"""Snapshots and restores of VMs that make no progress.
+
+KubeVirt tries without an end, and says why nothing happens in the reason of the condition Progressing. A snapshot is to
+fail at its deadline (spec.failureDeadline, five minutes by default); what keeps KubeVirt from writing its status keeps
+it from failing too (kubevirt/kubevirt#8435, #16324). A restore has no deadline but that for its VM to be stopped. While
+one is in progress the status of the VM names it, and KubeVirt's webhooks refuse what would change the VM under it:
+volumes and run strategy during a snapshot, a start during a restore.
+
+Not reported: a snapshot or restore that failed, which says so itself, and one that is being deleted.
+
+Not seen here: snapshots whose failureDeadline is 0, unless their VM is not there; a VM that stays locked by a snapshot
+or restore that is gone; VolumeSnapshots, on which a snapshot waits while it counts as progressing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from ...domain.acts import Act, Forbids
+from ...findings.advice import filled, values_of
+from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.finding import Finding, Severity, Since
+from ...store.indexes.networks import vm_key
+from ...store.indexes.savings import RESTORED_FROM, SAVING
+from ...store.kinds.virtual_machine import VirtualMachine
+from ...store.kinds.virtual_machine_restore import VirtualMachineRestore
+from ...store.kinds.virtual_machine_snapshot import VirtualMachineSnapshot
+
+__all__ = ["CHECK"]
+
+_SNAPSHOTS, _RESTORES = "virtualmachinesnapshots.snapshot.kubevirt.io", "virtualmachinerestores.snapshot.kubevirt.io"
+_CONTROLLER = "kubectl get pods -A -l kubevirt.io=virt-controller"
+_SNAPSHOT = f"kubectl get {_SNAPSHOTS} -n NAMESPACE NAME -o yaml"
+_RESTORE = f"kubectl get {_RESTORES} -n NAMESPACE NAME -o yaml"
+_DELETE = f"kubectl delete {_SNAPSHOTS} -n NAMESPACE NAME"
+_DELETE_RESTORE = f"kubectl delete {_RESTORES} -n NAMESPACE NAME"
+_STOP = "virtctl stop -n NAMESPACE VMNAME"
+_FAMILY = Family("kubevirt_vm_snapshot_stuck", "A snapshot or a restore of a VM makes no progress.")
+_ALERT = "VMSnapshotStuck"
+_INFO, _WARNING = Severity.INFO, Severity.WARNING
+
+_NO_SOURCE = "Source does not exist"  # KubeVirt's words
+_NOT_STOPPED = "Waiting for target to be ready"
+_TO_STOP = "Stop VM VMNAME: KubeVirt restores only into a VM that is stopped."
+_OTHER_MAC = (
+    "Delete the restore, then restore again with a patch in spec.patches that removes or changes each macAddress, and"
+    " the firmware UUID."
+)
+
+_REASONS = {
+    "SnapshotWithoutSource": Reason(
+        (_INFO,),
+        "The VM that a snapshot is of does not exist, so the snapshot never becomes ready.",
+        _FAMILY,
+        grace=300.0,
+        next="Delete the snapshot, and make one of the VM that was meant.",
+        commands=(_DELETE,),
+    ),
+    "SnapshotOverdue": Reason(
+        (_WARNING, _INFO),
+        "A snapshot makes no progress, and has not failed at its deadline; an info where it does not lock its VM.",
+        _FAMILY,
+        grace=300.0,
+        next="Look in the log of virt-controller for what keeps it from going on, then delete the snapshot. Where the"
+        " next one ends in the same way, update KubeVirt.",
+        commands=(_SNAPSHOT, _CONTROLLER, _DELETE),
+        alert=_ALERT,
+        forbids=Forbids((Act.START, Act.STOP, Act.RESTART), "a snapshot of it is in progress, which locks it"),
+    ),
+    "RestoreStuck": Reason(
+        (_WARNING, _INFO),
+        "A restore makes no progress; an info where it does not lock its VM.",
+        _FAMILY,
+        grace=600.0,
+        next="Mend what KubeVirt reports of the restore, which it tries again and again.",
+        commands=(_RESTORE, _CONTROLLER),
+        alert=_ALERT,
+        does=(Act.STOP, Act.DELETE),
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding | None]:
+    for snapshot in view.members(SAVING, view.partition, VirtualMachineSnapshot):
+        if snapshot.active and snapshot.stalled and snapshot.deleting is None:
+            yield from view.apart(_of_snapshot(view, snapshot))
+    for restore in view.members(SAVING, view.partition, VirtualMachineRestore):
+        if restore.active and restore.stalled and restore.deleting is None:
+            yield from view.apart(_of_restore(view, restore))
+
+
+def _of_snapshot(view: View, snapshot: VirtualMachineSnapshot) -> Iterator[Finding]:
+    if snapshot.stalled == _NO_SOURCE:
+        what = f"The snapshot never becomes ready: its source, VM {snapshot.source}, does not exist"
+        yield _finding("SnapshotWithoutSource", _INFO, snapshot, what)
+    elif snapshot.deadline is not None:
+        locked = _locked(view, snapshot.name)
+        what = (
+            f"The snapshot of VM {snapshot.source} makes no progress, and has not failed at its deadline; KubeVirt"
+            f' says: "{snapshot.stalled}"'
+        )
+        what += ". It locks the VM: its volumes and its run strategy can't be changed meanwhile" if locked else ""
+        yield _finding("SnapshotOverdue", _WARNING if locked else _INFO, snapshot, what)
+
+
+def _of_restore(view: View, restore: VirtualMachineRestore) -> Iterator[Finding]:
+    locked = _locked(view, restore.name)
+    advice: tuple[str, tuple[str, ...]] | None = None
+    what = f'The restore of VM {restore.target} makes no progress; KubeVirt says: "{restore.stalled}"'
+    if restore.stalled == _NOT_STOPPED:
+        what = f"The restore waits until VM {restore.target} is stopped"
+        advice = (_TO_STOP, (_STOP, _RESTORE))
+    elif _of_mac(restore.stalled):
+        saved = _source(view, restore)
+        what = (
+            f"The restore makes no progress: VM {restore.target} would have a MAC address of VM {saved}, which snapshot"
+            f' {restore.snapshot} has saved, and which is taken; KubeVirt says: "{restore.stalled}"'
+        )
+        advice = (_OTHER_MAC, (_DELETE_RESTORE, _RESTORE))
+    what += ". It locks the VM, which can't be started meanwhile" if locked else ""
+    found = _finding("RestoreStuck", _WARNING if locked else _INFO, restore, what)
+    yield _with(found, *advice) if advice is not None else found
+
+
+def _of_mac(text: str) -> bool:
+    """Whether kubemacpool refuses the VM: the words stand in the answer of its webhook."""
+    return "allocate requested mac address" in text.lower()
+
+
+def _source(view: View, restore: VirtualMachineRestore) -> str:
+    found = view.members(RESTORED_FROM, vm_key(restore.namespace, restore.snapshot), VirtualMachineSnapshot)
+    return next((each.source for each in found if each.source), "") or f"in snapshot {restore.snapshot}"
+
+
+def _locked(view: View, name: str) -> bool:
+    vms = view.members(SAVING, view.partition, VirtualMachine)
+    return any(each.locked_by == name for each in vms)
+
+
+def _finding(
+    reason: str, severity: Severity, about: VirtualMachineSnapshot | VirtualMachineRestore, message: str
+) -> Finding:
+    vm, snapshot, late = _facts(about)
+    since = max(filter(None, (about.stalled_since, late if reason == "SnapshotOverdue" else None)), default=None)
+    return Finding(
+        reason=reason,
+        severity=severity,
+        subject=about.ref,
+        vm=vm,
+        message=message,
+        since=since,
+        since_source=Since.CONDITION if since is not None else Since.FIRST_SEEN,
+        evidence={"reported": about.stalled, "snapshot": snapshot},
+    )
+
+
+def _facts(about: VirtualMachineSnapshot | VirtualMachineRestore) -> tuple[str, str, float | None]:
+    """Its VM, its snapshot, and when it was to fail."""
+    if isinstance(about, VirtualMachineSnapshot):
+        return about.source, about.name, about.deadline
+    return about.target, about.snapshot, None
+
+
+def _with(found: Finding, step: str, commands: tuple[str, ...]) -> Finding:
+    """With another next step than that of its reason."""
+    values = values_of(found)
+    return msgspec.structs.replace(
+        found, next=filled(step, values), commands=tuple(filled(each, values) for each in commands)
+    )
+
+
+CHECK = Check(
+    id="vm_snapshots",
+    title="Snapshots and restores that make no progress",
+    reads=(VirtualMachineSnapshot.KIND, VirtualMachineRestore.KIND, VirtualMachine.KIND),
+    scope=Scope("one VM that is saved or restored", SAVING),
+    looks_up=(RESTORED_FROM,),
+    reasons=_REASONS,
+    find=find,
+    fields_read={VirtualMachine.KIND: ("locked_by",)},
+    requires=(VirtualMachineSnapshot.KIND,),
+)
