@@ -32,7 +32,7 @@ def _query(query: PanelQuery, label: str) -> PanelQuery:
 
 def _column(column: Column, label: str) -> Column:
     named = label if column.label == USUAL else column.label
-    return replace(column, label=named, link=column.link and _link(column.link, label))
+    return replace(column, label=named, links=tuple(_link(link, label) for link in column.links))
 
 
 def _link(link: Link, label: str) -> Link:

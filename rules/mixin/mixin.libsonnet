@@ -5,10 +5,12 @@
   prometheusRules+:: read(importstr 'rules.json'),
   prometheusAlerts+:: read(importstr 'alerts.json'),
   grafanaDashboards+:: {
+    'causes.json': read(importstr 'boards/causes.json'),
     'clusters.json': read(importstr 'boards/clusters.json'),
     'evictions.json': read(importstr 'boards/evictions.json'),
     'features.json': read(importstr 'boards/features.json'),
     'fleet.json': read(importstr 'boards/fleet.json'),
+    'hub.json': read(importstr 'boards/hub.json'),
     'identity.json': read(importstr 'boards/identity.json'),
     'instancetypes.json': read(importstr 'boards/instancetypes.json'),
     'namespace.json': read(importstr 'boards/namespace.json'),

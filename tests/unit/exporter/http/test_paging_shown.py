@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from exporter.checks import all_checks
 from tests.rows import full
 from tests.served import served
 
 UUID = "3e6c1f0a-6f0e-4d6b-9a43-0c8e5b1d2f31"
-NO_KVM = (
+NO_KVM: tuple[dict[str, Any], ...] = (
     {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "version": "v1.9.0"},
     {"kind": "Node", "name": "node01", "labels": {"kubevirt.io/schedulable": "true"}},
 )
-ONE_UUID = tuple(
+ONE_UUID: tuple[dict[str, Any], ...] = tuple(
     {"kind": kind, "namespace": namespace, "name": "db", "uid": f"{kind[-1]}{namespace}", "uuid": UUID, **more}
     for namespace in "ab"
     for kind, more in (("VirtualMachine", {}), ("VirtualMachineInstance", {"vm": f"e{namespace}"}))
