@@ -47,6 +47,8 @@ ASKED = {view: f"/api/v1/{view}{QUERIES.get(view, '')}" for view in VIEWS if vie
 UNSAID = {
     ("features", storage_class.KIND.name),  # said of each feature that is about storage
     ("drain", node_maintenance.KIND.name),  # says who drains a node, and nothing of what a drain would do
+    ("networks", "UserDefinedNetwork"),  # said of the state of each network
+    ("networks", "ClusterUserDefinedNetwork"),
 }
 DEPLOYED = "system:serviceaccount:default:steward-exporter"
 # What it creates is a question to the API server, and is kept nowhere.
