@@ -35,6 +35,7 @@ _SWITCHED_ON = (
 """By v1.9.0, of those that v1.8.4 has: Beta, all but ImageVolume, and what becomes GA."""
 
 LEGACY = legacy("db")
+OLD = {"outdated": True, "migratable": True}
 ROW = {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "version": "v1.9.0"}
 
 
@@ -56,7 +57,7 @@ def test_a_toggled_gate_has_no_partition_of_others_evaluated_again(check: str) -
     vm = {"name": "db", "uid": "u1", "instancetype": "u1.small"}
     for row in (
         {"kind": "VirtualMachine", **vm, "uuid": LEGACY},
-        {"kind": "VirtualMachineInstance", "name": "db", "vm": "u1", "node": "node01", "uuid": LEGACY},
+        {"kind": "VirtualMachineInstance", "name": "db", "vm": "u1", "node": "node01", "uuid": LEGACY, **OLD},
         {"kind": "PodDisruptionBudget", "name": "db", "owner": "i1"},
         {"kind": "Pod", "name": "virt-launcher-db", "domain": "db", "vmi": "i1"},
         {"kind": "VirtualMachineInstancetype", "name": "u1.small"},
