@@ -42,7 +42,8 @@ LITERALS = (
     *("hold=3d", "forget=12w", "objects=9", "poolWarning=67", "poolFull=93", "certificateDays=13"),
     *("runbooks=https://steward.example", "VMSerialDuplicate=info"),
 )
-ONLY_RENDERED = {"clusters", "presence"}
+# What changes which rules there are, or each of their expressions.
+ONLY_RENDERED = {"clusters", "presence", "cluster"} | {key for key in KEYS if key.startswith("slo.")}
 FORMATS = {"prometheusrule": "prometheus-operator", "openshift-user": "openshift-user"}
 COMPUTED = re.compile(r"\(\s*(\d+)\s*\*\s*([\d.]+)\s*([+-])\s*([\d.]+)\)")
 
