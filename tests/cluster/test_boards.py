@@ -235,6 +235,8 @@ def test_without_the_steward_no_query_has_a_number(binary: Tools, kubevirt: str,
     try:
         wait_until(lambda: not server.query("kubevirt_steward_ready"), 30, "the steward is not scraped any more")
         wait_until(lambda: not server.query("kubevirt_steward_repair_leading"), 30, "nor the sidecar")
+        left = '{job=~"steward.*", __name__=~"kubevirt_.+"}'
+        wait_until(lambda: not server.query(left), 30, "nothing that they served counts any more")
         answered = {key for key, panel, query in every_query() if panel.kind != "timeseries"
                     and server.query(chosen(query.expr, name=VM))}  # fmt: skip
         silent = ("Steward answers", "All stewards answer", "Stewards, by cluster", "Clusters that do not answer",
