@@ -21,7 +21,7 @@ from ...domain.instancetypes.resolving import LIVE, backs, reference, target
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity
-from ...store.indexes.instancetypes import REVISION, SAVED, SAVED_OBJECT
+from ...store.indexes.instancetypes import REVISION, SAVED, SAVED_COPY, SAVED_OBJECT
 from ...store.indexes.networks import VM
 from ...store.kinds.controller_revision import START, ControllerRevision
 from ...store.kinds.virtual_machine import VirtualMachine
@@ -135,7 +135,7 @@ CHECK = Check(
     scope=Scope("one snapshot", SAVED),
     looks_up=(
         SAVED_OBJECT,
-        Lookup(REVISION, changes_of=(ControllerRevision,)),
+        Lookup(REVISION, changes_of=(ControllerRevision,), concerns=SAVED_COPY),
         Lookup(VM, changes_of=(VirtualMachine,)),
     ),
     reasons=REASONS,

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 
 from ...domain.acts import Act
 from ...findings.causes import Cause
-from ...findings.check import Check, Family, Lookup, Reason, View
+from ...findings.check import Check, Family, Lookup, Presence, Reason, View
 from ...findings.finding import Finding, Severity, Since
 from ...findings.scopes import PER_VM
-from ...store.indexes.networks import REFERENCE
+from ...store.indexes.networks import INTERFACE, REFERENCE, RENDERED, RENDERED_ANYWHERE
 from ...store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ...store.kinds.namespace import Namespace
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
@@ -135,7 +135,11 @@ CHECK = Check(
         Namespace.KIND,
     ),
     scope=PER_VM,
-    looks_up=(Lookup(REFERENCE, changes_of=(NetworkAttachmentDefinition,)),),
+    looks_up=(
+        Lookup(REFERENCE, changes_of=(NetworkAttachmentDefinition,)),
+        Lookup(RENDERED, concerns=INTERFACE),
+        Presence(RENDERED_ANYWHERE),
+    ),
     cause=Cause.GROUP,
     reasons=_REASONS,
     find=find,

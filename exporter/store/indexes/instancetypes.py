@@ -24,6 +24,7 @@ __all__ = [
     "PRESETS",
     "REVISION",
     "SAVED",
+    "SAVED_COPY",
     "SAVED_OBJECT",
     "UNVERSIONED",
     "USERS",
@@ -123,6 +124,20 @@ def _saved_objects(record: Record, lookup: ByName) -> Iterable[str]:
     return found
 
 
+def _sources(record: Record, _: ByName) -> Iterable[str]:
+    named = isinstance(record, VirtualMachineSnapshotContent) and record.source
+    return (f"{record.namespace}/{record.source}",) if named else ()
+
+
+def _saved_copies(record: Record, lookup: ByName) -> Iterable[str]:
+    """Of a snapshot those that its saved spec names, and those of the VM, by which it can be restored in place."""
+    if not isinstance(record, VirtualMachineSnapshotContent):
+        return ()
+    vm = lookup(VirtualMachine, record.namespace, record.source)
+    of_vm = _revisions(vm, lookup) if isinstance(vm, VirtualMachine) else ()
+    return dict.fromkeys([*(revision_key(record.namespace, name) for name in record.pins), *of_vm])
+
+
 def _presets(record: Record, _: ByName) -> Iterable[str]:
     preset = isinstance(record, VirtualMachineInstance) and record.presets
     return (f"{record.namespace}/{record.name}",) if preset else ()
@@ -164,6 +179,15 @@ UNVERSIONED = Index(
 POOLS = Index("pool with an instancetype or preference", _pools, of=(VirtualMachinePool,), namespaced=True)
 SAVED = Index(
     "snapshot with an instancetype or preference", _saved, of=(VirtualMachineSnapshotContent,), namespaced=True
+)
+_SOURCE = Index("snapshots of a VM", _sources, of=(VirtualMachineSnapshotContent,), namespaced=True)
+# Snapshots by the ControllerRevisions that a restore needs.
+SAVED_COPY = Index(
+    "ControllerRevision of snapshots",
+    _saved_copies,
+    of=(VirtualMachineSnapshotContent,),
+    through=((VirtualMachine, _SOURCE),),
+    namespaced=True,
 )
 # An instancetype or preference, and the snapshots that have no copy of it.
 SAVED_OBJECT = Index(

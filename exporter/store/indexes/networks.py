@@ -37,6 +37,8 @@ __all__ = [
     "ON_POD_NETWORK",
     "PERSISTENT",
     "REFERENCE",
+    "RENDERED",
+    "RENDERED_ANYWHERE",
     "SELECTION",
     "SELECTION_KEY",
     "SEVERAL_VMS",
@@ -172,6 +174,14 @@ def _interfaces(record: Record, _: ByName) -> Iterable[str]:
     return {nad for _, nad, _ in interfaces if nad}
 
 
+def _rendered(record: Record, _: ByName) -> Iterable[str]:
+    return (f"{record.namespace}/{record.name}",) if isinstance(record, UserDefinedNetwork) else ()
+
+
+def _rendered_anywhere(record: Record, _: ByName) -> Iterable[str]:
+    return (record.name,) if isinstance(record, ClusterUserDefinedNetwork) else ()
+
+
 def _claim_names(record: Record, lookup: ByName) -> Iterable[str]:
     """Of a VM those of its interfaces that have a claim: one that gets it or loses it concerns VMs of the same name."""
     if isinstance(record, IPAMClaim):
@@ -288,6 +298,10 @@ ON_POD_NETWORK = Index(
 )
 # NADs alone by what VMs refer to them by.
 NAD_KEY = Index("NAD's key", _nad_keys, of=(NetworkAttachmentDefinition,), namespaced=True)
+# Networks by the NAD that OVN-Kubernetes renders for them; in which namespaces one of the cluster has one, its selector
+# says.
+RENDERED = Index("rendered NAD", _rendered, of=(UserDefinedNetwork,), namespaced=True)
+RENDERED_ANYWHERE = Index("NAD rendered in several namespaces", _rendered_anywhere, of=(ClusterUserDefinedNetwork,))
 # All networks that select namespaces, under one key; the namespaces only listen.
 SELECTION = Index("selection", _selections, of=(ClusterUserDefinedNetwork, Namespace), dependents=(Namespace,))
 CLAIM_NAME = Index(
