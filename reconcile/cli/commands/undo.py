@@ -22,7 +22,7 @@ from ...ledger import Ledger
 from ...ledger.taken import taken
 from ...observe.situation import annotated, upgrading
 from ...plan.annotations import PAUSED, paused_by
-from ...plan.plan import Create, Delete, Plan, Refused
+from ...plan.plan import Create, Delete, Patch, Plan, Refused
 from ...plan.remediations import all_remediations
 from ...plan.undo import LOSSES, AnyUndo, Taken, Unaccepted
 from ...plan.undos import undo_of
@@ -91,7 +91,7 @@ async def _run(arguments: argparse.Namespace) -> int:
             return 1
         with opened(directory, cluster) as ledger:
             taken(entries_about(directory, own.attempt), own.attempt)  # nobody was faster
-            if isinstance(own.plan.step, Create) and (why := await _pause(at, own)):
+            if _apart(own) and (why := await _pause(at, own)):
                 complain(f"nothing was taken back: {why}")
                 return 2
             result = await _carried_out(at, own, first.plan, ledger)
@@ -122,7 +122,7 @@ def _ended(result: Result, own: Taken, arguments: argparse.Namespace, at: Sessio
         say(f"Taken back, attempt {result.attempt}. {paused}\n")
         return 0
     code = ended(result, named_directory(arguments, at), arguments)
-    if isinstance(own.plan.step, Create):
+    if _apart(own):
         complain(paused)
     return code
 
@@ -207,8 +207,15 @@ async def _permitted(at: Session, own: Taken, ledger: Ledger) -> Refused | None:
     return Refused(gates[0].gate, gates[0].why) if gates else None
 
 
+def _apart(own: Taken) -> bool:
+    """Whether the object is paused by a write of its own: of what was created, or where a subresource was patched."""
+    step = own.plan.step
+    return isinstance(step, Create) or (isinstance(step, Patch) and bool(step.subresource))
+
+
 async def _pause(at: Session, own: Taken) -> str:
-    """Pauses the object for which another one was created; a patch that takes back another one does so itself.
+    """Pauses the object for which another one was created, or of which a subresource was patched; any other patch that
+    takes back one does so itself.
 
     Before it is taken back: whatever runs would create it again at once. Gives why it could not be, or nothing.
     """

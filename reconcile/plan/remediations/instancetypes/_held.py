@@ -52,7 +52,7 @@ class Held(NamedTuple):
 
 
 def held(finding: Finding, scene: Scene) -> Held | Refused:
-    """What the VM of a finding gets in the role that the finding's group names, while nobody else is about to change it.
+    """What the VM of a finding gets in the role that the finding's group names, while nobody is about to change it.
 
     A restore or a clone writes into ControllerRevisions of VMs that are yet to be created: one of any VM of the
     namespace refuses. The remediation reads `READS` and the kinds of instancetypes.

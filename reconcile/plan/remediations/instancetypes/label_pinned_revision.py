@@ -33,7 +33,7 @@ from ...writes import Field, Patched, Write
 from .._grounds import table
 from ._copies import STORED
 from ._held import HELD, READS, Held, copied, held
-from ._instancetypes import KEPT, LABEL
+from ._instancetypes import LABEL
 
 __all__ = ["NAMES", "REMEDIATION"]
 
@@ -47,11 +47,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     found = held(finding, scene)
     if isinstance(found, Refused):
         return found
-    if found.kubevirt.reference_policy != "reference":
-        policy = found.kubevirt.reference_policy
-        return Refused("references_kept", f"KubeVirt's referencePolicy is {policy}: it does not keep the pin")
-    if found.resolution.reference.pin != found.revision.name:
-        return Refused("finding_holds", f"the spec of {found.vm.ref} does not name {found.revision.ref}")
     says = copied(found.whole)
     if says is None or any(len(value) > _LONGEST for value in says.values()):
         return Refused("content_says_what", f"{found.revision.ref} does not say which object, and of which UID, it is")
@@ -114,7 +109,6 @@ REMEDIATION = Remediation(
     plan=_plan,
     preconditions={
         **HELD,
-        **KEPT,
         "content_says_what": "the object in the ControllerRevision has a kind, a name, a UID and a generation",
         "stored_version": f"the object in the ControllerRevision is of {STORED}, which KubeVirt keeps as it is",
         "labels_agree": "no label of KubeVirt that the ControllerRevision has says anything else than its content",

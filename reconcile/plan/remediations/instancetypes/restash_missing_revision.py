@@ -65,9 +65,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     lost = resolve(vm, role, scene.named, kubevirt)
     if lost is None or lost.failure is not Unresolved.REVISION:
         return Refused("finding_holds", f"{ref} misses no ControllerRevision of its {role.value}")
-    refused = (
-        ending(scene, ref, whole) or under_way(scene, ref.namespace, (ref.name,)) or _unsettled(scene, ref)
-    )
+    refused = ending(scene, ref, whole) or under_way(scene, ref.namespace, (ref.name,)) or _unsettled(scene, ref)
     if refused is not None:
         return refused
     source = exact_source(scene, vm, lost)
