@@ -103,5 +103,5 @@ COVERED = (
         ("that it is left to its owner",),
         "made by nobody else",
     ),
-    Covered("undo of restash_missing_revision: no_restore", "whoever a restore makes refer to it is asked for"),
+    Covered("undo of _revisions: no_restore", "whoever a restore makes refer to it is asked for"),
 )

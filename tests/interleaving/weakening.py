@@ -43,6 +43,8 @@ _MODULES = {
     "_sources": "instancetypes",
     "delete_orphan_revision": "instancetypes",
     "guard_instancetype": "instancetypes",
+    **dict.fromkeys(("adopt_revision", "label_pinned_revision", "_held"), "revisions"),
+    **dict.fromkeys(("drop_stale_reference", "nudge_unversioned_vm"), "revisions"),
     "_kept_state": "firmware",
 }
 """Of the remediations, with the areas in which they make a difference.
@@ -55,14 +57,16 @@ _AREAS = {
     **dict.fromkeys(("release_ipam_claim", "repair_ipam_claim_metadata"), "claims"),
     **dict.fromkeys(("persist_firmware_uuid", "reassign_firmware_uuid"), "firmware"),
     **dict.fromkeys(("restash_missing_revision", "delete_orphan_revision", "guard_instancetype"), "instancetypes"),
+    **dict.fromkeys(("adopt_revision", "label_pinned_revision"), "revisions"),
 }
 """Of the remediations whose writes are taken back."""
 _UNDOS = {
     "repair_ipam_claim_metadata": "claims",
     "release_ipam_claim": "claims",
     "_firmware": "firmware",
-    "restash_missing_revision": "instancetypes",
+    "_revisions": "instancetypes",
     "guard_instancetype": "instancetypes",
+    "drop_stale_reference": "revisions",
 }
 _KINDS = (
     *("IPAMClaim", "NetworkAttachmentDefinition", "Namespace", "Deployment", "MutatingWebhookConfiguration"),

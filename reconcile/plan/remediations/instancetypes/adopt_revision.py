@@ -30,7 +30,7 @@ from .._grounds import table
 from .._shapes import owned_by
 from ._copies import names
 from ._held import HELD, READS, Held, copied, held, others
-from ._instancetypes import LABEL, owner_reference
+from ._instancetypes import KEPT, LABEL, owner_reference
 
 __all__ = ["REMEDIATION"]
 
@@ -42,6 +42,9 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     found = held(finding, scene)
     if isinstance(found, Refused):
         return found
+    if found.kubevirt.reference_policy != "reference":
+        policy = found.kubevirt.reference_policy
+        return Refused("references_kept", f"KubeVirt's referencePolicy is {policy}: it may be about to expand the VM")
     why = _not_for_it(found)
     if why:
         return Refused("made_for_it", f"{found.revision.ref} is not certainly a copy that KubeVirt made for it: {why}")
@@ -114,6 +117,7 @@ REMEDIATION = Remediation(
     plan=_plan,
     preconditions={
         **HELD,
+        **KEPT,
         "made_for_it": "name, labels and content of the ControllerRevision are those of a copy that KubeVirt makes for "
         "the VM",
         "owner_gone": "the ControllerRevision has no owner, or only an earlier VM of the same name that is gone",
