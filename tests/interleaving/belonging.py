@@ -31,9 +31,12 @@ def _adopted(copies: Copies, write: Write) -> Iterator[tuple[str, str]]:
     if [each["uid"] for each in at(after, "/metadata/ownerReferences")] != [subject.uid]:
         yield "it belongs to its VM", f"its owners are {at(after, '/metadata/ownerReferences')}"
     for owner in (before.get("metadata") or {}).get("ownerReferences") or ():
-        lives = copies.world.get(owner["kind"], owner["name"])
-        if owner["kind"] != _VM or (lives is not None and meta_of(lives)["uid"] == owner["uid"] != subject.uid):
+        lives = any(meta_of(each)["uid"] == owner["uid"] != subject.uid for each in copies.world.all(_VM))
+        if owner["kind"] != _VM or lives:
             yield "what others own stays theirs", f"{owner['kind']} {owner['name']} owns it"
+    made = after["data"]["metadata"]
+    if write.key[2] != f"{subject.name}-{made['name']}-v1beta1-{made['uid']}-{made['generation']}":
+        yield "made for it", "KubeVirt would not have called it so"
     yield from _needed(copies, subject.name, write)
     for who in copies.needing(write.key[2]):
         if not who.startswith((f"VM {subject.name}", f"VMI {subject.name}")):
@@ -53,7 +56,7 @@ def _labelled(copies: Copies, write: Write) -> Iterator[tuple[str, str]]:
     subject, before, after = write.plan.subject, write.before or {}, write.after or {}
     yield from copies.of_subject(subject.name, write)
     data, meta = after["data"], after["data"]["metadata"]
-    says = {"generation": str(meta["generation"]), "kind": data["kind"], "name": meta["name"], "uid": meta["uid"]}
+    says = {"generation": str(meta["generation"]), "kind": data["kind"], "name": meta["name"], "uid": meta.get("uid")}
     labels = meta_of(after).get("labels") or {}
     for name, value in {**says, "version": "v1beta1"}.items():
         if labels.get(f"{LABEL}{name}") != value:

@@ -46,7 +46,7 @@ class Copies:
             self._specs[meta["uid"], meta["generation"]] = change.after["spec"]
         elif kind == COPY and change.by in ("virt-controller", "admin") and namespace == "ns":
             made = (change.after.get("data") or {}).get("metadata") or {}
-            if "generation" in made:
+            if {"uid", "generation"} <= made.keys():
                 self._specs.setdefault((made["uid"], made["generation"]), change.after["data"]["spec"])
         elif kind == _VM and namespace == "ns":
             had = named_by(change.before) if change.before is not None else None

@@ -30,7 +30,18 @@ from .world import Obj, World, meta_of, with_meta
 __all__ = ["ACTS", "begin", "hint"]
 
 _VM, _CHECK = "VirtualMachine", "instancetype_vms"
-_STATES = ("no owner", "no owner", "earlier owner", "no labels", "no labels", "no matcher", "no matcher", "no copy")
+_STATES = (
+    *("no owner", "no owner", "earlier owner", "no labels", "no labels", "no matcher", "no matcher", "no copy"),
+    *(
+        "owned elsewhere",
+        "of a snapshot",
+        "of another name",
+        "of an old version",
+        "of an unknown object",
+        "wrong label",
+    ),
+)
+_PINNED = ("no labels", "of an old version", "of an unknown object", "wrong label")
 _OLD, _DAY = "2026-06-01T00:00:00Z", 86_400.0
 Act = Callable[[World, Platform, Random], Iterator[None]]
 
@@ -39,16 +50,18 @@ def begin(world: World, platform: Platform, rng: Random) -> None:
     state = rng.choice(_STATES)
     policy = {"instancetype": {"referencePolicy": "expand"}} if rng.random() < 0.05 else {}
     upgrades = "v1.8.0" if rng.random() < 0.05 else None
-    version = rng.choice(("v1.7.0", "v1.7.1"))
+    version = "v1.6.5" if state == "of an old version" else rng.choice(("v1.7.0", "v1.7.1"))
     world.create(kubevirt("kubevirt", "kubevirt", version, target=upgrades, configuration=policy), "admin")
     world.create(objects.new("Namespace", "", "tenant", status={"phase": "Active"}), "admin")
     platform.keeping = True
-    platform.stashing = state not in ("no labels", "no copy") and rng.random() < 0.8
+    platform.stashing = state not in (*_PINNED, "no copy") and rng.random() < 0.8
     had = world.create(small(1), "admin")
     if rng.random() < 0.3:
         newer = with_meta(had, generation=2) | {"spec": small(2)["spec"]}
         world.change(had, "admin", lambda _: newer)
     made = _db(world, state, had, rng)
+    if state == "owned elsewhere":
+        world.create(with_meta(vm("db", "Halted", uid="u-there"), namespace="tenant"), "tenant")
     if state != "no copy":
         world.create(_kept(made, had, state), "virt-controller")
     if rng.random() < 0.3:
@@ -62,23 +75,37 @@ def begin(world: World, platform: Platform, rng: Random) -> None:
 
 def _db(world: World, state: str, had: Obj, rng: Random) -> Obj:
     made = vm("db", rng.choice(("Halted", "Manual", "Always")), uid="u-db", created=_OLD)
-    name = copy_name(made, had)
+    name = "sizes" if state == "of another name" else copy_name(made, had)
     if state == "no matcher":
         return world.create(with_ref(made, reference(had, name)), "user")
-    made = refer(made, "instancetype", had, "" if state in ("no labels", "no copy") else name)
-    if state == "no labels":
+    made = refer(made, "instancetype", had, "" if state in (*_PINNED, "no copy") else name)
+    if state in _PINNED:
         made["spec"]["instancetype"]["revisionName"] = "kept"
     return world.create(made, "user")
 
 
 def _kept(made: Obj, had: Obj, state: str) -> Obj:
-    if state == "no labels":
-        return copy(made, had, name="kept", labels={}, created=_OLD)
-    owners = {"no owner": [], "earlier owner": [owner(_VM, "db", "u-earlier")]}.get(state, [owner_of(made)])
-    kept = with_meta(copy(made, had, created=_OLD), ownerReferences=owners)
-    if not owners:
+    if state in _PINNED:
+        labels = {f"{LABEL}uid": "other"} if state == "wrong label" else {}
+        version = "v1alpha2" if state == "of an old version" else "v1beta1"
+        pinned = copy(made, had, name="kept", labels=labels, version=version, created=_OLD)
+        if state == "of an unknown object":
+            del pinned["data"]["metadata"]["uid"]
+        return pinned
+    name = "sizes" if state == "of another name" else ""
+    kept = with_meta(copy(made, had, name=name, created=_OLD), ownerReferences=_owners(made, state))
+    if not _owners(made, state):
         del kept["metadata"]["ownerReferences"]
     return kept
+
+
+def _owners(made: Obj, state: str) -> list[Obj]:
+    others = {
+        "earlier owner": [owner(_VM, "db", "u-earlier")],
+        "owned elsewhere": [owner(_VM, "db", "u-there")],
+        "of a snapshot": [owner("VirtualMachineSnapshot", "s", "s1", "snapshot.kubevirt.io/v1beta1")],
+    }
+    return [] if state in ("no owner", "of another name") else others.get(state, [owner_of(made)])
 
 
 def _shares(world: World, made: Obj, had: Obj, rng: Random) -> None:

@@ -76,7 +76,11 @@ def _converted(world: World, vm: Obj, pin: str) -> Iterator[None]:
     (pkg/instancetype/upgrade/handler.go).
     """
     kept = world.get(COPY, pin)
-    if kept is None or f"{LABEL}version" in (meta_of(kept).get("labels") or {}):
+    if (
+        kept is None
+        or f"{LABEL}version" in (meta_of(kept).get("labels") or {})
+        or "uid" not in kept["data"]["metadata"]
+    ):
         return
     yield
     of = kept["data"]

@@ -75,7 +75,7 @@ class Undone:
 
 
 def _ends(write: Write) -> bool:
-    """Whether what was put back has garbage collection, or KubeVirt, delete a copy: an owner that is gone, no labels."""
+    """Whether garbage collection or KubeVirt deletes a copy for what was put back: an owner that is gone, no labels."""
     had, has = (meta_of(each or {"metadata": {}}) for each in (write.before, write.after))
     gone = any(each["uid"] == "u-earlier" for each in has.get("ownerReferences") or ())
     return gone or bool((had.get("labels") or {}) and not has.get("labels"))
