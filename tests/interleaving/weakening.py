@@ -41,6 +41,7 @@ _MODULES = {
     "_firmware": "firmware",
     "restash_missing_revision": "instancetypes",
     "_sources": "instancetypes",
+    "_instancetypes": "instancetypes",
     "delete_orphan_revision": "instancetypes",
     "guard_instancetype": "instancetypes",
     **dict.fromkeys(("adopt_revision", "label_pinned_revision", "_held"), "revisions"),
