@@ -108,7 +108,7 @@ COVERED = (
     Covered("drop_stale_reference: same_object", _NO_PLAN),
     Covered("nudge_unversioned_vm: same_object", _NO_PLAN),
     Covered("undo of drop_stale_reference: same_object", _NO_PLAN),
-    Covered("adopt_revision: owner_gone (1", "nobody would call the copy of a snapshot or of another VM so"),
+    Covered("adopt_revision: owner_gone (2", "garbage collection deletes at once what a VM of another namespace owns"),
     Covered("label_pinned_revision: content_says_what", "there is nothing to make the labels of then"),
     Covered("label_pinned_revision: labels_agree", "the write tests the labels that are there"),
     Covered("undo of _revisions: no_restore", "whoever a restore makes refer to it is asked for"),
