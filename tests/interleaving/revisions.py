@@ -64,8 +64,9 @@ def begin(world: World, platform: Platform, rng: Random) -> None:
         world.create(with_meta(vm("db", "Halted", uid="u-there"), namespace="tenant"), "tenant")
     if state == "of a snapshot":
         source = {"apiGroup": "kubevirt.io", "kind": _VM, "name": "db"}
-        saved = {"spec": {"source": source}, "status": {"phase": "Succeeded"}}
-        world.create(objects.new("VirtualMachineSnapshot", "ns", "s", uid="s1", created=_OLD, **saved), "user")
+        spec, status = {"source": source}, {"phase": "Succeeded"}
+        saved = objects.new("VirtualMachineSnapshot", "ns", "s", uid="s1", created=_OLD, spec=spec, status=status)
+        world.create(saved, "user")
     if state != "no copy":
         world.create(_kept(made, had, state), "virt-controller")
     if rng.random() < 0.3:
