@@ -9,7 +9,7 @@ what that object is by then.
 
 The last may be wanted. Where virt-controller does not end of it, nothing is done while a matcher may come back: while
 the VM runs with the copy, while a snapshot of the VM has a matcher for it, and within an hour of a change of the VM's
-spec. Where it does, that is told with the plan.
+spec. Where it does, the plan says so.
 
 A VM whose spec is pinned, and whose status names another object, is left alone: KubeVirt corrects the status with the
 VM's next event. Under another referencePolicy than `reference` the status is what keeps KubeVirt from expanding the VM.

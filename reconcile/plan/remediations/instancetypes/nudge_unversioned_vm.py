@@ -7,7 +7,7 @@ annotation is written on the VM, and nothing else: the copy is KubeVirt's to mak
 
 Where that fails, or does harm, nothing is written. KubeVirt says by the VM's condition Failure why it makes no copy.
 It makes none under a name that is longer than a label may be, nor where a ControllerRevision of that name holds
-something else; it takes one without labels, and never gets on with the VM then. And with any event of a VM it deletes a
+something else; it takes one without labels, and fails with that each time. And with any event of a VM it deletes a
 ControllerRevision without the label object-version that the VM's spec names: `label_pinned_revision` comes first.
 
 An annotation that changed nothing is not written again before the object changes: then virt-controller does not run, or
