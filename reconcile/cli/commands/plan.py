@@ -31,7 +31,7 @@ def add(commands: Any) -> None:
         help="show what would be done about findings; writes nothing",
         description="Confirms findings on fresh reads and shows the writes that would repair them. Nothing is written.",
     )
-    parser.add_argument("fingerprints", nargs="*", metavar="FINGERPRINT", help="of findings; default: all")
+    parser.add_argument("fingerprints", nargs="*", metavar="FINGERPRINT", help="of findings, or ids of causes")
     parser.add_argument("--remediation", metavar="ID", help="only plans of this remediation")
     parser.add_argument("-n", "--namespace", metavar="NAME", help="only findings of this namespace")
     parser.add_argument(
@@ -61,7 +61,7 @@ async def _run(arguments: argparse.Namespace) -> int:
 def _chosen(found: Found, arguments: argparse.Namespace) -> bool:
     wanted = arguments.fingerprints
     return arguments.namespace in (None, found.namespace) and (
-        not wanted or any(found.hint.fingerprint.startswith(each) for each in wanted)
+        not wanted or any(each.startswith(given) for given in wanted for each in (found.hint.fingerprint, found.cause))
     )
 
 

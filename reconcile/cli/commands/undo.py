@@ -29,6 +29,7 @@ from ...plan.undos import undo_of
 from ...run.attempt import AttemptState, Result
 from ...run.witness import cluster_uid
 from ...show.plans import sentence
+from ..applying import ended
 from ..ledger_pages import entries_about, history_of
 from ..next_commands import aimed
 from ..session import Session, add_options, desk, finish
@@ -44,7 +45,6 @@ from ..writing import (
     settled,
     who,
 )
-from .apply import ended
 
 __all__ = ["add"]
 
