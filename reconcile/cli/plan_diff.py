@@ -41,9 +41,8 @@ def _diff(plan: Plan, whole: Mapping[str, Any]) -> Iterator[str]:
     except ValueError as error:
         yield f"# no diff: {error}"
         return
-    names = [f"{plan.target} {when}" if there else "/dev/null" for when, there in (("now", before), ("then", after))]
-    old, new = (_yaml(each) for each in (before, after))
-    lines = list(unified_diff(old, new, *names, n=_CONTEXT, lineterm=""))
+    now, then = (f"{plan.target} {word}" if of else "/dev/null" for word, of in (("now", before), ("then", after)))
+    lines = list(unified_diff(_yaml(before), _yaml(after), now, then, n=_CONTEXT, lineterm=""))
     if not lines and before != after:
         yield "# what it changes is not shown: it may be a secret"
     yield from lines

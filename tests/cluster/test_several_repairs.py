@@ -18,7 +18,7 @@ from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.exporter import STEADY, Exporter, grant
-from tests.cluster.resources import IPAM_CLAIMS, Resource
+from tests.cluster.resources import EVENTS, IPAM_CLAIMS
 from tests.cluster.sidecar import COMMAND, steward
 from tests.cluster.stage import Stage
 from tests.cluster.test_gated_commands import APPROVE, REPAIR, Desk
@@ -31,7 +31,6 @@ pytestmark = pytest.mark.long
 
 FINALIZER = "kubevirt.io/persistent-ipam"
 NAMES = ("app", "db", "web")
-EVENTS = Resource("", "v1", "events")
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +78,7 @@ class Command:
     def __init__(self, desk: Desk, stdin: int, settings: Object) -> None:
         file = desk.folder / "reconcile.yaml"
         file.write_text(json.dumps({"ledger": {"directory": str(desk.folder / "ledger")}, **settings}), "utf-8")
-        words = ["apply", "--remediation", REPAIR, "-n", desk.namespace, "--config", file, "--exporter", desk.url]
+        words = ["apply", "--remediation", REPAIR, "-n", desk.namespace, "--config", str(file), "--exporter", desk.url]
         self._process = subprocess.Popen(
             [*COMMAND, "reconcile", *words, "--kubeconfig", desk.kubeconfig],
             stdin=stdin,

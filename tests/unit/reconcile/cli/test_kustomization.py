@@ -28,7 +28,7 @@ ITEM = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"
 
 
 def whole(notes: dict[str, str], manager: str = "argocd-controller", **spec: Any) -> dict[str, Any]:
-    fields = {"f:spec": {"f:template": {"f:spec": {"f:domain": {}}}}}
+    fields: dict[str, Any] = {"f:spec": {"f:template": {"f:spec": {"f:domain": {}}}}}
     return {
         **ITEM,
         "metadata": {
