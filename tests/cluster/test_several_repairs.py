@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
-import subprocess
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,13 +15,13 @@ from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.exporter import STEADY, Exporter, grant
+from tests.cluster.on_terminal import OnTerminal
 from tests.cluster.resources import EVENTS, IPAM_CLAIMS
-from tests.cluster.sidecar import COMMAND, steward
+from tests.cluster.sidecar import steward
 from tests.cluster.stage import Stage
 from tests.cluster.test_gated_commands import APPROVE, REPAIR, Desk
 from tests.cluster.test_repairs import KUBEVIRT
 from tests.manifests import Object
-from tests.shared import REPO
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.long
@@ -72,39 +69,13 @@ def apply(desk: Desk, *more: str, budgets: Object | None = None) -> tuple[int, s
     return done.returncode, done.stdout, done.stderr
 
 
-class Command:
+def asking(desk: Desk) -> OnTerminal:
     """`apply` on a terminal, which asks and waits."""
-
-    def __init__(self, desk: Desk, stdin: int, settings: Object) -> None:
-        file = desk.folder / "reconcile.yaml"
-        file.write_text(json.dumps({"ledger": {"directory": str(desk.folder / "ledger")}, **settings}), "utf-8")
-        words = ["apply", "--remediation", REPAIR, "-n", desk.namespace, "--config", str(file), "--exporter", desk.url]
-        self._process = subprocess.Popen(
-            [*COMMAND, "reconcile", *words, "--kubeconfig", desk.kubeconfig],
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=REPO,
-        )
-
-    def __enter__(self) -> Command:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait()
-
-    def read_until(self, text: str) -> None:
-        assert self._process.stderr is not None
-        said = b""
-        while not said.endswith(text.encode()):
-            more = os.read(self._process.stderr.fileno(), 1)
-            assert more, said
-            said += more
-
-    def ended(self) -> tuple[int, str, str]:
-        out, err = self._process.communicate(timeout=60)
-        return self._process.returncode, out.decode(), err.decode()
+    file = desk.folder / "reconcile.yaml"
+    settings = {"ledger": {"directory": str(desk.folder / "ledger")}, "budgets": {"fleetShare": 1}}
+    file.write_text(json.dumps(settings), "utf-8")
+    words = ["apply", "--remediation", REPAIR, "-n", desk.namespace, "--config", str(file), "--exporter", desk.url]
+    return OnTerminal("reconcile", *words, "--kubeconfig", str(desk.kubeconfig))
 
 
 def protected(desk: Desk) -> list[str]:
@@ -161,17 +132,14 @@ def test_what_is_paused_between_ends_it(desk: Desk) -> None:
 def test_what_changes_while_somebody_thinks_is_not_written(desk: Desk) -> None:
     """One that nothing is left to do for is passed over; one that is another object ends it."""
     claim = desk.admin.get(IPAM_CLAIMS, desk.namespace, "db.blue")
-    settings = {"budgets": {"fleetShare": 1}}
-    terminal, stdin = pty.openpty()
-    with Command(desk, stdin, settings) as asking:
-        asking.read_until("until one fails? [y/N] ")
+    with asking(desk) as command:
+        command.read_until("until one fails? [y/N] ")
         desk.admin.patch(IPAM_CLAIMS, desk.namespace, "app.blue", {"metadata": {"finalizers": [FINALIZER]}})
         desk.admin.remove(IPAM_CLAIMS, desk.namespace, "db.blue")
         for field in ("uid", "resourceVersion", "creationTimestamp", "managedFields"):
             claim["metadata"].pop(field, None)
         desk.admin.create(claim)
-        os.write(terminal, b"y\n")
-        code, out, err = asking.ended()
+        code, out, err = command.answered("y")
     assert (code, protected(desk)) == (1, ["app"])
     assert "nothing is left to do there: " in err
     assert "refused, same_object: " in err

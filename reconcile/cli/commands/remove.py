@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 from exporter.cli.output.terminal import complain, one_line, say
@@ -67,7 +68,9 @@ async def _run(arguments: argparse.Namespace) -> int:
             complain(f"{by} may not {', '.join(missing)}; nothing was changed")
             return 2
         attempted = known_guards(known(arguments, at))
-        own = [guard_of(each.ref, each.whole, by, attempted) for each in scan.found if each.guarded]
+        own = [
+            replace(guard_of(each.ref, each.whole, by, attempted), pauses=False) for each in scan.found if each.guarded
+        ]
         guards = [await considered(at, each, ()) for each in own]
         scan.left += [each for each in guards if isinstance(each, str)]
         say(aimed(_shown(scan), arguments))
@@ -94,10 +97,11 @@ def _shown(scan: Scan) -> str:
 
 
 async def _removed(at: Session, ledger: Ledger, each: Leftover, unled: Unled, by: str) -> int:
-    """Takes the annotations and labels off one object; the exit code."""
-    first = await _made(at, each)
-    if isinstance(first, Confirmed):
-        plan = first.plan
+    """Takes the annotations and labels off one object, as they were shown; the exit code."""
+    plan = removal(each.ref, each.whole)
+    if isinstance(plan, Refused):
+        result = Result(AttemptState.REFUSED, refused=plan.precondition, why=plan.why)
+    else:
         result = await carried_out(
             at,
             ledger,
@@ -107,8 +111,6 @@ async def _removed(at: Session, ledger: Ledger, each: Leftover, unled: Unled, by
             permit=lambda: permitted(at, plan, ledger, REMOVAL),
             fence=unled,
         )
-    else:
-        result = Result(AttemptState.REFUSED, refused=first.precondition, why=first.why)
     if result.state == AttemptState.DONE:
         say(f"{one_line(str(each.ref))}: taken off, attempt {result.attempt}.\n")
         return 0
