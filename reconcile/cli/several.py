@@ -44,8 +44,8 @@ class Listed:
     skipped: int = 0
     left: int = 0
 
-    def others(self, remediation: str) -> str:
-        """What is not among the plans, in one sentence; empty for nothing."""
+    def others(self, selection: str) -> str:
+        """What is not among the plans, with the command that shows it by the same selection; empty for nothing."""
         why = ", ".join(f"{count} {name}" for name, count in sorted(self.refused.items()))
         parts = (
             (self.refused.total(), f"refused ({why})"),
@@ -55,7 +55,7 @@ class Listed:
             (self.left, "not looked at (--limit)"),
         )
         told = "; ".join(f"{count:,} {what}" for count, what in parts if count)
-        return f"Not among them: {told}. To look: steward reconcile plan --remediation {remediation}" if told else ""
+        return f"Not among them: {told}. To look: steward reconcile plan {selection}" if told else ""
 
 
 def add_limit_option(parser: argparse.ArgumentParser, what: str) -> None:

@@ -57,7 +57,8 @@ def _rows(plan: Plan) -> Iterator[str]:
 
 async def permitted(at: Session, plan: Plan, ledger: Ledger, of: Remediation | None = None) -> Refused | None:
     """By the gates of an undo, which ask of the ledger, the clocks and KubeVirt's upgrade; the rest is not read. `of`
-    is the remediation of the plan, where it is none of those that there are.
+    stands for the remediation of a plan that is none of those that there are: KubeVirt knows nothing of what it takes
+    away, and may be gone.
     """
     now = time.time()
     situation = Situation(
@@ -71,7 +72,7 @@ async def permitted(at: Session, plan: Plan, ledger: Ledger, of: Remediation | N
         source_age=None,
         ready=False,
         unknown_checks=None,
-        upgrading=await upgrading(at.reads),
+        upgrading=await upgrading(at.reads) if of is None else False,
         silenced=lambda _: None,
         query=None,
         firing=None,

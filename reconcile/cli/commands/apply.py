@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from typing import Any
 
 from exporter.cli.output.terminal import complain, say
@@ -90,7 +91,8 @@ async def _all_of(at: Session, observed: Observed, remediation: Remediation) -> 
     findings = [each for each in in_order(observed.findings) if _wanted(each, remediation, arguments)]
     plans = await listed(at, findings, remediation, Mode.APPLY, arguments.limit or AT_ONCE)
     say(aimed(shown([each.repair for each in plans.chosen]), arguments))
-    if others := plans.others(remediation.id):
+    where = f" -n {shlex.quote(arguments.namespace)}" if arguments.namespace else ""
+    if others := plans.others(f"--remediation {remediation.id}{where}"):
         say(f"\n{aimed(others, arguments)}\n")
     if not plans.chosen:
         return 1 if plans.refused or plans.proposed else 0

@@ -102,7 +102,7 @@ async def _all_of(at: Session, gating: Gating, findings: list[Found]) -> int:
 
     plans = await listed(at, findings, remediation, Mode.APPROVE, arguments.limit or AT_ONCE, standing)
     say(aimed(shown([msgspec.structs.replace(each.repair, commands=()) for each in plans.chosen]), arguments))
-    if others := plans.others(remediation.id):
+    if others := plans.others(findings[0].cause):
         say(f"\n{aimed(others, arguments)}\n")
     if not plans.chosen:
         return 1 if plans.refused or plans.proposed else 0
