@@ -112,6 +112,7 @@ def _plan(taken: Taken, undo: Undo, step: Step, given: Given, whole: Mapping[str
         risk=min((given.risk, *(LOSSES[_word(undo, each)][1] for each in given.losses)), key=_WORST_FIRST.index),
         undo="none: repair it again",
         loses=tuple(each.what for each in given.losses),
+        settles=written.settles,
         undoes=taken.attempt,
         accepted=taken.accepted,
     )
