@@ -45,7 +45,7 @@ class Repository:
         vm.pop("status", None)
         gates = {"configuration": {"developerConfiguration": {"featureGates": ["HostDisk", "LiveMigration"]}}}
         flux = {f"kustomize.toolkit.fluxcd.io/{key}": "infra" for key in ("name", "namespace")}
-        meta = {**KUBEVIRT["metadata"], "labels": flux}
+        meta = {"namespace": "kubevirt", "name": "kubevirt", "labels": flux}
         kubevirt = {**{key: KUBEVIRT[key] for key in ("apiVersion", "kind")}, "metadata": meta, "spec": gates}
         self.manifests = {"vm.yaml": vm, "kubevirt.yaml": kubevirt}
         for name in self.manifests:

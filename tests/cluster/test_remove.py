@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import time
 import uuid
@@ -79,10 +78,9 @@ class Ground:
             }
         )
 
-    def notes(self, resource: Resource, name: str, part: str = "annotations") -> Object:
+    def notes(self, resource: Resource, name: str, part: str = "annotations") -> Any:
         namespace = None if resource is NAMESPACES else self.namespace
-        found: Object = self.client.get(resource, namespace, name)["metadata"].get(part, {})
-        return found
+        return self.client.get(resource, namespace, name)["metadata"].get(part, {})
 
     def entries(self) -> list[Entry]:
         return list(Ledger.read(self.folder / "ledger")) if (self.folder / "ledger").is_dir() else []
@@ -315,4 +313,4 @@ def test_whoever_may_not_is_told_which_permissions_are_missing(ground: Ground, s
         f"virtualmachineinstancetypes.instancetype.kubevirt.io in namespace {ground.namespace}; nothing was changed"
     )
     assert PAUSED in ground.notes(VMS, "db")
-    assert json.dumps(ground.notes(INSTANCETYPES, "small", "finalizers")) == json.dumps([MINE, FINALIZER])
+    assert ground.notes(INSTANCETYPES, "small", "finalizers") == [MINE, FINALIZER]
