@@ -43,6 +43,10 @@ def of_cause(observed: Observed, cause: str) -> list[Found]:
     found = {each.cause for each in observed.findings if cause and each.cause.startswith(cause)}
     same = [each for each in observed.findings if each.hint.fingerprint.startswith(cause)] if found else []
     if len(found) + len(same) > 1:
-        what = f"{len(found)} cause{'s' if len(found) > 1 else ''} and {len(same)} findings have ids"
+        causes, findings = (
+            f"{count} {what}{'' if count == 1 else 's'}"
+            for count, what in ((len(found), "cause"), (len(same), "finding"))
+        )
+        what = f"{causes} and {findings} have ids"
         raise ValueError(f"{what} that begin with {cause}; give more of its digits")
     return in_order(each for each in observed.findings if each.cause in found)

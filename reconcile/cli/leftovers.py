@@ -1,4 +1,4 @@
-"""Where repairs left something: the objects of all kinds that they write, with the rights to take it off."""
+"""Where repairs left something: the objects of all kinds that they write, and the permissions to take it off."""
 
 from __future__ import annotations
 
