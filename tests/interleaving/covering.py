@@ -18,7 +18,7 @@ class Covered:
 
 
 _VERSION, _CHECK = ("the test of the resourceVersion",), ("that the check is asked",)
-_GRACE, _HAD_TIME = ("that its grace is over",), ("release_ipam_claim: controller_had_time",)
+_GRACE, _HAD_TIME = ("that its grace is over",), ("_releasing: controller_had_time",)
 _NO_PLAN = "nothing is planned without it"
 COVERED = (
     Covered("the test of the UID", "an object made anew has another resourceVersion", _VERSION, "same object"),
@@ -37,9 +37,9 @@ COVERED = (
     Covered("that any MutatingWebhookConfiguration is seen", "one that is not seen is missing, which refuses"),
     Covered("that MutatingWebhookConfiguration is read afresh", "here it does not change"),
     Covered("release_ipam_claim: same_object", _NO_PLAN),
-    Covered("release_ipam_claim: finding_holds", _NO_PLAN),
+    Covered("_releasing: finding_holds", _NO_PLAN),
     Covered("that its grace is over", "release_ipam_claim asks for the same", _HAD_TIME, "controllers come first"),
-    Covered("release_ipam_claim: controller_had_time", "its grace is as long", _GRACE, "controllers come first"),
+    Covered("_releasing: controller_had_time", "its grace is as long", _GRACE, "controllers come first"),
     Covered("release_ipam_claim: vm_gone", "the check sees the VM", _CHECK, "nobody of its name lives"),
     Covered("release_ipam_claim: vmi_gone", "the check sees the VMI", _CHECK, "nobody of its name lives"),
     Covered("delete_orphan_ipam_claim: same_object", _NO_PLAN),

@@ -35,6 +35,7 @@ _MODULES = {
     "delete_orphan_ipam_claim": "claims",
     "repair_ipam_claim_metadata": "claims",
     "_ipam_claims": "claims",
+    "_releasing": "claims",
     "_grounds": "",
     "persist_firmware_uuid": "firmware",
     "reassign_firmware_uuid": "firmware",
