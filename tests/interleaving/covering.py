@@ -93,7 +93,7 @@ COVERED = (
         ("that a copy is what runs",),
         "no content of a stranger",
     ),
-    Covered("undo of repair_ipam_claim_metadata: no_user (2, in _used)", "it is refused under another name then"),
+    Covered("undo of _ipam_claims: no_user (2, in _used)", "it is refused under another name then"),
     Covered("restash_missing_revision: references_kept (2", "another policy than expandAll does not occur here"),
     Covered("_sources: copy_proven", "the live object is copied then, which takes nothing from a stranger"),
     Covered("delete_orphan_revision: owned_by_a_vm", "the check does not report what a snapshot owns", _CHECK),

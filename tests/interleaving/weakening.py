@@ -60,6 +60,7 @@ _AREAS = {
 """Of the remediations whose writes are taken back."""
 _UNDOS = {
     "repair_ipam_claim_metadata": "claims",
+    "_ipam_claims": "claims",
     "release_ipam_claim": "claims",
     "_firmware": "firmware",
     "restash_missing_revision": "instancetypes",
@@ -95,8 +96,8 @@ _RACES = {
     "that what was read is young": "namesake of a slow process",
     "that VMs are read once more": "namesake in a large cluster",
     "that it is looked again after a release": "namesake of a late release",
-    "undo of repair_ipam_claim_metadata: no_user (1, in _used)": "taken back under a VMI",
-    "undo of repair_ipam_claim_metadata: no_user (2, in _used)": "taken back under a pod",
+    "undo of _ipam_claims: no_user (1, in _used)": "taken back under a VMI",
+    "undo of _ipam_claims: no_user (2, in _used)": "taken back under a pod",
     "undo of repair_ipam_claim_metadata: address_kept": "taken back under a VM",
     "_grounds: no_snapshot_or_restore (1, in under_way)": "a VirtualMachineClone begins",
     "_grounds: no_snapshot_or_restore (2, in under_way)": "a Restore begins",

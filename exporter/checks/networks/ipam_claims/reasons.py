@@ -117,6 +117,7 @@ REASONS = {
             USERS,
         ),
         alert="VMIPAMClaimStuckTerminating",
+        remediation="handle_foreign_finalizer",
     ),
     "OwnerUidMismatch": Reason(
         _BOTH,
@@ -126,6 +127,7 @@ REASONS = {
         next="Make the new VM the owner of the IPAMClaim before garbage collection deletes it.",
         commands=_OWNER,
         alert="VMIPAMClaimUnprotected",
+        remediation="adopt_ipam_claim",
         forbids=Forbids(
             (Act.START, Act.STOP, Act.RESTART, Act.DELETE),
             "its IPAMClaim belongs to an earlier VM of this name, and may be deleted with that",

@@ -142,12 +142,16 @@ def migrating(scene: Scene, claim: IPAMClaim) -> Refused | None:
     return None
 
 
-def in_use(scene: Scene, claim: IPAMClaim) -> Refused | None:
-    """Refuses with `everything_seen` where a pod may use it that can't be read."""
+def in_use(scene: Scene, claim: IPAMClaim, *, of_vm: bool = True) -> Refused | None:
+    """Refuses with `everything_seen` where a pod may use it that can't be read.
+
+    A pod of a VM that it names counts by that alone; without `of_vm` only where it is attached to the network by
+    nothing that refers to another IPAMClaim, or has no address of any network yet.
+    """
     pods, undecodables = scene.readable(Pod)
     unread: Refused | None = None
     for pod in pods:
-        if why := _use(scene, claim, pod):
+        if why := _use(scene, claim, pod, of_vm=of_vm):
             return Refused("no_pod_uses_it", f"{pod.ref} {why}")
         if pod.unread and unread is None:
             unread = unread_use(scene, claim, pod)
@@ -157,11 +161,13 @@ def in_use(scene: Scene, claim: IPAMClaim) -> Refused | None:
     return unread
 
 
-def _use(scene: Scene, claim: IPAMClaim, pod: Pod) -> str:
+def _use(scene: Scene, claim: IPAMClaim, pod: Pod, *, of_vm: bool) -> str:
     if f"{claim.namespace}/{claim.name}" in pod.known_claims:
         return "refers to it"
     if pod.namespace == claim.namespace and pod.domain and pod.domain in names_of(claim):
-        return f"is a pod of VM {pod.domain}"
+        why = f"is a pod of VM {pod.domain}" if of_vm else _attached(scene, claim, pod)
+        if why:
+            return why
     for key, address, _ in pod.known_addresses:
         if address in claim.hosts:
             namespace, _, name = key.partition("/")
@@ -171,6 +177,15 @@ def _use(scene: Scene, claim: IPAMClaim, pod: Pod) -> str:
             if nad.network == claim.network:
                 return f"has {address} in network {claim.network}"
     return ""
+
+
+def _attached(scene: Scene, claim: IPAMClaim, pod: Pod) -> str:
+    for key, other in pod.known_selections:
+        namespace, _, name = key.partition("/")
+        nad = scene.named(NetworkAttachmentDefinition, namespace, name)
+        if other in ("", claim.name) and (nad is None or not nad.readable or nad.network == claim.network):
+            return f"is attached to NAD {key} for VM {pod.domain}"
+    return "" if pod.known_addresses else f"is a pod of VM {pod.domain} that has no address yet"
 
 
 def shared(scene: Scene, claim: IPAMClaim) -> Refused | None:

@@ -87,7 +87,7 @@ def test_a_lost_safeguard_is_noticed(name: str, invariant: str) -> None:
         ("that both plans are the same", "another plan", 0),
         ("the test of the resourceVersion", "owners before claims, released", 0),
         ("that it is looked again after a release", "namesake of a late release", 200),
-        ("undo of repair_ipam_claim_metadata: no_user (1, in _used)", "taken back under a VMI", 200),
+        ("undo of _ipam_claims: no_user (1, in _used)", "taken back under a VMI", 200),
         ("undo of repair_ipam_claim_metadata: address_kept", "taken back under a VM", 200),
     ],
 )
