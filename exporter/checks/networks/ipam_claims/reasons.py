@@ -70,6 +70,7 @@ REASONS = {
         next="Keep the finalizer while the VM runs; agree on a stop with the VM's owner, then remove it.",
         commands=_OWNER,
         alert="VMIPAMClaimStuckTerminating",
+        remediation="reclaim_ipam_claim",
         does=(Act.STOP, Act.DELETE),
         forbids=Forbids((Act.START,), "the IPAMClaim that holds its addresses is being deleted"),
     ),
@@ -269,6 +270,7 @@ REASONS = {
         next="Delete the IPAMClaim if the network needs its addresses; the interface gets others if it comes back.",
         commands=_OWNER,
         alert="VMIPAMClaimLeftBehind",
+        remediation="reclaim_ipam_claim",
         does=(Act.DELETE,),
     ),
     "EmptyClaim": Reason(
@@ -322,5 +324,6 @@ REASONS = {
         grace=30 * DAY,
         next="Ask the VM's owner whether the VM is still needed; deleting the VM releases its addresses.",
         commands=(READ_CLAIM, READ_VM),
+        remediation="reclaim_ipam_claim",
     ),
 }

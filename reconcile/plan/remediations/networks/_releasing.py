@@ -1,4 +1,4 @@
-"""The release of an IPAMClaim in deletion: KubeVirt's finalizer is removed, and the network gets its addresses back."""
+"""The release of an IPAMClaim: it is deleted while KubeVirt's finalizer holds it, and then that is removed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,23 @@ from typing import Any
 from exporter.findings.finding import Finding
 from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
 
+from ...patterns import Has, Like
 from ...plan import Patch, Plan, Refused, Remove, Risk, Test
 from ...remediation import Remediation
-from ...writes import Item, Patched
+from ...writes import Deleted, Item, Patched
 from .._shapes import TERMINATING
 
-__all__ = ["CONTROLLER_HAD_TIME", "NO_UNDO", "RELEASED", "SEND_SECONDS", "had_time", "released"]
+__all__ = [
+    "CONTROLLER_HAD_TIME",
+    "DELETED",
+    "NO_UNDO",
+    "PROTECTED",
+    "RELEASED",
+    "SEND_SECONDS",
+    "had_time",
+    "released",
+    "unprotected",
+]
 
 _CONTROLLER_SECONDS = 600.0  # as the finding's grace; a controller that works needs seconds
 SEND_SECONDS = 2.0  # a VM that is created, or started, has no pod with an address by then
@@ -22,7 +33,17 @@ CONTROLLER_HAD_TIME = {
     "controller_had_time": "the IPAMClaim has been in deletion for 10 minutes, in which KubeVirt's IPAM controller "
     "would have removed the finalizer"
 }
+PROTECTED = {
+    "protected": "the IPAMClaim has KubeVirt's finalizer, so that deleting it releases nothing yet",
+}
+DELETED = Deleted(Like(metadata=Like(finalizers=Has(FINALIZER))))
 RELEASED = Patched(Item("/metadata/finalizers", FINALIZER, added=False), old=TERMINATING, back=False)
+
+
+def unprotected(claim: IPAMClaim) -> Refused | None:
+    if FINALIZER in claim.finalizers:
+        return None
+    return Refused("protected", f"{claim.ref} has no finalizer {FINALIZER}: deleting it releases its addresses")
 
 
 def had_time(claim: IPAMClaim, now: float) -> Refused | None:
