@@ -13,24 +13,31 @@ from exporter.store.record import Ref
 
 from ...annotations import PREFIX
 from ...patterns import PRESENT
-from ...plan import Add, Op, Patch, Replace, Test, escaped
+from ...plan import Add, Op, Patch, Refused, Replace, Test, escaped
 from ...writes import Field
 from .._grounds import table
 
-__all__ = ["NUDGED", "NUDGED_FIELD", "NUDGED_PATH", "nudge", "nudged"]
+__all__ = ["NOT_TRIED", "NUDGED", "NUDGED_FIELD", "nudge", "nudged", "tried"]
 
 NUDGED = f"{PREFIX}nudged"
 """Of a VM, VMI or pod: the IPAMClaims for which it was written, by UID, or by name where there is none, with spaces
 between.
 """
-NUDGED_PATH = f"/metadata/annotations/{escaped(NUDGED)}"
-NUDGED_FIELD = Field(NUDGED_PATH, to=PRESENT)
+_PATH = f"/metadata/annotations/{escaped(NUDGED)}"
+NOT_TRIED = {"not_tried": f"the object has no annotation {NUDGED} for this IPAMClaim yet"}
+NUDGED_FIELD = Field(_PATH, to=PRESENT)
 
 
 def nudged(meta: Mapping[str, Any], what: str) -> bool:
     """Whether it was written for this IPAMClaim already."""
     note = table(meta.get("annotations")).get(NUDGED)
     return isinstance(note, str) and what in note.split()
+
+
+def tried(ref: Ref, whole: Mapping[str, Any], what: str) -> Refused | None:
+    if not nudged(table(whole.get("metadata")), what):
+        return None
+    return Refused("not_tried", f"{ref} was annotated already, and nothing came of it: read the controllers' logs")
 
 
 def nudge(target: Ref, meta: Mapping[str, Any], what: str) -> Patch:
@@ -42,7 +49,7 @@ def nudge(target: Ref, meta: Mapping[str, Any], what: str) -> Patch:
     if not notes:
         ops = (Add("/metadata/annotations", {NUDGED: what}),)
     elif NUDGED not in notes:
-        ops = (Add(NUDGED_PATH, what),)
+        ops = (Add(_PATH, what),)
     else:
-        ops = (Test(NUDGED_PATH, notes[NUDGED]), Replace(NUDGED_PATH, f"{notes[NUDGED]} {what}".strip()))
+        ops = (Test(_PATH, notes[NUDGED]), Replace(_PATH, f"{notes[NUDGED]} {what}".strip()))
     return Patch(target=target, ops=ops)
