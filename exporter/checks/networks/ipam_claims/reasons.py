@@ -281,7 +281,7 @@ REASONS = {
         next="Look at the events of the VM's pod and at ovnkube-control-plane.",
         commands=(READ_CLAIM, NADS, NETWORK_STACK),
         alert="VMPersistentIPBroken",
-        remediation="fill_ipam_claim",
+        remediation="handle_unkept_address",
         cause=Cause.NETWORK,
     ),
     "NotReferenced": Reason(
@@ -297,7 +297,7 @@ REASONS = {
             ANNOTATE_POD,
         ),
         alert="VMIPAMClaimUnprotected",
-        remediation="fill_ipam_claim",
+        remediation="handle_unkept_address",
         forbids=Forbids((Act.STOP, Act.RESTART, Act.END), "its address is released when its pod ends"),
     ),
     "UnprotectedClaim": Reason(

@@ -2,8 +2,8 @@
 
 ipam-extensions creates the IPAMClaims of a VMI at each event of that (pkg/vminetworkscontroller); an IPAMClaim that is
 deleted later is no such event. The annotation is one, and says nothing to anybody else. Nothing is released by it: the
-pod keeps its address, which OVN-Kubernetes releases at its end with an empty IPAMClaim as without one. What fills the
-IPAMClaim is `fill_ipam_claim`, once it has been empty for 10 minutes.
+pod keeps its address, which OVN-Kubernetes releases at its end with an empty IPAMClaim as without one. How that is
+filled says `handle_unkept_address`, once it has been empty for 10 minutes.
 
 It is written once for an IPAMClaim of a VMI. Where that is still missing, the controller can't create it: its log says
 why. It waits where the finding names a cause that comes first: a NAD that is missing, a name that is too long, or an

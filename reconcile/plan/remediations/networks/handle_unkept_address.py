@@ -1,19 +1,18 @@
-"""Has the address of a running VM's pod kept in its IPAMClaim, by an annotation on the pod.
+"""Says how the address of a running VM's pod is kept in its IPAMClaim: by an annotation on the pod.
 
 Each update of a launcher pod passes the webhook of ipam-extensions, which then writes the reference to the IPAMClaim
 into the pod (pkg/ipamclaimswebhook), and makes OVN-Kubernetes reconcile the pod: it reserves the addresses that the pod
 has, and writes them into an IPAMClaim that has none (go-controller/pkg/allocator/pod). No address is released, and the
 pod's own stay.
 
-OVN-Kubernetes compares no IPAMClaims: one that is filled with an address which somebody else has too makes that a
-duplicate for good. So the pod's addresses must be in the network's pool, and with nobody else. It writes nothing into
-an IPAMClaim that has addresses: a pod with others would get those of the IPAMClaim at its next start, so it is
-refused. Where a finding names another cause than a missing reference or a missed event, that comes first.
+Nothing is written: pods are only read, whatever is repaired. Who may patch a pod may have it run another image, and
+RBAC can't be narrower. So it is proposed, and only where it does what it is for. OVN-Kubernetes compares no IPAMClaims:
+one that is filled with an address which somebody else has too makes that a duplicate for good. So the pod's addresses
+must be in the network's pool, and with nobody else. It writes nothing into an IPAMClaim that has addresses: a pod with
+others would get those of the IPAMClaim at its next start. Where a finding names another cause than a missing reference
+or a missed event, that comes first.
 
-It is written once for an IPAMClaim and a pod. The permission is a patch of pods, the only one that there is for it; of
-the fields that may change by it, those of the reference are what the webhook writes.
-
-Undo: remove the annotation. It says nothing; the reference and the addresses in the IPAMClaim stay.
+Undo: none. Nothing is written.
 """
 
 from __future__ import annotations
@@ -26,18 +25,15 @@ from exporter.findings.finding import Finding
 from exporter.store.kinds.deployment import Deployment
 from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
-from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition, pool_of
-from exporter.store.kinds.pod import REFERRED, Pod
+from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
-from ...patterns import PRESENT, Like
-from ...plan import Plan, Refused, Risk, escaped
+from ...plan import Patch, Plan, Proposal, Refused, Risk
 from ...remediation import Remediation, Scene
-from ...writes import Field, Patched, Write
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending
+from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS
 from ._claim_owner import ClaimOwner, named_owner, unsettled
 from ._ipam_claims import (
     NO_OTHER_HOLDER,
@@ -50,7 +46,7 @@ from ._ipam_claims import (
     shared,
     stack_broken,
 )
-from ._nudging import NOT_TRIED, NUDGED, NUDGED_FIELD, nudge, tried
+from ._nudging import NUDGED
 
 __all__ = ["REMEDIATION"]
 
@@ -74,21 +70,22 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     pod = refused or _pod(scene, claim, owner)
     if isinstance(pod, Refused):
         return pod
-    whole = scene.of(pod.ref)
-    if whole is None:
-        return Refused("same_object", f"{pod.ref} is no longer there")
-    refused = ending(scene, pod.ref, whole) or _other(scene, claim, pod) or tried(pod.ref, whole, claim.uid)
-    if refused:
+    if refused := _other(scene, claim, pod):
         return refused
     ips = ", ".join(address for _, address in _given(scene, claim, pod))
     return REMEDIATION.planned(
         finding,
-        nudge(pod.ref, whole["metadata"], claim.uid),
+        Patch(target=ref, ops=()),
         vm=owner.name,
-        effect=f"KubeVirt's webhook lets {pod.ref} refer to the IPAMClaim, and OVN-Kubernetes keeps {ips} in it.",
+        effect=f"Nothing is written. Once {pod.ref} is annotated, KubeVirt's webhook lets it refer to the IPAMClaim, "
+        f"and OVN-Kubernetes keeps {ips} in that.",
         risk=Risk.NONE,
-        undo=f"remove the annotation {NUDGED} from {pod.ref}",
-        settles=False,  # it may do nothing
+        undo="none: nothing is written",
+        proposal=Proposal(
+            owner="whoever may patch pods, which the sidecar may not",
+            where=f"Annotate the pod before the VM stops: kubectl annotate pods -n {pod.namespace} {pod.name} "
+            f"{NUDGED}={claim.uid} --overwrite",
+        ),
     )
 
 
@@ -108,6 +105,8 @@ def _pod(scene: Scene, claim: IPAMClaim, owner: ClaimOwner) -> Pod | Refused:
     if len(found) != 1:
         return Refused("one_pod", f"{owner.ref} has {len(found)} launcher pods")
     pod = found[0]
+    if pod.deleting is not None:
+        return Refused("one_pod", f"{pod.ref} is being deleted")
     attached = [key for key, _ in pod.selections if _network(scene, key) == claim.network]
     if len(attached) > 1:
         return Refused("one_pod", f"{pod.ref} is attached to network {claim.network} {len(attached)} times")
@@ -147,16 +146,13 @@ def _network(scene: Scene, key: str) -> str:
     return nad.network if nad is not None and nad.readable else ""
 
 
-_REFERRED = (Field(f"/metadata/annotations/{escaped(each)}", to=PRESENT) for each in REFERRED)  # by the webhook
-_LAUNCHER = Like(metadata=Like(labels=Like(**{"kubevirt.io": "virt-launcher"})))
 REMEDIATION = Remediation(
-    id="fill_ipam_claim",
-    title="Have the address of a VM's pod kept in its IPAMClaim",
+    id="handle_unkept_address",
+    title="Say how the address of a VM's pod is kept in its IPAMClaim",
     answers={"ipam_claims": ("EmptyClaim", "NotReferenced")},
     reads=(
         IPAMClaim.KIND,
         NetworkAttachmentDefinition.KIND,
-        Namespace.KIND,
         Deployment.KIND,
         MutatingWebhookConfiguration.KIND,
         VirtualMachineInstanceMigration.KIND,
@@ -165,7 +161,7 @@ REMEDIATION = Remediation(
         Pod.KIND,
         *SAVERS,
     ),
-    writes=(Write("", "pods", ("patch",), (Patched(NUDGED_FIELD, *_REFERRED, old=_LAUNCHER),)),),
+    writes=(),
     plan=_plan,
     preconditions={
         "event_missed": "the finding names no other cause than a missing reference, or none",
@@ -173,7 +169,7 @@ REMEDIATION = Remediation(
         "not being deleted, and a VMI of that name is its own",
         "name_and_network_fit": "name and network of the IPAMClaim are those of an interface of this VM, and of no "
         "other VM",
-        "one_pod": "the VM has one launcher pod, which is attached to the network once",
+        "one_pod": "the VM has one launcher pod, which is attached to the network once and is not being deleted",
         "pod_has_address": "the pod has an address of the network",
         "addresses_agree": "the IPAMClaim has the addresses of the pod, or none",
         "addresses_in_pool": "the pod's addresses are in the network's pool, and not excluded",
@@ -183,8 +179,8 @@ REMEDIATION = Remediation(
         **NOT_MIGRATING,
         **NO_SNAPSHOT_OR_RESTORE,
         **STACK_HEALTHY,
-        **NOT_TRIED,
     },
     risk=Risk.NONE,
-    undo="remove the annotation",
+    undo="none: nothing is written",
+    proposes_only=True,
 )
