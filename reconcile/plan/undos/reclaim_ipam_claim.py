@@ -8,7 +8,8 @@ __all__ = ["UNDO"]
 
 UNDO = NoUndo(
     "reclaim_ipam_claim",
-    "While the IPAMClaim is terminating its addresses are reserved. Once it is released the network may give them to "
-    "another VM or pod; an IPAMClaim that is created again has none, since the API server drops the status of what is "
-    "created, and KubeVirt's IPAM controller creates one by itself when the VM has the interface and starts.",
+    "What was released can't be taken back: the network may give the addresses to another VM or pod. While the "
+    "IPAMClaim is terminating they are reserved. An IPAMClaim that is created again has none, since the API server "
+    "drops the status of what is created, and KubeVirt's IPAM controller creates one by itself when the VM has the "
+    "interface and starts.",
 )
