@@ -12,18 +12,16 @@ from ...remediation import Scene
 from .._grounds import table
 from ._ipam_claims import namesakes
 
-__all__ = ["ALLOWS", "GIVEN_UP", "NEW_ADDRESS", "VM_STOPPED", "allows", "awake", "kept"]
+__all__ = ["ALLOWED", "GIVEN_UP", "NEW_ADDRESS", "VM_STOPPED", "allows", "awake", "kept"]
 
-ALLOWS = f"{PREFIX}allow-new-address"
+ALLOWED = f"{PREFIX}new-address-allowed"
 """Annotation of a VM, with the value "true": it may start with other addresses than it had."""
 
 VM_STOPPED = {
     "vm_stopped": "the VM has the run strategy Halted or Manual, is not asked to start, and has no VMI; no other VM "
     "has an interface whose IPAMClaim has this name"
 }
-GIVEN_UP = {
-    "address_given_up": f'the VM has the annotation {ALLOWS} with the value "true", or the IPAMClaim holds no address'
-}
+GIVEN_UP = {"new_address_allowed": f'the VM has the annotation {ALLOWED}: "true", or the IPAMClaim holds no address'}
 NEW_ADDRESS = "The VM gets another address when it starts."
 _WAITING = ("Halted", "Manual")  # start nothing by themselves
 
@@ -43,12 +41,14 @@ def awake(scene: Scene, claim: IPAMClaim, vm: VirtualMachine) -> Refused | None:
 
 def allows(scene: Scene, vm: VirtualMachine) -> bool:
     whole = scene.of(vm.ref) or {}
-    return table(table(whole.get("metadata")).get("annotations")).get(ALLOWS) == "true"
+    return table(table(whole.get("metadata")).get("annotations")).get(ALLOWED) == "true"
 
 
 def kept(scene: Scene, claim: IPAMClaim, vm: VirtualMachine) -> Refused | None:
     """Refuses while the VM is to keep its address: nobody but its owner knows who else relies on that."""
     if not claim.hosts or allows(scene, vm):
         return None
-    how = f"kubectl annotate virtualmachines.kubevirt.io -n {vm.namespace} {vm.name} {ALLOWS}=true"
-    return Refused("address_given_up", f"{vm.ref} would lose {', '.join(claim.hosts)}; its owner allows that by: {how}")
+    how = f"kubectl annotate virtualmachines.kubevirt.io -n {vm.namespace} {vm.name} {ALLOWED}=true"
+    return Refused(
+        "new_address_allowed", f"{vm.ref} would lose {', '.join(claim.hosts)}; its owner allows that by: {how}"
+    )

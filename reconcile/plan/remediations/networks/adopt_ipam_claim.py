@@ -10,9 +10,9 @@ and no address is released, so the VM may run. Its name and network have to be t
 
 A deletion can't be taken back: of an IPAMClaim that is in deletion only the finalizer is left, which nobody removes
 before the VM is deleted. It is removed while the VM is stopped, and only if the VM's owner allows another address by
-the annotation `steward.kubevirt-steward.io/allow-new-address`: the VM may have run with this one, and others may rely
-on that. At its next start ipam-extensions creates an IPAMClaim of its own. The address can't be kept by a write that is
-safe: OVN-Kubernetes reserves nothing for an IPAMClaim that is created with addresses before a pod uses it
+the annotation `steward.kubevirt-steward.io/new-address-allowed: "true"`: the VM may have run with this one, and others
+may rely on that. At its next start ipam-extensions creates an IPAMClaim of its own. The address can't be kept by a
+write that is safe: OVN-Kubernetes reserves nothing for an IPAMClaim that is created with addresses before a pod uses it
 (go-controller/pkg/persistentips), so another pod could get them in between.
 
 The VM may be started, or created once more, after it was looked for. So the finalizer is removed within 2 seconds of

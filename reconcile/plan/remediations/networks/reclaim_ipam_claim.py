@@ -12,8 +12,8 @@ a snapshot, it gets another address.
 
 A VM that still has the interface may come back, however long it has been stopped. So what is reserved for it is taken
 only while it is stopped, and if its owner allows another address by the annotation
-`steward.kubevirt-steward.io/allow-new-address`; until then an idle reservation is a proposal, for that owner. The same
-holds for an IPAMClaim that somebody deleted: its finalizer keeps the addresses as long as the VM exists.
+`steward.kubevirt-steward.io/new-address-allowed: "true"`; until then an idle reservation is a proposal, for that owner.
+The same holds for an IPAMClaim that somebody deleted: its finalizer keeps the addresses as long as the VM exists.
 
 What uses it may be created after it was looked for. So the finalizer is removed within 2 seconds of the last look or
 not at all, and then it is looked once more: what came in between is reported by the alert StewardRepairInUse.
@@ -64,7 +64,7 @@ from ._releasing import (
     released,
     unprotected,
 )
-from ._stopped_vm import ALLOWS, GIVEN_UP, NEW_ADDRESS, VM_STOPPED, allows, awake, kept
+from ._stopped_vm import ALLOWED, GIVEN_UP, NEW_ADDRESS, VM_STOPPED, allows, awake, kept
 
 __all__ = ["REMEDIATION"]
 
@@ -133,7 +133,7 @@ def _proposed(finding: Finding, claim: IPAMClaim, vm: VirtualMachine) -> Plan:
     ips = ", ".join(claim.hosts)
     where = (
         f"Delete {vm.ref} if nobody needs it any more. If it may start with another address than {ips}, annotate it: "
-        f"kubectl annotate virtualmachines.kubevirt.io -n {vm.namespace} {vm.name} {ALLOWS}=true"
+        f"kubectl annotate virtualmachines.kubevirt.io -n {vm.namespace} {vm.name} {ALLOWED}=true"
     )
     return REMEDIATION.planned(
         finding,
