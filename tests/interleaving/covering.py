@@ -49,7 +49,7 @@ COVERED = (
     Covered("repair_ipam_claim_metadata: finding_holds", "a patch without operations changes nothing"),
     Covered("repair_ipam_claim_metadata: not_being_deleted", "the API server takes no finalizer then", _CHECK),
     Covered("repair_ipam_claim_metadata: created_by_kubevirt", "the check reports another reason"),
-    Covered("repair_ipam_claim_metadata: owner_lives (1, in _owner)", _NO_PLAN),
+    Covered("repair_ipam_claim_metadata: owner_lives", _NO_PLAN),
     Covered("repair_ipam_claim_metadata: name_fits_label", "the API server takes no longer label"),
     Covered("_ipam_claims: everything_seen", "here every annotation can be read"),
     Covered("_grounds: not_being_deleted", "the check reports nothing of it then", _CHECK, "what ends is left"),

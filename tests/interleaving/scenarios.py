@@ -87,7 +87,10 @@ def claim_in(world: World, platform: Platform, state: str) -> Obj:
         meta["owners"] = [owner_of(world.create(vm("db", "Halted", uid="u-db", created=_OLD), "user"))]
     if state == "unprotected":
         meta["finalizers"] = []
-    if state in ("stuck", "held"):
+    if state in ("given up", "replaced"):  # a VM that is stopped, and may get another address
+        uid: Obj = {"uid": "u-db", "created": _OLD} if state == "given up" else {}
+        world.create(vm("db", "Halted", annotations={ALLOWED: "true"}, **uid), "user")
+    if state in ("stuck", "held", "given up", "replaced"):
         meta["deleting"] = world.ago(700)
     if state == "held":
         meta["finalizers"] = ["example.org/keep", IPAM_FINALIZER, "example.org/too"]

@@ -34,8 +34,12 @@ _MODULES = {
     "release_ipam_claim": "claims",
     "delete_orphan_ipam_claim": "claims",
     "repair_ipam_claim_metadata": "claims",
+    "adopt_ipam_claim": "claims",
+    "reclaim_ipam_claim": "claims",
     "_ipam_claims": "claims",
     "_releasing": "claims",
+    "_claim_owner": "claims",
+    "_stopped_vm": "claims",
     "_grounds": "",
     "persist_firmware_uuid": "firmware",
     "reassign_firmware_uuid": "firmware",
@@ -53,12 +57,13 @@ that comes too late loses something. What is written elsewhere is held to its pr
 """
 
 _AREAS = {
-    **dict.fromkeys(("release_ipam_claim", "repair_ipam_claim_metadata"), "claims"),
+    **dict.fromkeys(("release_ipam_claim", "repair_ipam_claim_metadata", "adopt_ipam_claim"), "claims"),
     **dict.fromkeys(("persist_firmware_uuid", "reassign_firmware_uuid"), "firmware"),
     **dict.fromkeys(("restash_missing_revision", "delete_orphan_revision", "guard_instancetype"), "instancetypes"),
 }
 """Of the remediations whose writes are taken back."""
 _UNDOS = {
+    "adopt_ipam_claim": "claims",
     "repair_ipam_claim_metadata": "claims",
     "_ipam_claims": "claims",
     "release_ipam_claim": "claims",
