@@ -64,7 +64,9 @@ def _twin(scene: Scene, vmi: VirtualMachineInstance, claim: str) -> Refused | No
     vms: list[VirtualMachine | VirtualMachineInstance] = list(scene.within(VirtualMachine, vmi.namespace))
     vms += scene.within(VirtualMachineInstance, vmi.namespace)
     other = next((each for each in vms if each.name != vmi.name and attached_by(claim, each)), None)
-    return other and Refused("name_is_its_own", f"an interface of {other.ref} has an IPAMClaim of this name too")
+    if other is None:
+        return None
+    return Refused("name_is_its_own", f"an interface of {other.ref} has an IPAMClaim of this name too")
 
 
 REMEDIATION = Remediation(
