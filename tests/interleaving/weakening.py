@@ -101,6 +101,8 @@ _RACES = {
     "that what was read is young": "namesake of a slow process",
     "that VMs are read once more": "namesake in a large cluster",
     "that it is looked again after a release": "namesake of a late release",
+    "_stopped_vm: vm_stopped (2, in awake)": "start in a large cluster",
+    "_stopped_vm: vm_stopped (4, in awake)": "start in a large cluster",
     "undo of _ipam_claims: no_user (1, in _used)": "taken back under a VMI",
     "undo of _ipam_claims: no_user (2, in _used)": "taken back under a pod",
     "undo of repair_ipam_claim_metadata: address_kept": "taken back under a VM",
