@@ -58,12 +58,7 @@ COVERED = (
     Covered("reclaim_ipam_claim: vm_owns_it (2, in _owner)", "the check reports another reason", _CHECK),
     Covered("reclaim_ipam_claim: vm_owns_it (3, in _owner)", "the check reports another reason", _CHECK),
     Covered("_stopped_vm: vm_stopped (3, in awake)", "here VMs are started by their run strategy alone"),
-    Covered(
-        "_stopped_vm: vm_stopped (4, in awake)",
-        "a VM that runs has a run strategy that starts it",
-        ("_stopped_vm: vm_stopped (2, in awake)",),
-        "it stays stopped",
-    ),
+    Covered("_stopped_vm: vm_stopped (4, in awake)", "a VM that runs has a run strategy that refuses first"),
     Covered("undo of adopt_ipam_claim: same_object", _NO_PLAN),
     Covered("undo of adopt_ipam_claim: address_kept", "garbage collection releases it then, and not the write"),
     Covered("_ipam_claims: everything_seen", "here every annotation can be read"),

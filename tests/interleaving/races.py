@@ -222,12 +222,11 @@ RACES = (
         _STARTED,
     ),
     Race(
-        "start in a large cluster",
+        "start that is slow",
         "",
-        "the same while listing all pods takes seconds",
+        "the same, and its VMI is created late",
         *_RECLAIMED,
         _STARTED[:2],
-        pages=3,
     ),
     Race(
         "start while the release is late",

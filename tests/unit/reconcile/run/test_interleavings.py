@@ -85,7 +85,7 @@ def test_a_lost_safeguard_is_noticed(name: str, invariant: str) -> None:
     ("name", "race", "most"),
     [
         ("that VMs are read once more", "namesake in a large cluster", 100),
-        ("_stopped_vm: vm_stopped (2, in awake)", "start in a large cluster", 200),
+        ("_stopped_vm: vm_stopped (2, in awake)", "start that is slow", 200),
         ("that both plans are the same", "another plan", 0),
         ("the test of the resourceVersion", "owners before claims, released", 0),
         ("that it is looked again after a release", "namesake of a late release", 200),
