@@ -1,9 +1,11 @@
 """Has KubeVirt's IPAM controller create the missing IPAMClaim of a VMI that runs, by an annotation on the VMI.
 
 ipam-extensions creates the IPAMClaims of a VMI at each event of that (pkg/vminetworkscontroller); an IPAMClaim that is
-deleted later is no such event. The annotation is one, and says nothing to anybody else. Nothing is released by it: the
-pod keeps its address, which OVN-Kubernetes releases at its end with an empty IPAMClaim as without one. How that is
-filled says `handle_unkept_address`, once it has been empty for 10 minutes.
+deleted later is no such event. The annotation is one, says nothing to anybody else, and KubeVirt's webhook lets anybody
+write it who may patch the VMI (pkg/virt-api/webhooks, vmi-update-admitter.go). Nothing is released by it: the pod keeps
+its address, which OVN-Kubernetes releases at its end with an empty IPAMClaim as without one
+(go-controller/pkg/clustermanager/pod). How that is filled says `handle_unkept_address`, once it has been empty for 10
+minutes.
 
 It is written once for an IPAMClaim of a VMI. Where that is still missing, the controller can't create it: its log says
 why. It waits where the finding names a cause that comes first: a NAD that is missing, a name that is too long, or an
