@@ -28,15 +28,14 @@ from reconcile.plan.remediations.networks import (
 from reconcile.run.attempt import AttemptState
 from tests.cluster.accounts import account
 from tests.cluster.apiserver import ApiServer
+from tests.cluster.case_ground import NAMESPACES, CaseGround
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.resources import Resource
 from tests.confirming import hint_of
-from tests.evaluation import api_kinds
 from tests.manifests import Object
 from tests.remediation_cases import cases_of
-from tests.repairing import Repairing, repairing
-from tests.rows import CLUSTER_WIDE, full
+from tests.repairing import repairing
 
 DAY = 86_400.0
 OURS: tuple[Remediation, ...] = tuple(
@@ -49,8 +48,6 @@ OURS: tuple[Remediation, ...] = tuple(
         recreate_ipam_claim,
     )
 )
-NAMESPACES = ("ns", "other", "ovn-kubernetes")
-FIRST = ("NetworkAttachmentDefinition", "VirtualMachine", "VirtualMachineInstance")  # what others have the UID of
 
 
 def refused(remediation: Remediation) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -78,58 +75,6 @@ DONE = [
 ]
 
 
-class Ground:
-    """The namespaces of the cases on one server: what a case makes is gone after it."""
-
-    def __init__(self, client: Client, made: Repairing) -> None:
-        self.client, self.made = client, made
-        self._uids: dict[str, str] = {}
-        self._there: list[tuple[Resource, str | None, str]] = []
-
-    def make(self, rows: list[Object]) -> list[Object]:
-        rows = sorted(rows, key=lambda row: FIRST.index(row["kind"]) if row["kind"] in FIRST else len(FIRST))
-        return [self._made(row) for row in rows if row["kind"] != "Namespace"]
-
-    def _made(self, row: Object) -> Object:
-        obj = full(row)
-        meta = obj["metadata"]
-        for field in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
-            meta.pop(field, None)
-        uid = meta.pop("uid")
-        for place, owner in enumerate(meta.get("ownerReferences") or ()):
-            owner["uid"] = self._uids.get(owner["uid"], owner["uid"])
-            owner["controller"] = not place  # the API server takes one
-        found = api_kinds()[obj["kind"]]
-        group, _, version = obj["apiVersion"].rpartition("/")
-        namespace = None if obj["kind"] in CLUSTER_WIDE else meta["namespace"]
-        resource = Resource(group, version, found.plural)
-        self._there.append((resource, namespace, meta["name"]))
-        if obj["kind"] == "IPAMClaim":
-            _as_the_schema_has_it(obj.setdefault("status", {}))
-        made = self.client.make(obj)
-        self._uids[uid] = made["metadata"]["uid"]
-        if row.get("deleting"):
-            self.client.delete(resource, namespace, meta["name"])
-            made = self.client.get(resource, namespace, meta["name"])
-        return made
-
-    def clear(self) -> None:
-        for resource, namespace, name in reversed(self._there):
-            if self.client.find(resource, namespace, name) is not None:
-                self.client.patch(resource, namespace, name, {"metadata": {"finalizers": None}})
-                self.client.remove(resource, namespace, name)
-
-    def versions(self) -> list[tuple[str, str]]:
-        found = (self.client.find(*place) for place in self._there)
-        return [(each["metadata"]["uid"], each["metadata"]["resourceVersion"]) for each in found if each is not None]
-
-
-def _as_the_schema_has_it(status: Object) -> None:
-    status["ips"] = status.get("ips") or []
-    for each in status.get("conditions") or ():
-        each.setdefault("message", "")
-
-
 def hint(case: dict[str, Any], objects: list[Object]) -> Hint:
     return hint_of({**case["about"], "uid": None}, objects)
 
@@ -143,10 +88,10 @@ def server(module_api_server: MakeApiServer) -> ApiServer:
 
 
 @pytest.fixture
-async def ground(server: ApiServer, tmp_path: Path) -> AsyncIterator[Ground]:
+async def ground(server: ApiServer, tmp_path: Path) -> AsyncIterator[CaseGround]:
     async with repairing(str(server.kubeconfig("admin")), tmp_path / "ledger") as made:
         with server.client() as client:
-            stage = Ground(client, made)
+            stage = CaseGround(client, made)
             try:
                 yield stage
             finally:
@@ -161,7 +106,7 @@ def test_each_precondition_has_a_case() -> None:
 
 @pytest.mark.parametrize(("remediation", "case"), CASES)
 async def test_it_is_refused_and_nothing_is_written(
-    ground: Ground, remediation: Remediation, case: dict[str, Any]
+    ground: CaseGround, remediation: Remediation, case: dict[str, Any]
 ) -> None:
     objects = ground.make(case["given"])
     ground.made.now = time.time() + (60 if case["refuses"] == "controller_had_time" else 2 * DAY)
@@ -175,7 +120,7 @@ async def test_it_is_refused_and_nothing_is_written(
 
 
 @pytest.mark.parametrize(("remediation", "name"), DONE)
-async def test_it_is_written_once(ground: Ground, remediation: Remediation, name: str) -> None:
+async def test_it_is_written_once(ground: CaseGround, remediation: Remediation, name: str) -> None:
     case = cases_of(remediation)[name]
     objects = ground.make(case["given"])
     ground.made.now = time.time() + 2 * DAY
@@ -193,7 +138,7 @@ async def test_it_is_written_once(ground: Ground, remediation: Remediation, name
     assert dict(ground.versions()) == after
 
 
-async def test_a_vm_that_starts_between_plan_and_write_keeps_its_address(ground: Ground) -> None:
+async def test_a_vm_that_starts_between_plan_and_write_keeps_its_address(ground: CaseGround) -> None:
     """Its owner has allowed another one, and starts it right then."""
     case = cases_of(OURS[0])["vm_is_stopped_and_allows_another_address"]
     objects = ground.make(case["given"])
@@ -213,7 +158,7 @@ async def test_a_vm_that_starts_between_plan_and_write_keeps_its_address(ground:
     assert Event.INTENDED not in {entry.event for entry in ground.made.entries()}
 
 
-async def test_an_ipam_claim_that_was_created_anew_in_between_is_left_alone(ground: Ground) -> None:
+async def test_an_ipam_claim_that_was_created_anew_in_between_is_left_alone(ground: CaseGround) -> None:
     case = cases_of(OURS[0])["vm_was_created_again"]
     objects = ground.make(case["given"])
     ground.made.now = time.time() + 2 * DAY
@@ -235,7 +180,7 @@ async def test_an_ipam_claim_that_was_created_anew_in_between_is_left_alone(grou
 
 @pytest.mark.parametrize("remediation", OURS, ids=lambda each: each.id)
 async def test_who_may_not_list_pods_writes_nothing(
-    server: ApiServer, ground: Ground, tmp_path: Path, remediation: Remediation
+    server: ApiServer, ground: CaseGround, tmp_path: Path, remediation: Remediation
 ) -> None:
     """Whatever of the rest may be read: a pod that can't be seen may use it."""
     case = next(each for each in cases_of(remediation).values() if "plans" in each)
