@@ -178,6 +178,25 @@ async def test_an_ipam_claim_that_was_created_anew_in_between_is_left_alone(grou
     assert ground.client.get(*place)["metadata"]["ownerReferences"][0]["uid"] == "u1"
 
 
+async def test_what_an_interface_has_left_is_deleted_and_then_released(ground: CaseGround) -> None:
+    case = cases_of(OURS[3])["vm_runs_with_another_interface"]
+    objects = ground.make(case["given"])
+    ground.made.now = time.time() + 2 * DAY
+    by_hand = {**case, "about": {**case["about"], "reason": "StuckTerminatingDeletedByHand"}}
+
+    first = await ground.made.repair(OURS[3], hint(case, objects))
+    assert first.state == AttemptState.DONE, first
+    assert first.plan is not None
+    assert first.plan.loses == ()
+    second = await ground.made.repair(OURS[3], hint(by_hand, objects))
+
+    assert second.state == AttemptState.DONE, second
+    assert second.plan is not None
+    assert second.plan.loses == ("10.0.0.5/29",)
+    claims = Resource("k8s.cni.cncf.io", "v1alpha1", "ipamclaims")
+    assert ground.client.find(claims, "ns", "db.blue") is None
+
+
 @pytest.mark.parametrize("remediation", OURS, ids=lambda each: each.id)
 async def test_who_may_not_list_pods_writes_nothing(
     server: ApiServer, ground: CaseGround, tmp_path: Path, remediation: Remediation
