@@ -45,9 +45,9 @@ from ._guest_network import NOT_BY_MAC, known_by_mac
 from ._stopped import STOPPED, saved, stopped
 from ._the_copy import THE_COPY, not_the_copy
 
-__all__ = ["INTERFACES", "REMEDIATION", "having"]
+__all__ = ["REMEDIATION", "drawn", "having"]
 
-INTERFACES = "/spec/template/spec/domain/devices/interfaces"
+_INTERFACES = "/spec/template/spec/domain/devices/interfaces"
 _LOCAL = "02"  # the first octet of an address that is locally administered and of one interface
 _POOL_NOTE = "/metadata/annotations/kubemacpool.io~1transaction-timestamp"  # set by its webhook with each such change
 
@@ -67,7 +67,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         why = f"{len(found)} interfaces in the spec of {vm.ref} have the MAC address {mac}"
         return Refused("one_interface", f"{why}: which of them is to have another one is not known")
     place, interface = found[0]
-    new = _new(vm, str(interface.get("name")), mac)
+    new = drawn(vm.uid, str(interface.get("name")), mac)
     if taken := having(scene, new):
         return Refused("new_mac_is_free", f"{taken[0]} has the MAC address that {vm.ref} would get")
     effect = (
@@ -80,8 +80,8 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         Patch(
             target=ref,
             ops=(
-                Test(f"{INTERFACES}/{place}", interface),
-                Replace(f"{INTERFACES}/{place}/macAddress", new),
+                Test(f"{_INTERFACES}/{place}", interface),
+                Replace(f"{_INTERFACES}/{place}/macAddress", new),
             ),
         ),
         effect=effect + saved(scene, vm, "the MAC address"),
@@ -103,8 +103,9 @@ def _text(interface: Mapping[str, Any]) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _new(vm: VirtualMachine, interface: str, mac: str) -> str:
-    digits = _LOCAL + blake2b(f"{vm.uid} {interface} {mac}".encode(), digest_size=5).hexdigest()
+def drawn(uid: str, interface: str, mac: str) -> str:
+    """The address that an interface of a VM, by its UID, gets in place of another one: always the same."""
+    digits = _LOCAL + blake2b(f"{uid} {interface} {mac}".encode(), digest_size=5).hexdigest()
     return ":".join(digits[at : at + 2] for at in range(0, len(digits), 2))
 
 
@@ -124,7 +125,7 @@ REMEDIATION = Remediation(
             "kubevirt.io",
             "virtualmachines",
             ("patch",),
-            (Patched(Entries(INTERFACES, "macAddress", to=PRESENT, was=PRESENT), Field(_POOL_NOTE)),),
+            (Patched(Entries(_INTERFACES, "macAddress", to=PRESENT, was=PRESENT), Field(_POOL_NOTE)),),
         ),
     ),
     plan=_plan,
