@@ -276,7 +276,7 @@ async def test_cloud_init_goes_by_the_address(copy: Copy) -> None:
 
 @pytest.mark.parametrize("copy", ["mac"], indirect=True)
 async def test_two_interfaces_have_the_address(copy: Copy) -> None:
-    interfaces = [{"name": name, "bridge": {}, "macAddress": MAC} for name in ("blue", "red")]
+    interfaces: list[Object] = [{"name": name, "bridge": {}, "macAddress": MAC} for name in ("blue", "red")]
     networks = [{"name": name, "multus": {"networkName": "blue"}} for name in ("blue", "red")]
     copy.patch(spec={"template": {"spec": {"domain": {"devices": {"interfaces": interfaces}}, "networks": networks}}})
     await refused(copy, "one_interface")

@@ -91,7 +91,8 @@ class Marks:
         theirs = meta_of(other)
         if other["kind"] == _VMI:  # which may run with what its VM had
             theirs = meta_of(self.world.get(_VM, theirs["name"], theirs["namespace"]) or other)
-        return theirs["namespace"] == meta["namespace"] and theirs["creationTimestamp"] < meta["creationTimestamp"]
+        here = theirs["namespace"] == meta["namespace"]
+        return here and bool(theirs["creationTimestamp"] < meta["creationTimestamp"])
 
     def back(self, write: Write, accepted: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         """What has to hold where it is taken back."""

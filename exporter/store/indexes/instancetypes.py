@@ -125,8 +125,9 @@ def _saved_objects(record: Record, lookup: ByName) -> Iterable[str]:
 
 
 def _sources(record: Record, _: ByName) -> Iterable[str]:
-    named = isinstance(record, VirtualMachineSnapshotContent) and record.source
-    return (f"{record.namespace}/{record.source}",) if named else ()
+    if not isinstance(record, VirtualMachineSnapshotContent) or not record.source:
+        return ()
+    return (f"{record.namespace}/{record.source}",)
 
 
 def _saved_copies(record: Record, lookup: ByName) -> Iterable[str]:

@@ -111,7 +111,10 @@ def drawn(uid: str, interface: str, mac: str) -> str:
 
 def having(scene: Scene, mac: str) -> list[str]:
     """The VMs and VMIs with an address on whatever network, in order."""
-    every = (*scene.all(VirtualMachine), *scene.all(VirtualMachineInstance))
+    every: list[VirtualMachine | VirtualMachineInstance] = [
+        *scene.all(VirtualMachine),
+        *scene.all(VirtualMachineInstance),
+    ]
     return sorted({each.ref.path for each in every if any(parted(text)[1] == mac for text in each.macs)})
 
 

@@ -333,7 +333,7 @@ def test_what_a_restore_of_it_will_duplicate_and_how_to_make_it_anew() -> None:
     elsewhere: Row = {"kind": "VirtualMachineRestore", "namespace": "other", "name": "r", "target": "a"}
     (found,) = OneVMStage(STOPPED | {"uuid": uuid}, saved, restore, elsewhere).take().copies
     assert (found.reason, str(found.subject)) == ("RestoreWillDuplicate", "VirtualMachineRestore ns/r")
-    assert found.message == "The restore of snapshot s will make VM copy with the firmware UUID of ns/a"
+    assert found.message == "The restore of snapshot s will make VM copy with the firmware UUID of ns/a."
     anew = found.commands[1]
     assert "  target: {apiGroup: kubevirt.io, kind: VirtualMachine, name: copy}\n" in anew
     assert '  - \'{"op": "replace", "path": "/spec/template/spec/domain/firmware/uuid", "value": ""}\'\nRESTORE' in anew
