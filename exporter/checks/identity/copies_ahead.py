@@ -64,17 +64,15 @@ _OTHERS = (
 )
 _REASONS = {
     "RestoreWillDuplicate": Reason(
-        (Severity.WARNING, Severity.INFO),
-        "A restore that has not made its VM yet keeps a UUID, serial or MAC address that another VM has; a warning"
-        " where that is a MAC address, or one that runs.",
+        (Severity.INFO,),
+        "A restore that has not made its VM yet keeps a UUID, serial or MAC address that another VM has.",
         _FAMILY,
         next=_ANEW,
         commands=(_DELETE,),
     ),
     "CloneWillDuplicate": Reason(
-        (Severity.WARNING, Severity.INFO),
-        "A clone that has not made its VM yet sets a UUID, serial or MAC address that another VM has; a warning where"
-        " that is a MAC address, or one that runs.",
+        (Severity.INFO,),
+        "A clone that has not made its VM yet sets a UUID, serial or MAC address that another VM has.",
         _FAMILY,
         next=_OTHERS,
         commands=(_DELETE,),
@@ -194,13 +192,11 @@ def _finding(
     found: list[_Same],
     *anew: str,
 ) -> Finding:
-    runs = any(isinstance(one, VirtualMachineInstance) for each in found for one in each.of)
-    worse = runs or any(each.what.startswith("the MAC") for each in found)
     values = {"RESOURCE": subject.KIND.resource, "NAMESPACE": subject.namespace, "NAME": subject.name}
     fields = sorted({each.place for each in found})
     return Finding(
         reason=reason,
-        severity=Severity.WARNING if worse else Severity.INFO,
+        severity=Severity.INFO,
         subject=subject.ref,
         related=tuple(sorted({one.ref for each in found for one in each.of})[:_MOST]),
         vm=target,
