@@ -1,4 +1,4 @@
-"""What JSON patches change of the marks by which a copied VM is known: its UUID, serial and MAC addresses.
+"""What JSON patches change of that by which a copied VM is known: its UUID, serial and MAC addresses.
 
 KubeVirt takes the patches of a VirtualMachineRestore and of a VirtualMachineClone as texts, one operation each
 (staging/src/kubevirt.io/api/snapshot and .../clone of kubevirt/kubevirt).

@@ -1,4 +1,4 @@
-"""The old text may come back as long as the guest does not know the new UUID: no other VM has a right to it."""
+"""The old text may come back as long as the guest does not know the new UUID: it identifies no VM."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def _unsure(scene: Scene, vm: VirtualMachine, key: str) -> str:
     if namespace != vm.namespace:
         return f"{key}, which should keep it, is in another namespace"
     if vm.origin != "restore":
-        return f"{vm.ref} has no mark of a clone or of a snapshot's restore"
+        return f"{vm.ref} has no annotation of a clone or of a snapshot's restore"
     keeper = scene.named(VirtualMachine, namespace, name)
     if keeper is None or keeper.created is None or vm.created is None or keeper.created >= vm.created:
         return f"no VM {key} that is older than {vm.ref} is there"

@@ -2,7 +2,7 @@
 
 Only where the check `mac_duplicates` says that the VM is a copy, and which VM keeps the address. What a snapshot's
 restore or a VirtualMachineClone made in the namespace of the VM that keeps it is a copy. Where that is not certain
-(another namespace, a backup of Velero, no mark of either) only a VM with the annotation
+(another namespace, a backup of Velero, no annotation of either) only a VM with the annotation
 `steward.kubevirt-steward.io/copy-change-allowed: "true"` gets another one.
 
 The address in the spec is replaced and not taken out. Without one a guest has another address at each start; and where

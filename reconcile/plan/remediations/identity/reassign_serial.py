@@ -4,11 +4,11 @@ Only where the check `firmware_serials` says that the VM is a copy, and which VM
 follows from the VM's UID and the old serial, so that the plan is the same each time. The UUID stays as it is.
 
 What a VirtualMachineClone or a snapshot's restore made in the namespace of the VM that keeps the serial is a copy.
-Where that is not certain (another namespace, a backup of Velero, no mark of either) only a VM with the annotation
+Where that is not certain (another namespace, a backup of Velero, no annotation of either) only a VM with the annotation
 `steward.kubevirt-steward.io/copy-change-allowed: "true"` gets another one.
 
 The guest shows the new serial from its next start on: licences that go by it may ask to be activated again, and
-inventories see another machine. So a VM that runs or is about to start is never changed.
+inventories see another VM. So a VM that runs or is about to start is never changed.
 
 Undo: put the old serial back. Where the VM was started with the new one, or another VM has the old one, that has to be
 accepted.
@@ -51,7 +51,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         return refused
     effect = (
         "From its next start on the guest shows another serial: licences that go by it may ask to be activated again, "
-        "and inventories see another machine."
+        "and inventories see another VM."
     )
     return REMEDIATION.planned(
         finding,

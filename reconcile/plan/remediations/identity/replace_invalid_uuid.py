@@ -1,8 +1,7 @@
 """Gives a stopped VM a valid firmware UUID, where its own is not one or is a placeholder that vendors use.
 
-The new UUID follows from the VM's UID and the old text, so that the plan is the same each time. Nobody else has a right
-to the old one: with text that is no UUID libvirt starts no guest, and a placeholder identifies nobody. The serial stays
-as it is.
+The new UUID follows from the VM's UID and the old text, so that the plan is the same each time. The old one identifies
+nobody: with text that is no UUID libvirt starts no guest, and others have a placeholder too. The serial stays as it is.
 
 A guest that has run with a placeholder sees a new identity at its next start: licences may ask to be activated again,
 cloud-init takes it for its first boot, inventories and backups see another VM. So a VM that runs or is about to start
