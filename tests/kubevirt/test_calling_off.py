@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -24,8 +25,11 @@ class Person:
     def __init__(self, kubevirt: ControlPlane, folder: Path) -> None:
         self._kubeconfig, self._folder = kubevirt.kubeconfig(), folder
 
-    def calls_off(self, node: str, *more: str) -> subprocess.CompletedProcess[str]:
-        own = ("--kubeconfig", str(self._kubeconfig), "--ledger", str(self._folder / "ledger"))
+    def calls_off(self, node: str, *more: str, share: float = 0.05) -> subprocess.CompletedProcess[str]:
+        """`share` of all VMs may be touched within a day."""
+        config = self._folder / "reconcile.yaml"
+        config.write_text(json.dumps({"budgets": {"fleetShare": share}}), encoding="utf-8")
+        own = ("--kubeconfig", str(self._kubeconfig), "--ledger", str(self._folder / "ledger"), "--config", str(config))
         return steward("reconcile", "call-off", node, *own, *more)
 
 
@@ -54,9 +58,15 @@ def test_all_requests_for_a_node_are_cancelled_unless_it_is_cordoned(stage: Stag
     assert "is reported after 120s" in early.stdout
     assert [stage.evacuation(name) for name in NAMES] == [LEFT] * 3
 
-    done = wait_until(lambda: _due(person.calls_off(LEFT, "--yes")), GRACE, "the requests are due", every=5.0)
+    one = wait_until(lambda: _due(person.calls_off(LEFT, "--yes")), GRACE, "the requests are due", every=5.0)
+    assert one.returncode == 1
+    assert "refused, budget_fleet: 1 of 3 VMs were touched within the last day" in one.stderr
+    assert "stopped; 2 of 3 are left as they are" in one.stderr
+    assert sorted(stage.evacuation(name) for name in NAMES) == ["", LEFT, LEFT]
+
+    done = person.calls_off(LEFT, "--yes", share=1.0)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("called off, attempt ") == 3
+    assert done.stdout.count("called off, attempt ") == 2
     assert [stage.evacuation(name) for name in NAMES] == [""] * 3
     none = person.calls_off(LEFT, "--yes")
     assert (none.returncode, none.stdout) == (0, f"No VMI is asked to leave {LEFT}.\n")

@@ -98,9 +98,10 @@ class _Calls:
             else:
                 what = f"refused, {result.refused}" if result.state == AttemptState.REFUSED else result.state
                 complain(aimed(f"{subject}: {what}: {result.why}", self.at.arguments))
-            left = len(plans) - number - 1
+            refused = result.state == AttemptState.REFUSED
+            left = len(plans) - number - (0 if refused else 1)
             complain(f"stopped; {left} of {len(plans)} are left as they are")
-            return 1 if result.state == AttemptState.REFUSED else 2
+            return 1 if refused else 2
         return 0
 
     async def _one(self, found: Found, shown_plan: Confirmed) -> Result:
