@@ -180,6 +180,7 @@ async def run(
             measures=measures,
             kept=kept,
             takers=by_hand.takers,
+            skew=skew,
         )
         found = source or _exporter(config, clock)
         firing = Firing(config.webhook.repeat.total_seconds(), time.monotonic)

@@ -191,7 +191,8 @@ def _lease(lease: Lease) -> str:
     """Its creation and its renewal; who paused everything is the one to resume it."""
     here = f"{_NAMESPACE} == {quoted(lease.namespace)} && object.metadata.name == {quoted(lease.name)}"
     ours = f"p.startsWith({quoted(f'/metadata/annotations/{PREFIX}')})"
-    kept = f"!(p in {quoted([f'/metadata/annotations/{each}' for each in (PAUSED, RESUMED)])})"
+    paused, resumed = (quoted(f"/metadata/annotations/{each}") for each in (PAUSED, RESUMED))
+    kept = f"p != {paused} && !p.startsWith({resumed})"  # also of one remediation
     return (
         f"{here}\n&& (variables.written == 'CREATE {_LEASES}'\n|| variables.written == 'UPDATE {_LEASES}'\n"
         f"&& variables.changed.all(p, p.startsWith('/spec/') || {ours} && {kept}))"

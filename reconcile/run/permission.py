@@ -10,6 +10,7 @@ from ..config.settings import Mode
 from ..confirm.confirm import Confirmed
 from ..confirm.reading import Reads
 from ..decide.approval import approved
+from ..decide.canary import on_trial
 from ..decide.gates import Ask, Blocked, Situation, blocked, half_used
 from ..ledger.history import Attempt
 from ..observe.situation import of_namespace, of_vm, upgrading
@@ -31,6 +32,12 @@ class Permission:
     def unfinished(self) -> list[Attempt]:
         """Attempts of which it is not known what came of them."""
         return self._situation.history.unfinished()
+
+    def on_trial(self, candidate: Candidate) -> str:
+        """What its write tries: see `Trials`; empty where nothing is on trial."""
+        if candidate.mode is not Mode.AUTO:
+            return ""
+        return on_trial(self._context.config, candidate.remediation, self._situation.history)
 
     async def blocked(self, candidate: Candidate, written: int) -> tuple[Blocked, ...]:
         """What is in the way before anything is read of the object; annotations of a namespace are read once."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from exporter.kube.errors import KubeError
 
 from ..act.pauses import Pauses
+from ..decide.canary import shown
 from ..decide.gates import Alert, Ask, QueryAnswer, Situation
 from ..decide.storms import Storms
 from ..lease.lease import Election, NotLeadingError
@@ -122,7 +123,8 @@ class Sidecar:
         context = self._context
         await self._settle()
         verify_after = context.config.verify_after.total_seconds()
-        await self._verifying.look(context.clock(), verify_after, set(observed.by_fingerprint))
+        stays = lambda each: context.config.canary_of(each).stays.total_seconds()  # noqa: E731
+        await self._verifying.look(context.clock(), verify_after, set(observed.by_fingerprint), stays)
         await self._pauses.look(context.clock(), context.config.edit_war, self._election.state)
 
     async def _settle(self) -> None:
@@ -155,6 +157,7 @@ class Sidecar:
         standing.storms = Counter(each.weather.value for each in storms.namespaces.values())
         standing.paused = int(bool(paused)) + self._history.pauses
         settings = context.config.edit_war
+        standing.canaries = shown(context.config, context.remediations, self._history)
         standing.edit_wars = len(self._history.wars(settings.returns, settings.within.total_seconds()))
         return Situation(
             now=now,

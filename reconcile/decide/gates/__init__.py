@@ -9,7 +9,7 @@ which it is not known what came of them, and KubeVirt's upgrade. Who pauses repa
 from __future__ import annotations
 
 from ...config.settings import Mode, SidecarConfig
-from . import amounts, standing, timing
+from . import amounts, canary, standing, timing
 from .amounts import half_used
 from .base import Alert, Ask, Blocked, Gate, Labels, QueryAnswer, QueryState, Situation
 
@@ -69,6 +69,7 @@ GATES: tuple[Gate, ...] = (
         _REPAIRS,
     ),
     Gate("edit_war", "nobody undoes what is repaired", amounts.no_edit_war, _REPAIRS, lasts=True),
+    Gate("canary", "the first repairs held: one, then two", canary.canary_held, _AUTO),
     Gate("silence", "no silence of Alertmanager is for it", timing.not_silenced, _UNASKED),
     Gate("query", "the PromQL gate has no result", timing.query_clear, _UNASKED),
     Gate("firing", "the alert fires, where the webhook is enabled", timing.alert_fires, _AUTO),

@@ -46,12 +46,13 @@ def test_with_nothing_set_every_remediation_only_plans(tmp_path: Path) -> None:
 def test_every_key_can_be_set(tmp_path: Path) -> None:
     text = """
 mode: "off"
-remediations: {repair: {mode: auto, minAge: 1h, namespaces: {shop: approve}}}
+remediations: {repair: {mode: auto, minAge: 1h, namespaces: {shop: approve}, canary: {enabled: true, stays: 5m}}}
 budgets: {run: 1, hour: 2, namespaceHour: 3, fleetShare: 1}
 storm: {share: 0.5, atLeast: 3, cooldown: 1m}
 windows: [{days: [Sat, Sun], from: "22:00", to: "05:00", timeZone: Europe/Berlin}, {days: [Mon]}]
 breaker: {failures: 1, pause: 1m}
 editWar: {returns: 2, within: 1h}
+canary: {enabled: false, stays: 2h}
 approval: {longest: 1h}
 source: {url: "https://exporter:9877/", tokenFile: /t, caFile: /c, serverName: exporter, oldest: 5s}
 exporterConfig: /e.yaml
@@ -75,6 +76,8 @@ settleAfter: 10m
     same = [name for name, value in got.model_dump(mode="json").items() if value == defaults[name]]
     assert same == ["insecure"]  # which does not go with tls
     assert got.of("repair").min_age == timedelta(hours=1)
+    assert (got.canary_of("repair").enabled, got.canary_of("repair").stays) == (True, timedelta(minutes=5))
+    assert (got.canary_of("other").enabled, got.canary_of("other").stays) == (False, timedelta(hours=2))
     assert got.source.url == "https://exporter:9877"
     assert (got.windows[0].from_, got.windows[1].to, got.windows[1].time_zone) == ("22:00", "24:00", "UTC")
 

@@ -13,6 +13,7 @@ import yaml
 from exporter.store.record import Ref
 from exporter.store.text.skew import Skew
 from reconcile.config.settings import Mode
+from reconcile.decide.canary import tried
 from reconcile.decide.gates import GATES, Blocked, QueryAnswer, QueryState, blocked
 from reconcile.decide.storm import Storm, Weather
 from reconcile.ledger.entry import Entry
@@ -44,6 +45,20 @@ def returns(*ages: float) -> list[Entry]:
         for number, age in enumerate(sorted(ages, reverse=True))
         for item in written(number, NOW - age, "done", "verified", "returned", why="argocd-controller wrote it")
     ]
+
+
+ON_TRIAL = tried(config(), REPAIR)
+
+
+def trial(number: int, *after: str, at: float = NOW - 600, **more: Any) -> list[Entry]:
+    """A write of the canary, of another object."""
+    claim = Ref("IPAMClaim", "shop", f"vm{number}.blue", f"u{number}")
+    told = {"canary": ON_TRIAL, "target": claim, "fingerprint": f"trial{number}", "vm": f"vm{number}", **more}
+    return written(100 + number, at, *after, **told)
+
+
+def gone(number: int) -> list[Entry]:
+    return trial(number, "done", "verified", "stayed", at=NOW - 7200)
 
 
 HISTORY = History.of(written(8, NOW - 60, "unclear"), NOW)
@@ -175,6 +190,61 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("edit_war", {"fingerprint": "f2"}, {"entries": returns(9000, 6000, 3000)}, {}, "came back 3 times", None),
     ("edit_war", {"target": None, "subject": Ref("VM", "a", "b")}, {"entries": returns(3, 2, 1)}, {}, "VM a/b", None),
     ("edit_war", {}, {"entries": returns(9e5, 9e5 + 1, 9e5 + 2, 10)}, {}, "4 times", None),
+    (
+        "canary",
+        {},
+        {"entries": trial(1)},
+        {},
+        "one repair in step 1 of 2, of IPAMClaim shop/vm1.blue: .* not gone",
+        None,
+    ),
+    (
+        "canary",
+        {},
+        {"entries": trial(1, "done")},
+        {},
+        "has to stay gone for 1h .canary.stays.; it is not gone yet",
+        None,
+    ),
+    ("canary", {}, {"entries": trial(1, "done", "verified")}, {}, "at 2026-05-28T21:16:40Z it is looked", NOW + 3000),
+    ("canary", {}, {"entries": trial(1, "done", settles=False)}, {}, "at 2026-05-28T21:16:40Z", NOW + 3000),
+    ("canary", {}, {"entries": trial(1, "unclear")}, {}, "not gone yet", None),
+    (
+        "canary",
+        {},
+        {"entries": [*gone(1), *trial(2), *trial(3, "done")]},
+        {},
+        "two repairs in step 2 of 2, .*vm2.*vm3",
+        None,
+    ),
+    (
+        "canary",
+        {},
+        {"entries": [*gone(1), *gone(2), *trial(3, "done")]},
+        {},
+        "step 2 of 2, of IPAMClaim shop/vm3",
+        None,
+    ),
+    *(
+        (
+            "canary",
+            {},
+            {"entries": trial(1, *events, why="flux did")},
+            {},
+            f"vm1.blue: .*{what}.*flux did.* resume",
+            None,
+        )
+        for events, what in (
+            (("done", "verified", "returned"), "came back"),
+            (("done", "persists"), "there all the same"),
+            (("in_use", "done"), "in use"),
+            (("done", "verified", "taken_back"), "taken back"),
+            (("unclear", "resolved"), "not known"),
+        )
+    ),
+    # Where it may write is another thing now, but what is under way is followed all the same.
+    ("canary", {}, {"entries": trial(1, "done")}, {"mode": "auto"}, "not gone yet", None),
+    ("canary", {}, {"entries": trial(1, "done", "returned")}, {"mode": "auto"}, "stopped at .*vm1.blue", None),
 ]
 
 
@@ -232,6 +302,19 @@ LETS_THROUGH: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ({}, {"entries": returns(3 * 86_400, 86_401, 1)}, {}),
     ({}, {"entries": [*returns(30, 20, 10), entry("resumed", scope=str(CLAIM))]}, {}),
     ({"fingerprint": "f2", "target": None, "subject": Ref("VM", "a", "b")}, {"entries": returns(3, 2, 1)}, {}),
+    ({}, {"entries": trial(1, "failed")}, {}),
+    ({}, {"entries": [*trial(1, "unclear"), entry("resolved", attempt="a101", happened=False)]}, {}),
+    ({}, {"entries": gone(1)}, {}),
+    ({}, {"entries": [*gone(1), *trial(2)]}, {}),  # the first of two
+    ({}, {"entries": [*gone(1), *gone(2), *gone(3)]}, {}),
+    ({}, {"entries": [*gone(1), *gone(2), *gone(3), entry("returned", attempt="a103")]}, {}),  # it was over by then
+    ({"fingerprint": "trial1"}, {"entries": trial(1, "done", settles=False)}, {}),  # the repair takes two writes
+    ({}, {"entries": [*trial(1, "done", "returned"), entry("resumed", scope="remediation repair")]}, {}),
+    ({}, {"entries": trial(1, "done")}, {"canary": {"enabled": False}}),
+    ({}, {"entries": trial(1, "done", "returned")}, {"remediations": {"repair": {"canary": {"enabled": False}}}}),
+    ({}, {"entries": gone(1)}, {"mode": "auto"}),  # which begins anew
+    ({"mode": Mode.APPROVE}, {"entries": trial(1, "done", "returned")}, {}),
+    ({"remediation": replace(REPAIR, id="another")}, {"entries": trial(1, "done", "returned")}, {}),
 ]
 
 
@@ -305,7 +388,11 @@ ALL_CLOSED: dict[str, Any] = {
     "query": None,
     "firing": None,
     "skew": None,
-    "entries": [*returns(40, 30, 20), *(each for n in range(9) for each in written(20 + n, NOW - 5, "unclear"))],
+    "entries": [
+        *returns(40, 30, 20),
+        *trial(1),
+        *(each for n in range(9) for each in written(20 + n, NOW - 5, "unclear")),
+    ],
 }
 CLOSING = {**WEBHOOK, **GATE, "windows": [{"from": "22:00"}], "budgets": {"hour": 1, "namespaceHour": 1}}
 REPAIRS = {gate.id for gate in GATES}
@@ -315,8 +402,8 @@ REPAIRS = {gate.id for gate in GATES}
     ("mode", "asked"),
     [
         (Mode.AUTO, REPAIRS),
-        (Mode.APPROVE, REPAIRS - {"firing"}),
-        (Mode.APPLY, REPAIRS - {"leading", "storm", "window", "min_age", "silence", "query", "firing"}),
+        (Mode.APPROVE, REPAIRS - {"canary", "firing"}),
+        (Mode.APPLY, REPAIRS - {"leading", "storm", "window", "min_age", "canary", "silence", "query", "firing"}),
         (Mode.UNDO, {"unclear", "ledger", "clock", "upgrade"}),
         (Mode.PLAN, set()),
         (Mode.OFF, {"mode"}),
