@@ -87,7 +87,9 @@ class Canary(msgspec.Struct, frozen=True, array_like=True):
         return next((number for number in range(1, len(STEPS) + 1) if passed < sum(STEPS[:number])), 0)
 
     def room(self, of: str) -> int:
-        """How many findings may be repaired now."""
+        """How many findings may be repaired now: none while it is not known of a write whether it happened."""
+        if any(each.state == "written" for each in self.trials):
+            return 0
         return max(0, sum(STEPS[: self.step(of)]) - self.passed(of) - len(self.pending))
 
     def may_go_on(self, fingerprint: str) -> bool:
