@@ -26,6 +26,8 @@ from tests.served import Served, served
 
 HOSTILE = "<script>alert(1)</script>\u202e"
 
+NONE: dict[str, list[str]] = {"unseen": [], "canaries": []}
+
 
 def say(repairs: Repairs, generation: str, *each: dict[str, Any], **more: Any) -> None:
     repairs.take(at_once(decoding(json.dumps(plans(generation, *each, **more)).encode())))
@@ -55,7 +57,12 @@ async def test_each_finding_has_what_is_known_of_it(server: Served) -> None:
     first = fingerprints(server)[0]
     whole, _ = await report(server)
     assert [each["repairs"] for each in whole["findings"]] == [[], [], []]
-    unknown = {"unknownSince": "2026-09-21T14:13:20Z", "why": "the sidecar was not asked yet", "unseen": []}
+    unknown = {
+        "unknownSince": "2026-09-21T14:13:20Z",
+        "why": "the sidecar was not asked yet",
+        "unseen": [],
+        "canaries": [],
+    }
     assert whole["reconcile"] == {"leading": False, "modes": {}, **unknown}
 
     said = repair(first, proposal={"owner": "Argo CD", "where": "in Git", "patch": "a: 1"})
@@ -66,7 +73,14 @@ async def test_each_finding_has_what_is_known_of_it(server: Served) -> None:
         **{each: [] for each in fingerprints(server)[1:]},
     }
     modes = {"release_ipam_claim": "plan"}
-    assert whole["reconcile"] == {"leading": True, "modes": modes, "unknownSince": "", "why": "", "unseen": []}
+    assert whole["reconcile"] == {
+        "leading": True,
+        "modes": modes,
+        "unknownSince": "",
+        "why": "",
+        "unseen": [],
+        "canaries": [],
+    }
 
     server.repairs.lost("it is gone", 1_790_000_060.0)
     lost, _ = await report(server)
