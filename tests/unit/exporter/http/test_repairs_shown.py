@@ -199,6 +199,24 @@ async def test_one_object_that_blocks_many_repairs_is_said_once(server: Served) 
     assert "annotation a could not be read. To do: mend it" in body
 
 
+async def test_the_page_says_what_stopped_a_canary_and_how_it_is_resumed(server: Served) -> None:
+    stopped = {
+        "remediation": "guard_instancetype",
+        "state": "stopped",
+        "object": f"VM shop/{HOSTILE}",
+        "attempt": "x-7",
+        "why": "it came back",
+        "at": 1.0,
+    }
+    say(server.repairs, "1", canaries=[stopped, {"remediation": "delete_orphan_pdb", "state": "first"}])
+    shown, _ = await report(server)
+    assert shown["reconcile"]["canaries"][0] == {**stopped, "objects": []}
+    body = (await server.get("/"))[2].decode()
+    assert "guard_instancetype repairs nothing more: its canary has stopped. <b>VM shop/&lt;script&gt;" in body
+    assert "it came back (attempt x-7). See to that, then: steward reconcile resume --remediation guard_inst" in body
+    assert "delete_orphan_pdb repairs nothing" not in body
+
+
 async def test_the_page_says_since_when_repairs_are_unknown_and_keeps_the_last(server: Served) -> None:
     say(server.repairs, "1", repair(fingerprints(server)[0]))
     assert b"Repairs unknown" not in (await server.get("/"))[2]

@@ -209,6 +209,7 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("canary", {}, {"entries": trial(1, "done", "verified")}, {}, "at 2026-05-28T21:16:40Z it is looked", NOW + 3000),
     ("canary", {}, {"entries": trial(1, "done", settles=False)}, {}, "at 2026-05-28T21:16:40Z", NOW + 3000),
     ("canary", {}, {"entries": trial(1, "unclear")}, {}, "not gone yet", None),
+    ("canary", {}, {"entries": [*gone(1), *trial(2, "unclear")]}, {}, "step 2 of 2, of IPAMClaim shop/vm2", None),
     (
         "canary",
         {},
@@ -305,7 +306,7 @@ LETS_THROUGH: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ({}, {"entries": trial(1, "failed")}, {}),
     ({}, {"entries": [*trial(1, "unclear"), entry("resolved", attempt="a101", happened=False)]}, {}),
     ({}, {"entries": gone(1)}, {}),
-    ({}, {"entries": [*gone(1), *trial(2)]}, {}),  # the first of two
+    ({}, {"entries": [*gone(1), *trial(2, "done")]}, {}),  # the first of two
     ({}, {"entries": [*gone(1), *gone(2), *gone(3)]}, {}),
     ({}, {"entries": [*gone(1), *gone(2), *gone(3), entry("returned", attempt="a103")]}, {}),  # it was over by then
     ({"fingerprint": "trial1"}, {"entries": trial(1, "done", settles=False)}, {}),  # the repair takes two writes
