@@ -17,7 +17,7 @@ from exporter.config.mistakes import Mistake, Mistakes, listed
 from exporter.config.refusals import refusals
 
 from ..plan.remediation import Remediation
-from .forms import DAYS, Day, Window, is_local
+from .forms import DAYS, Blackout, Day, Window, is_local
 from .settings import ConfiguredMode, SidecarConfig, model_of
 
 __all__ = ["LoadedSidecar", "load"]
@@ -48,7 +48,12 @@ def load(remediations: Iterable[Remediation], file: Path | None) -> LoadedSideca
 
 
 def _listed(tree: Any, model: type[SidecarConfig]) -> Iterator[Key]:
-    """The keys of windows and namespaces, as many as the file has: in no model."""
+    """The keys of windows, blackouts and namespaces, as many as the file has: in no model."""
+    blackouts = below(tree, ("blackouts",))
+    for number in range(min(len(blackouts), _MOST) if isinstance(blackouts, list) else 0):
+        yield from keys_within(Blackout, ("blackouts", str(number)))
+        noun = "mapping such as {from: 2026-12-20, to: 2027-01-06, reason: year end}"
+        yield Key(("blackouts", str(number)), Blackout, noun, "", None)
     windows = below(tree, ("windows",))
     for number in range(min(len(windows), _MOST) if isinstance(windows, list) else 0):
         at = ("windows", str(number))

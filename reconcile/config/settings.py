@@ -13,7 +13,7 @@ from exporter.config.forms import Address, Duration, HostNames, OptionalDuration
 from exporter.config.settings import HOSTS, INSECURE, Section, TLSSettings
 
 from ..plan.remediation import Remediation
-from .forms import NamespaceName, Window
+from .forms import Blackout, NamespaceName, Window
 from .servers import AlertmanagerSettings, PrometheusSettings, SourceSettings, WebhookSettings
 
 __all__ = ["ConfiguredMode", "Mode", "RemediationSettings", "SidecarConfig", "may_write", "mode_of", "model_of"]
@@ -155,6 +155,9 @@ class SidecarConfig(Section):
     storm: StormSettings = Field(default_factory=StormSettings)
     windows: Annotated[tuple[Window, ...], Strict(False)] = setting(
         (), "When the sidecar may write; always where there is none.", "list of windows"
+    )
+    blackouts: Annotated[tuple[Blackout, ...], Strict(False)] = setting(
+        (), "When the sidecar may not write, whatever window is open.", "list of blackouts"
     )
     breaker: BreakerSettings = Field(default_factory=BreakerSettings)
     edit_war: EditWarSettings = Field(default_factory=EditWarSettings)

@@ -1,8 +1,8 @@
 """Gates: what must hold of us before anything is written. Pure; every one that is closed is reported, in order.
 
 What could not be seen closes a gate. A plan that is only shown passes none. What a person asks for (`apply`) needs no
-Lease, and skips what holds up the sidecar: storms, windows, the least age, silences, Prometheus and alerts. Taking a
-write back (`undo`) asks only for what makes the write itself safe: the ledger, the clocks, attempts on the object of
+Lease, and skips what holds up the sidecar: storms, windows, blackouts, the least age, silences, Prometheus and alerts.
+Taking a write back (`undo`) asks only for what makes the write itself safe: the ledger, the clocks, attempts on the object of
 which it is not known what came of them, and KubeVirt's upgrade. Who pauses repairs may have to take one back.
 """
 
@@ -61,6 +61,7 @@ GATES: tuple[Gate, ...] = (
         _REPAIRS,
     ),
     Gate("window", "a maintenance window is open", timing.window_open, _UNASKED),
+    Gate("blackout", "no blackout is on", timing.no_blackout, _UNASKED),
     Gate("min_age", "the finding is old enough", timing.old_enough, _UNASKED),
     Gate(
         "breaker",

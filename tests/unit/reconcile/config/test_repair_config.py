@@ -50,6 +50,7 @@ remediations: {repair: {mode: auto, minAge: 1h, namespaces: {shop: approve}, can
 budgets: {run: 1, hour: 2, namespaceHour: 3, fleetShare: 1}
 storm: {share: 0.5, atLeast: 3, cooldown: 1m}
 windows: [{days: [Sat, Sun], from: "22:00", to: "05:00", timeZone: Europe/Berlin}, {days: [Mon]}]
+blackouts: [{from: "2026-12-20", to: "2027-01-06T12:00", timeZone: Europe/Berlin, reason: year end freeze}]
 breaker: {failures: 1, pause: 1m}
 editWar: {returns: 2, within: 1h}
 canary: {enabled: false, stays: 2h}

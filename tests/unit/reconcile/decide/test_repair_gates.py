@@ -155,6 +155,14 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("budget_fleet", {}, {"fleet": None}, {}, "could not be seen", None),
     ("budget_fleet", {}, {}, {"budgets": {"fleetShare": 0}}, "as long as that is 0", None),
     ("window", {}, {}, {"windows": [{"from": "22:00", "to": "05:00"}]}, "opens at 2026-05-28T22:00:00Z", NOW + 5600),
+    (
+        "blackout",
+        {},
+        {},
+        {"blackouts": [{"from": "2026-05-28", "to": "2026-05-30", "reason": "freeze"}]},
+        'on until 2026-05-31T00:00:00Z: "freeze"',
+        1_780_185_600.0,
+    ),
     ("min_age", {"since": None}, {}, {}, "not known; it must be 10m", None),
     ("min_age", {"since": NOW - 599}, {}, {}, "9m59s old; .* 10m", NOW + 1),
     ("min_age", {"since": NOW + 9}, {}, {}, "0s old", NOW + 609),
@@ -294,6 +302,7 @@ LETS_THROUGH: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ({}, {"entries": [], "fleet": 1}, {"budgets": {"fleetShare": 0.0001}}),
     ({}, {}, {"windows": [{"from": "20:00", "to": "05:00"}]}),
     ({}, {}, {"windows": [{"from": "20:26", "to": "20:27"}, {"days": ["Sun"]}]}),
+    ({}, {}, {"blackouts": [{"from": "2026-05-29", "to": "2026-05-30", "reason": "freeze"}]}),
     ({"since": NOW - 600}, {}, {}),
     ({"since": None}, {}, {"remediations": {"repair": {"minAge": "0s"}}}),
     ({}, {"query": None}, {}),
@@ -395,7 +404,14 @@ ALL_CLOSED: dict[str, Any] = {
         *(each for n in range(9) for each in written(20 + n, NOW - 5, "unclear")),
     ],
 }
-CLOSING = {**WEBHOOK, **GATE, "windows": [{"from": "22:00"}], "budgets": {"hour": 1, "namespaceHour": 1}}
+FROZEN = {"from": "2020-01-01", "to": "2030-01-01", "reason": "r"}
+CLOSING = {
+    "blackouts": [FROZEN],
+    **WEBHOOK,
+    **GATE,
+    "windows": [{"from": "22:00"}],
+    "budgets": {"hour": 1, "namespaceHour": 1},
+}
 REPAIRS = {gate.id for gate in GATES}
 
 
@@ -404,7 +420,10 @@ REPAIRS = {gate.id for gate in GATES}
     [
         (Mode.AUTO, REPAIRS),
         (Mode.APPROVE, REPAIRS - {"canary", "firing"}),
-        (Mode.APPLY, REPAIRS - {"leading", "storm", "window", "min_age", "canary", "silence", "query", "firing"}),
+        (
+            Mode.APPLY,
+            REPAIRS - {"leading", "storm", "window", "blackout", "min_age", "canary", "silence", "query", "firing"},
+        ),
         (Mode.UNDO, {"unclear", "ledger", "clock", "upgrade"}),
         (Mode.PLAN, set()),
         (Mode.OFF, {"mode"}),
