@@ -18,7 +18,8 @@ from exporter.config.refusals import refusals
 
 from ..plan.remediation import Remediation
 from .forms import DAYS, Blackout, Day, Window, is_local
-from .settings import ConfiguredMode, SidecarConfig, model_of
+from .selectors import MODES, ConfiguredMode, NamespaceSelector
+from .settings import SidecarConfig, model_of
 
 __all__ = ["LoadedSidecar", "load"]
 
@@ -64,7 +65,13 @@ def _listed(tree: Any, model: type[SidecarConfig]) -> Iterator[Key]:
         if key.path[-1] == "namespaces":
             namespaces = below(tree, key.path)
             for name in list(namespaces)[:_MOST] if isinstance(namespaces, dict) else ():
-                yield Key((*key.path, name), ConfiguredMode, "off, plan, approve or auto", "", None)
+                yield Key((*key.path, name), ConfiguredMode, MODES, "", None)
+        if key.path[-1] == "namespaceSelectors":
+            selectors = below(tree, key.path)
+            for number in range(min(len(selectors), _MOST) if isinstance(selectors, list) else 0):
+                yield from keys_within(NamespaceSelector, (*key.path, str(number)))
+                noun = "mapping such as {matchLabels: {tier: test}, mode: auto}"
+                yield Key((*key.path, str(number)), NamespaceSelector, noun, "", None)
 
 
 def _of_the_whole(config: SidecarConfig) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, Strict, create_model
 
@@ -14,12 +14,10 @@ from exporter.config.settings import HOSTS, INSECURE, Section, TLSSettings
 
 from ..plan.remediation import Remediation
 from .forms import Blackout, NamespaceName, Window
+from .selectors import MODES, ConfiguredMode, NamespaceSelector
 from .servers import AlertmanagerSettings, PrometheusSettings, SourceSettings, WebhookSettings
 
-__all__ = ["ConfiguredMode", "Mode", "RemediationSettings", "SidecarConfig", "may_write", "mode_of", "model_of"]
-
-_MODES = "off, plan, approve or auto"
-ConfiguredMode = Literal["off", "plan", "approve", "auto"]
+__all__ = ["ConfiguredMode", "Mode", "RemediationSettings", "SidecarConfig", "model_of"]
 
 
 class Mode(StrEnum):
@@ -52,9 +50,14 @@ class CanaryOverride(Section):
 class RemediationSettings(Section):
     """What is set of one remediation."""
 
-    mode: ConfiguredMode | None = setting(None, "Its mode. Without it: that of all.", _MODES)
+    mode: ConfiguredMode | None = setting(None, "Its mode. Without it: that of all.", MODES)
     namespaces: dict[NamespaceName, ConfiguredMode] = setting(
         {}, "Modes of single namespaces, which take precedence.", "mapping of namespaces to modes"
+    )
+    namespace_selectors: Annotated[tuple[NamespaceSelector, ...], Strict(False)] = setting(
+        (),
+        "Modes of namespaces by their labels, for those that `namespaces` does not name. Of several the strictest.",
+        "list of selectors",
     )
     min_age: Duration = setting("10m", "How old a finding is before the sidecar writes for it.", low="0s", high="30d")
     canary: CanaryOverride = Field(default_factory=CanaryOverride)
@@ -149,7 +152,7 @@ class LeaseSettings(Section):
 class SidecarConfig(Section):
     """The configuration of the sidecar."""
 
-    mode: ConfiguredMode = setting("plan", "The mode of remediations that have none of their own.", _MODES)
+    mode: ConfiguredMode = setting("plan", "The mode of remediations that have none of their own.", MODES)
     remediations: Section = Field(default_factory=Section)
     budgets: BudgetSettings = Field(default_factory=BudgetSettings)
     storm: StormSettings = Field(default_factory=StormSettings)
@@ -195,22 +198,10 @@ class SidecarConfig(Section):
         enabled = of_all.enabled if own.enabled is None else own.enabled
         return CanarySettings(enabled=enabled, stays=own.stays or of_all.stays)
 
-
-def mode_of(config: SidecarConfig, remediation_id: str, namespace: str) -> Mode:
-    """The namespace's mode before the remediation's before that of all."""
-    own = config.of(remediation_id)
-    return Mode(own.namespaces.get(namespace) or own.mode or config.mode)
-
-
-def may_write(config: SidecarConfig, remediations: Iterable[Remediation]) -> bool:
-    """Whether any remediation is carried out anywhere, unasked or when approved."""
-    modes = {
-        Mode(mode)
-        for each in remediations
-        if not each.proposes_only
-        for mode in (mode_of(config, each.id, ""), *config.of(each.id).namespaces.values())
-    }
-    return bool(modes & {Mode.APPROVE, Mode.AUTO})
+    def by_labels(self, remediation_id: str, namespace: str) -> bool:
+        """Whether the mode there depends on the labels of the namespace."""
+        own = self.of(remediation_id)
+        return bool(own.namespace_selectors and namespace and namespace not in own.namespaces)
 
 
 @lru_cache(maxsize=8)

@@ -15,7 +15,8 @@ import msgspec
 
 from exporter.version import installed
 
-from ..config.settings import Mode, SidecarConfig, mode_of
+from ..config.modes import mode_of, modes_of
+from ..config.settings import Mode, SidecarConfig
 from ..ledger.history import History
 from ..plan.remediation import Remediation
 
@@ -41,8 +42,9 @@ class ShownCanary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 def tried(config: SidecarConfig, remediation: Remediation) -> str:
     """Names what is on trial: as long as it is the same, the trial goes on."""
-    namespaces = config.of(remediation.id).namespaces
-    where = sorted((name, Mode(mode) is Mode.AUTO) for name, mode in namespaces.items())
+    own = config.of(remediation.id)
+    where = sorted((name, Mode(mode) is Mode.AUTO) for name, mode in own.namespaces.items())
+    where += sorted((str(each.selector), each.mode == Mode.AUTO.value) for each in own.namespace_selectors)
     return _named(remediation, mode_of(config, remediation.id, "") is Mode.AUTO, tuple(where))
 
 
@@ -75,8 +77,7 @@ def shown(config: SidecarConfig, remediations: Iterable[Remediation], history: H
 
 
 def _automatic(config: SidecarConfig, remediation: Remediation) -> bool:
-    modes = (mode_of(config, remediation.id, ""), *map(Mode, config.of(remediation.id).namespaces.values()))
-    return not remediation.proposes_only and Mode.AUTO in modes
+    return not remediation.proposes_only and Mode.AUTO in modes_of(config, remediation.id)
 
 
 def _shown(config: SidecarConfig, remediation: Remediation, history: History) -> ShownCanary:

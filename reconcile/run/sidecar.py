@@ -7,7 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from exporter.kube.errors import KubeError
 
@@ -20,7 +20,7 @@ from ..lease.none import NoElection
 from ..ledger import Ledger, LedgerError
 from ..ledger.history import History
 from ..ledger.manual import ManualLedger
-from ..observe.situation import upgrading
+from ..observe.situation import labels_of_namespaces, upgrading
 from ..observe.source import FindingSource, Observed, SourceError
 from ..show.plans import ShownRepairs
 from .attempt import AttemptState
@@ -97,8 +97,10 @@ class Sidecar:
             standing.source_up, self._problem = True, ""
             if not self._ledger.refused:
                 await self._look_after(observed)
-            candidates = self._loop.candidates(observed)
-            written = await self._loop.run(candidates, await self._situation(observed, candidates))
+            labels = await labels_of_namespaces(context.reads) if self._by_labels() else {}
+            candidates = self._loop.candidates(observed, labels)
+            situation = replace(await self._situation(observed, candidates), labels=labels)
+            written = await self._loop.run(candidates, situation)
         except SourceError as error:
             standing.source_up = False
             if str(error) != self._problem:
@@ -117,6 +119,10 @@ class Sidecar:
             return 0
         standing.last_run = context.clock()
         return written
+
+    def _by_labels(self) -> bool:
+        """Whether a mode depends on the labels of namespaces."""
+        return any(self._context.config.of(each.id).namespace_selectors for each in self._context.remediations)
 
     async def _look_after(self, observed: Observed) -> None:
         """What was done before, in this cluster."""

@@ -2,8 +2,8 @@
 
 What could not be seen closes a gate. A plan that is only shown passes none. What a person asks for (`apply`) needs no
 Lease, and skips what holds up the sidecar: storms, windows, blackouts, the least age, silences, Prometheus and alerts.
-Taking a write back (`undo`) asks only for what makes the write itself safe: the ledger, the clocks, attempts on the object of
-which it is not known what came of them, and KubeVirt's upgrade. Who pauses repairs may have to take one back.
+Taking a write back (`undo`) asks only for what makes the write itself safe: the ledger, the clocks, attempts on the
+object of which it is not known what came of them, and KubeVirt's upgrade. Who pauses repairs may have to take one back.
 """
 
 from __future__ import annotations
@@ -43,6 +43,12 @@ GATES: tuple[Gate, ...] = (
         lasts=True,
     ),
     Gate("opt_in", "the VM allows what only some may have", standing.opted_in, _REPAIRS, reads=True, lasts=True),
+    Gate(
+        "labels",
+        "the namespace's labels are known, where its mode depends on them",
+        standing.labels_known,
+        _UNASKED,
+    ),
     Gate("unclear", "no earlier write to the object may still arrive", standing.nothing_unclear, _ALL),
     Gate("leading", "this replica holds the Lease", standing.leading, _UNASKED),
     Gate("ledger", "the ledger can be written", standing.ledger_writable, _ALL),

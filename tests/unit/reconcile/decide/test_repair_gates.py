@@ -24,6 +24,7 @@ from tests.repairs import CLAIM, NOW, REPAIR, VM, ask, config, entry, situation,
 from tests.rules import TESTS
 from tests.shared import REPO
 
+SELECTING = {"remediations": {"repair": {"namespaceSelectors": [{"matchLabels": {"tier": "test"}, "mode": "auto"}]}}}
 WEBHOOK = {"webhook": {"enabled": True, "tokenFile": "/token"}}
 GATE = {"prometheus": {"url": "http://p:9090", "gate": "up == 0"}}
 OTHERS = frozenset({frozenset({("alertname", "Other")}), frozenset({("namespace", "shop")})})
@@ -101,6 +102,8 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("unclear", {}, {"entries": written(7, NOW - 60, "unclear")}, {}, "attempt a7, begun at .*:25:40Z", None),
     ("unclear", {}, {"entries": written(7, NOW - 60)}, {}, f"it writes to {CLAIM}; .* reconcile ledger a7", None),
     ("unclear", {}, {"by_hand": lambda: HISTORY.unfinished()}, {}, "attempt a8", None),
+    ("labels", {}, {}, SELECTING, "the labels of namespace shop could not be read.*namespaceSelectors", None),
+    ("labels", {}, {"labels": {"shop": None}}, SELECTING, "could not be read", None),
     ("clock", {}, {"skew": None}, {}, "is not known: no response .* within 5 minutes", None),
     ("clock", {}, {"skew": Skew(900.4, 0.0, "pod-a")}, {}, "clock of pod-a is 900 s ahead of the API server's", None),
     ("clock", {}, {"skew": Skew(-30.5, 0.0, "pod-a")}, {}, "30 s behind the API server's, at most 30 s", None),
@@ -291,6 +294,8 @@ LETS_THROUGH: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ({}, {"source_age": -60.0}, {}),
     ({}, {"unknown_checks": frozenset({"other"})}, {}),
     ({"planned": 4}, {}, {}),
+    ({}, {"labels": {"shop": {}}}, SELECTING),
+    ({}, {"labels": {"shop": {"tier": "test"}}}, SELECTING),
     ({}, {"skew": Skew(29.9, 29.9, "pod-a")}, {}),
     ({}, {"skew": Skew(-29.9, 0.0, "pod-a")}, {}),
     ({}, {"entries": written(1, NOW - 60, "unclear", target=Ref("IPAMClaim", "shop", "other", "u9"))}, {}),
@@ -406,6 +411,7 @@ ALL_CLOSED: dict[str, Any] = {
 }
 FROZEN = {"from": "2020-01-01", "to": "2030-01-01", "reason": "r"}
 CLOSING = {
+    **SELECTING,
     "blackouts": [FROZEN],
     **WEBHOOK,
     **GATE,
@@ -413,6 +419,9 @@ CLOSING = {
     "budgets": {"hour": 1, "namespaceHour": 1},
 }
 REPAIRS = {gate.id for gate in GATES}
+OF_THE_SIDECAR = {
+    *("labels", "leading", "storm", "window", "blackout", "min_age", "canary", "silence", "query", "firing"),
+}
 
 
 @pytest.mark.parametrize(
@@ -422,7 +431,8 @@ REPAIRS = {gate.id for gate in GATES}
         (Mode.APPROVE, REPAIRS - {"canary", "firing"}),
         (
             Mode.APPLY,
-            REPAIRS - {"leading", "storm", "window", "blackout", "min_age", "canary", "silence", "query", "firing"},
+            REPAIRS
+            - {"labels", "leading", "storm", "window", "blackout", "min_age", "canary", "silence", "query", "firing"},
         ),
         (Mode.UNDO, {"unclear", "ledger", "clock", "upgrade"}),
         (Mode.PLAN, set()),
