@@ -89,7 +89,14 @@ class Pursuit:
             return permission.on_trial(candidate)
 
         try:
-            result = await self._context.attempts.run(make, permit, mode=candidate.mode.value, by=asked, canary=canary)
+            result = await self._context.attempts.run(
+                make,
+                permit,
+                mode=candidate.mode.value,
+                by=asked,
+                canary=canary,
+                still=lambda: permission.still(candidate),
+            )
         except (NotLeadingError, LedgerError):
             raise
         except KubeError as error:
