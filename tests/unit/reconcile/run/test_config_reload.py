@@ -59,7 +59,7 @@ async def test_from_auto_to_off_in_the_middle_of_a_queue_of_ten(tmp_path: Path) 
 async def test_a_stricter_mode_ends_an_attempt_before_its_write(
     dry: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = config(tmp_path, {**AUTO, "remediations": {"delete_orphan_ipam_claim": {"mode": "plan"}}})
+    plan = config(tmp_path, {**AUTO, "remediations": {"delete_orphan_ipam_claim": {"mode": "plan", "minAge": "0s"}}})
     async with on(tmp_path, AUTO, orphan("db")) as running:
         if dry:
             at = Fault("/ipamclaims/", method="DELETE", times=1, before=lambda: running.sidecar.take(plan))
@@ -113,10 +113,10 @@ async def test_a_file_that_changes_is_taken_and_a_bad_one_is_not(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "reconcile.yaml"
-    async with on(tmp_path, AUTO, orphan("db"), orphan("web")) as running, followed(running, file, AUTO):
+    async with on(tmp_path, AUTO, orphan("db"), orphan("web"), *ten()[10:]) as running, followed(running, file, AUTO):
         file.write_text("mode: atuo\n", encoding="utf-8")
         await until(lambda: sample(running, "config_reload_success") == 0)
-        assert 'mode: "atuo"'.replace('"', "'") in caplog.text
+        assert "mode: 'atuo' is not known" in caplog.text
         assert await running.run() == 2
 
         file.write_text(json.dumps({**OFF, "interval": "7s", "listen": "127.0.0.1:1"}), encoding="utf-8")
