@@ -11,9 +11,8 @@ from exporter.kube.errors import KubeError
 
 from ...act.execute import PlanWriter, WriteOutcome
 from ...plan.annotations import PAUSED, RESUMED, resumes
-from ...plan.remediations import all_remediations
 from ..leases import lease_path
-from ..session import Session, add_options, desk, finish
+from ..session import Session, add_options, desk, finish, known_remediation
 from ..writing import who
 
 __all__ = ["add"]
@@ -79,12 +78,9 @@ def _remediation(arguments: argparse.Namespace) -> str:
     named = getattr(arguments, "remediation", None)
     if named is None:
         return ""
-    known = sorted(each.id for each in all_remediations())
-    if named not in known:
-        raise ValueError(f"there is no remediation {named}; there are: {', '.join(known)}")
     if arguments.kind or arguments.namespace:
         raise ValueError("a canary is resumed as a whole; name --remediation alone")
-    return str(named)
+    return known_remediation(named).id
 
 
 def _resumed(remediation: str, by: str, because: str) -> dict[str, str | None]:
