@@ -29,7 +29,8 @@ from exporter.store.kind import ApiKind
 
 from .act.execute import PlanWriter, ServerAnswer
 from .act.pauses import Pauses
-from .config.settings import SidecarConfig, may_write, mode_of
+from .config.modes import may_write, mode_of
+from .config.settings import SidecarConfig
 from .confirm.reading import ApiReads
 from .decide.gates import Labels
 from .lease.lease import Election
@@ -180,6 +181,7 @@ async def run(
             measures=measures,
             kept=kept,
             takers=by_hand.takers,
+            skew=skew,
         )
         found = source or _exporter(config, clock)
         firing = Firing(config.webhook.repeat.total_seconds(), time.monotonic)

@@ -27,7 +27,7 @@ from exporter.store.kind import ApiKind
 from exporter.views.nearest import nearest
 
 from ..app import Checks, checks_of, kinds_of
-from ..config.loading import load
+from ..config.loading import LoadedSidecar, load
 from ..config.settings import SidecarConfig
 from ..confirm.confirm import Confirmed, confirm
 from ..confirm.reading import ApiReads
@@ -46,6 +46,7 @@ __all__ = [
     "desk",
     "finish",
     "known_remediation",
+    "loaded_of",
     "named",
 ]
 
@@ -73,11 +74,17 @@ def add_options(parser: argparse.ArgumentParser, *, findings: bool = True) -> No
         )
 
 
-def configured(arguments: argparse.Namespace) -> tuple[SidecarConfig, ExporterConfig]:
-    """The sidecar's configuration and the exporter's that it names. Raises MistakesError."""
+def loaded_of(arguments: argparse.Namespace) -> LoadedSidecar:
+    """Raises MistakesError."""
     loaded = load(all_remediations(), arguments.config)
     if isinstance(loaded, Mistakes):
         raise MistakesError(str(loaded))
+    return loaded
+
+
+def configured(arguments: argparse.Namespace) -> tuple[SidecarConfig, ExporterConfig]:
+    """The sidecar's configuration and the exporter's that it names. Raises MistakesError."""
+    loaded = loaded_of(arguments)
     named = loaded.config.exporter_config
     exporter = load_exporter(all_checks(), Sources(Path(named) if named else None, {}, {}))
     if isinstance(exporter, Mistakes):

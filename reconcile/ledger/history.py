@@ -11,32 +11,17 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from .attempts import Attempt, Failures, Pause, Return, War, attempt_of
+from .attempts import Attempt, Failures, Pause, War, attempt_of
+from .carried import Known
 from .entry import Entry, Event
 from .returns import Returns
+from .trials import Canary, Trials
 
 __all__ = ["Attempt", "Failures", "History", "Pause", "War"]
 
 _DAY = 86_400.0
 _VERDICTS = frozenset({Event.VERIFIED, Event.PERSISTS, Event.RETURNED, Event.TAKEN_BACK})
 _KEPT = 91 * _DAY  # seconds for which an attempt is known: more than any setting looks back
-
-
-class _Known(msgspec.Struct, frozen=True):
-    """What is carried; the attempts of the last day that count are named."""
-
-    keep: float
-    seq: int
-    attempts: list[Attempt]
-    executed: list[str]
-    followed: list[str]
-    failed: dict[str, dict[str, float]]
-    returned: dict[str, list[Return]]
-    paused: dict[str, Pause]
-    approvals: dict[str, float]
-    unfinished: list[str] = []
-    in_use: dict[str, float] = {}
-    returns: int = 1
 
 
 class History:
@@ -60,6 +45,7 @@ class History:
         self._returned = Returns()
         self._paused: dict[str, Pause] = {}
         self._approvals: dict[str, float] = {}
+        self._trials = Trials()
         # Gates ask the same of each of thousands of repairs; forgotten with each change.
         self._times: dict[tuple[float, str | None], list[float]] = {}
         self._touched: dict[float, dict[str, float]] = {}
@@ -76,6 +62,7 @@ class History:
     def add(self, entry: Entry) -> None:
         self.seq = entry.seq
         self._changed()
+        self._trials.add(entry)
         if entry.event is Event.INTENDED:
             attempt = attempt_of(entry)
             self._attempts[attempt.id] = self._executed[attempt.id] = self._open[attempt.id] = attempt
@@ -136,13 +123,14 @@ class History:
         self._followed &= self._attempts.keys()
         self._approvals = {text: at for text, at in self._approvals.items() if at > now - _KEPT}
         self._in_use = {key: at for key, at in self._in_use.items() if at > now - _DAY}
+        self._trials.forget(now - _KEPT)
         self._returned.forget(now - _KEPT, self._war, self._keep, self._paused)
 
     def carried(self) -> bytes:
         if self._clock is not None:
             self.forget(self._clock())
         return msgspec.json.encode(
-            _Known(
+            Known(
                 self._keep,
                 self.seq,
                 list(self._attempts.values()),
@@ -155,18 +143,19 @@ class History:
                 list(self._open),
                 self._in_use,
                 self._war,
+                self._trials.kept,
             )
         )
 
     def fits(self, carried: bytes) -> bool:
         try:
-            known = msgspec.json.decode(carried, type=_Known)
+            known = msgspec.json.decode(carried, type=Known)
             return known.keep >= self._keep and known.returns <= self._war
         except msgspec.MsgspecError:
             return False  # of another version
 
     def restore(self, carried: bytes) -> None:
-        known = msgspec.json.decode(carried, type=_Known)
+        known = msgspec.json.decode(carried, type=Known)
         self.seq = known.seq
         self._attempts = {each.id: each for each in known.attempts}
         self._executed = {key: self._attempts[key] for key in known.executed if key in self._attempts}
@@ -174,7 +163,7 @@ class History:
         self._failed, self._returned = known.failed, Returns(known.returned)
         self._paused, self._approvals = known.paused, known.approvals
         self._open = {key: self._attempts[key] for key in known.unfinished if key in self._attempts}
-        self._in_use = known.in_use
+        self._in_use, self._trials = known.in_use, Trials(known.canaries)
 
     def _changed(self) -> None:
         self._times, self._touched = {}, {}
@@ -211,6 +200,14 @@ class History:
             found = [each for each in self._executed.values() if each.vm and each.at > since]
             self._touched[since] = {each.vm: each.at for each in sorted(found, key=lambda each: each.at)}
         return self._touched[since]
+
+    def canary(self, remediation: str) -> Canary:
+        return self._trials.of(remediation)
+
+    @property
+    def canaries(self) -> Mapping[str, Canary]:
+        """Of the remediations that have one."""
+        return self._trials.kept
 
     def failures(self, remediation: str, namespace: str | None = None) -> Failures:
         """Those in a row, in all namespaces or in one."""

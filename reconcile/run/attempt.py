@@ -81,9 +81,18 @@ class Attempts:
         return await self._ending.settle(intended)
 
     async def run(
-        self, make: Make, permit: Permit, *, mode: str, by: Callable[[], str] = str, undoes: str = ""
+        self,
+        make: Make,
+        permit: Permit,
+        *,
+        mode: str,
+        by: Callable[[], str] = str,
+        undoes: str = "",
+        canary: Callable[[], str] = str,
+        still: Callable[[], Refused | None] = lambda: None,
     ) -> Result:
-        """Makes the plan and carries it out, if that is permitted; `by` says who asked, once it is.
+        """Makes the plan and carries it out, if that is permitted; `by` says who asked, once it is, and `canary` what
+        is on trial by it. Right before it is sent `still` says whether it may be.
 
         Raises NotLeadingError, LedgerError, KubeError.
         """
@@ -107,8 +116,8 @@ class Attempts:
         if refused := _same(first, second) or await permit(second):
             return refused_as(plan, refused)
         served = await self._ending.served(plan)
-        intended = self._intended(second, served, mode=mode, by=by(), undoes=undoes)
-        return await self._written(second, served, intended, read if second.read is None else second.read)
+        intended = self._intended(second, served, mode=mode, by=by(), undoes=undoes, canary=canary())
+        return await self._written(second, served, intended, read if second.read is None else second.read, still)
 
     def _intended(self, made: Confirmed, served: tuple[ApiKind[Any], str], **asked: str) -> Entry:
         """Keeps what is about to be sent. Raises LedgerError."""
@@ -117,7 +126,14 @@ class Attempts:
         self._reached("intended")
         return kept
 
-    async def _written(self, made: Confirmed, served: tuple[ApiKind[Any], str], intended: Entry, read: float) -> Result:
+    async def _written(
+        self,
+        made: Confirmed,
+        served: tuple[ApiKind[Any], str],
+        intended: Entry,
+        read: float,
+        still: Callable[[], Refused | None],
+    ) -> Result:
         """Right after everything was `read`; what ends it before the write is sent has written nothing."""
         plan, attempt = made.plan, intended.attempt
         try:
@@ -125,6 +141,9 @@ class Attempts:
         except Exception as error:
             self._keep(Kept.FAILED, attempt=attempt, why=f"not written: {error}")
             raise
+        if refused := still():
+            self._keep(Kept.FAILED, attempt=attempt, why=f"not written: {refused.why}")
+            return refused_as(plan, refused, attempt)
         soon = self._soon.get(plan.remediation, SEND_SECONDS)
         if (age := self._timer() - read) > soon:
             why = f"what was read right before the write is {age:.1f} s old, and at most {soon:g} s are allowed"

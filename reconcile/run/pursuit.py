@@ -85,8 +85,18 @@ class Pursuit:
         def asked() -> str:
             return approval(made[-1]) if candidate.mode is Mode.APPROVE else ""
 
+        def canary() -> str:
+            return permission.on_trial(candidate)
+
         try:
-            result = await self._context.attempts.run(make, permit, mode=candidate.mode.value, by=asked)
+            result = await self._context.attempts.run(
+                make,
+                permit,
+                mode=candidate.mode.value,
+                by=asked,
+                canary=canary,
+                still=lambda: permission.still(candidate),
+            )
         except (NotLeadingError, LedgerError):
             raise
         except KubeError as error:

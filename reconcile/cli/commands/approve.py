@@ -11,7 +11,7 @@ import msgspec
 from exporter.cli.output.terminal import complain, say
 
 from ...act.execute import PlanWriter, WriteOutcome
-from ...config.settings import Mode, mode_of
+from ...config.settings import Mode
 from ...confirm.confirm import Confirmed
 from ...decide.approval import approved, write
 from ...decide.gates import GATES, Blocked
@@ -25,7 +25,7 @@ from ...plan.time_text import moment
 from ...run.permission import approval
 from ...show.plans import sentence
 from ..by_cause import of_cause
-from ..gating import Gating, first
+from ..gating import Gating, first, mode_at
 from ..ledger_pages import history_of
 from ..next_commands import aimed
 from ..plan_text import shown
@@ -137,7 +137,8 @@ async def _approved(
     """Annotates the object of a plan, if it may be carried out then; the exit code. What is said begins with `of`."""
     plan = made.plan
     gates = await gating.blocked(found, remediation, made, Mode.APPROVE)
-    if why := _in_vain(at, found, plan, gates):
+    mode = await mode_at(at, plan.remediation, found.namespace)
+    if why := _in_vain(at, found, plan, gates, mode):
         complain(aimed(f"{of}{why}", at.arguments))
         return 1
     until = time.time() + at.arguments.lasting
@@ -147,9 +148,8 @@ async def _approved(
     return code
 
 
-def _in_vain(at: Session, found: Found, plan: Plan, gates: tuple[Blocked, ...]) -> str:
+def _in_vain(at: Session, found: Found, plan: Plan, gates: tuple[Blocked, ...], mode: Mode) -> str:
     """Why the sidecar will not carry out what is approved, however long it waits; empty where it may."""
-    mode = mode_of(at.config, plan.remediation, found.namespace)
     if at.arguments.config is not None and mode is not Mode.APPROVE:
         command = f"steward reconcile apply {plan.fingerprint} --remediation {plan.remediation} --plan {plan.hash}"
         return (
