@@ -18,7 +18,7 @@ from exporter.config.refusals import refusals
 
 from ..plan.remediation import Remediation
 from .forms import DAYS, Day, Window, is_local
-from .settings import ConfiguredMode, SidecarConfig, model_of
+from .settings import MODES, ConfiguredMode, SidecarConfig, model_of
 
 __all__ = ["LoadedSidecar", "load"]
 
@@ -59,7 +59,7 @@ def _listed(tree: Any, model: type[SidecarConfig]) -> Iterator[Key]:
         if key.path[-1] == "namespaces":
             namespaces = below(tree, key.path)
             for name in list(namespaces)[:_MOST] if isinstance(namespaces, dict) else ():
-                yield Key((*key.path, name), ConfiguredMode, "off, plan, approve or auto", "", None)
+                yield Key((*key.path, name), ConfiguredMode, MODES, "", None)
 
 
 def _of_the_whole(config: SidecarConfig) -> Iterator[tuple[str, str]]:

@@ -15,10 +15,20 @@ from exporter.config.settings import HOSTS, INSECURE, Section, TLSSettings
 from ..plan.remediation import Remediation
 from .forms import URL, NamespaceName, OptionalURL, Window
 
-__all__ = ["ConfiguredMode", "Mode", "RemediationSettings", "SidecarConfig", "may_write", "mode_of", "model_of"]
+__all__ = [
+    "MODES",
+    "ConfiguredMode",
+    "Mode",
+    "RemediationSettings",
+    "SidecarConfig",
+    "may_write",
+    "mode_of",
+    "model_of",
+    "shadows",
+]
 
-_MODES = "off, plan, approve or auto"
-ConfiguredMode = Literal["off", "plan", "approve", "auto"]
+MODES = "off, plan, shadow, approve or auto"
+ConfiguredMode = Literal["off", "plan", "shadow", "approve", "auto"]
 
 
 class Mode(StrEnum):
@@ -26,6 +36,7 @@ class Mode(StrEnum):
 
     OFF = "off"  # not even planned
     PLAN = "plan"  # planned and shown, never carried out
+    SHADOW = "shadow"  # as AUTO, and instead of the write there is an entry in the ledger
     APPROVE = "approve"  # carried out when an annotation of the object has the plan's hash
     AUTO = "auto"
     APPLY = "apply"
@@ -35,7 +46,7 @@ class Mode(StrEnum):
 class RemediationSettings(Section):
     """What is set of one remediation."""
 
-    mode: ConfiguredMode | None = setting(None, "Its mode. Without it: that of all.", _MODES)
+    mode: ConfiguredMode | None = setting(None, "Its mode. Without it: that of all.", MODES)
     namespaces: dict[NamespaceName, ConfiguredMode] = setting(
         {}, "Modes of single namespaces, which take precedence.", "mapping of namespaces to modes"
     )
@@ -179,7 +190,7 @@ class LeaseSettings(Section):
 class SidecarConfig(Section):
     """The configuration of the sidecar."""
 
-    mode: ConfiguredMode = setting("plan", "The mode of remediations that have none of their own.", _MODES)
+    mode: ConfiguredMode = setting("plan", "The mode of remediations that have none of their own.", MODES)
     remediations: Section = Field(default_factory=Section)
     budgets: BudgetSettings = Field(default_factory=BudgetSettings)
     storm: StormSettings = Field(default_factory=StormSettings)
@@ -224,13 +235,21 @@ def mode_of(config: SidecarConfig, remediation_id: str, namespace: str) -> Mode:
 
 def may_write(config: SidecarConfig, remediations: Iterable[Remediation]) -> bool:
     """Whether any remediation is carried out anywhere, unasked or when approved."""
-    modes = {
+    return bool(_modes(config, remediations) & {Mode.APPROVE, Mode.AUTO})
+
+
+def shadows(config: SidecarConfig, remediations: Iterable[Remediation]) -> bool:
+    """Whether any remediation is in mode `shadow` anywhere."""
+    return Mode.SHADOW in _modes(config, remediations)
+
+
+def _modes(config: SidecarConfig, remediations: Iterable[Remediation]) -> set[Mode]:
+    return {
         Mode(mode)
         for each in remediations
         if not each.proposes_only
         for mode in (mode_of(config, each.id, ""), *config.of(each.id).namespaces.values())
     }
-    return bool(modes & {Mode.APPROVE, Mode.AUTO})
 
 
 @lru_cache(maxsize=8)

@@ -22,7 +22,8 @@ _LONGEST = 120  # characters of a value in a sentence
 
 class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One finding and one remediation. `state`: planned, refused, blocked, waiting for approval, proposed, verifying,
-    failed, or unclear: it was sent, and may still arrive. `subject` is what the finding is about, `target` what is
+    failed, shadowed: it would have been written, or unclear: it was sent, and may still arrive. `cause` is that of the
+    finding, by its id. `subject` is what the finding is about, `target` what is
     written. `at` is when it was looked at, in seconds since 1970. `content` is the object that is created, and
     `difference` its lines as JSON, each after `+` where it is not in what it is `compared` with, `-` where it is only
     in that, or a space.
@@ -33,6 +34,7 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     check: str
     reason: str
     subject: str = ""
+    cause: str = ""
     namespace: str
     mode: str
     state: str
@@ -62,6 +64,7 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
             check=found.hint.check,
             reason=found.hint.reason,
             subject=str(found.hint.subject),
+            cause=found.cause,
             namespace=found.namespace,
             mode=mode.value,
             state="planned",
@@ -78,6 +81,7 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
             self,
             state="proposed" if proposed else "planned",
             hash=plan.hash,
+            cause=plan.cause_id or self.cause,
             target=str(plan.target),
             write=sentence(plan),
             why=plan.why,

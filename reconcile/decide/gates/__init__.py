@@ -3,7 +3,8 @@
 What could not be seen closes a gate. A plan that is only shown passes none. What a person asks for (`apply`) needs no
 Lease, and skips what holds up the sidecar: storms, windows, the least age, silences, Prometheus and alerts. Taking a
 write back (`undo`) asks only for what makes the write itself safe: the ledger, the clocks, attempts on the object of
-which it is not known what came of them, and KubeVirt's upgrade. Who pauses repairs may have to take one back.
+which it is not known what came of them, and KubeVirt's upgrade. Who pauses repairs may have to take one back. Mode
+`shadow` asks what `auto` asks.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ __all__ = [
     "half_used",
 ]
 
-_ALL = frozenset({Mode.APPROVE, Mode.AUTO, Mode.APPLY, Mode.UNDO})
+_ALL = frozenset({Mode.SHADOW, Mode.APPROVE, Mode.AUTO, Mode.APPLY, Mode.UNDO})
 _REPAIRS = _ALL - {Mode.UNDO}
 _UNASKED = _REPAIRS - {Mode.APPLY}
-_AUTO = frozenset({Mode.AUTO})
+_AUTO = frozenset({Mode.SHADOW, Mode.AUTO})
 
 GATES: tuple[Gate, ...] = (
     Gate("paused", "neither everything nor the namespace is paused", standing.not_paused, _REPAIRS, lasts=True),
