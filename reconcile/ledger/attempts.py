@@ -8,7 +8,7 @@ import msgspec
 
 from .entry import Entry
 
-__all__ = ["Attempt", "Failures", "KnownAttempts", "Pause", "Return", "War", "attempt_of"]
+__all__ = ["Attempt", "Failures", "Pause", "Return", "War", "attempt_of"]
 
 
 class Attempt(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -58,24 +58,6 @@ class Return:
     target: str
     subject: str
     why: str
-
-
-class KnownAttempts(msgspec.Struct, frozen=True):
-    """What a history carries from file to file; the attempts of the last day that count are named."""
-
-    keep: float
-    seq: int
-    attempts: list[Attempt]
-    executed: list[str]
-    followed: list[str]
-    failed: dict[str, dict[str, float]]
-    returned: dict[str, list[Return]]
-    paused: dict[str, Pause]
-    approvals: dict[str, float]
-    unfinished: list[str] = []
-    in_use: dict[str, float] = {}
-    returns: int = 1
-    shadowed: list[Attempt] = []
 
 
 def attempt_of(entry: Entry) -> Attempt:

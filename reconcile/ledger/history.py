@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from .attempts import Attempt, Failures, KnownAttempts, Pause, War, attempt_of
+from .attempts import Attempt, Failures, Pause, War, attempt_of
+from .carried import Known
 from .entry import Entry, Event
 from .returns import Returns
 
@@ -147,7 +148,7 @@ class History:
         if self._clock is not None:
             self.forget(self._clock())
         return msgspec.json.encode(
-            KnownAttempts(
+            Known(
                 self._keep,
                 self.seq,
                 list(self._attempts.values()),
@@ -166,13 +167,13 @@ class History:
 
     def fits(self, carried: bytes) -> bool:
         try:
-            known = msgspec.json.decode(carried, type=KnownAttempts)
+            known = msgspec.json.decode(carried, type=Known)
             return known.keep >= self._keep and known.returns <= self._war
         except msgspec.MsgspecError:
             return False  # of another version
 
     def restore(self, carried: bytes) -> None:
-        known = msgspec.json.decode(carried, type=KnownAttempts)
+        known = msgspec.json.decode(carried, type=Known)
         self.seq = known.seq
         self._attempts = {each.id: each for each in known.attempts}
         self._executed = {key: self._attempts[key] for key in known.executed if key in self._attempts}

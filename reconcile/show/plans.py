@@ -14,6 +14,7 @@ from ..confirm.confirm import Confirmed
 from ..decide.gates import Blocked
 from ..observe.source import Found
 from ..plan.plan import Add, Create, Delete, Patch, Plan, Proposal, Refused, Remove, Replace, Test
+from .causes import words
 
 __all__ = ["Repair", "ShownRepairs", "sentence"]
 
@@ -23,10 +24,10 @@ _LONGEST = 120  # characters of a value in a sentence
 class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One finding and one remediation. `state`: planned, refused, blocked, waiting for approval, proposed, verifying,
     failed, shadowed: it would have been written, or unclear: it was sent, and may still arrive. `cause` is that of the
-    finding, by its id. `subject` is what the finding is about, `target` what is
-    written. `at` is when it was looked at, in seconds since 1970. `content` is the object that is created, and
-    `difference` its lines as JSON, each after `+` where it is not in what it is `compared` with, `-` where it is only
-    in that, or a space.
+    finding, by its id, and `concerns` the same in words, once there is a plan. `subject` is what the finding is about,
+    `target` what is written. `at` is when it was looked at, in seconds since 1970. `content` is the object that is
+    created, and `difference` its lines as JSON, each after `+` where it is not in what it is `compared` with, `-` where
+    it is only in that, or a space.
     """
 
     fingerprint: str
@@ -35,6 +36,7 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     reason: str
     subject: str = ""
     cause: str = ""
+    concerns: str = ""
     namespace: str
     mode: str
     state: str
@@ -82,6 +84,7 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
             state="proposed" if proposed else "planned",
             hash=plan.hash,
             cause=plan.cause_id or self.cause,
+            concerns=words(plan.cause) if plan.cause is not None else "",
             target=str(plan.target),
             write=sentence(plan),
             why=plan.why,

@@ -16,9 +16,10 @@ from ...plan.plan import Refused
 from ...plan.remediation import Remediation
 from ...run.attempt import AttemptState, dry_run
 from ...show.plans import Repair
+from ...show.repair_causes import grouped
 from ..gating import Gating, asked_as
 from ..next_commands import aimed
-from ..plan_text import shown
+from ..plan_text import shown, shown_by_cause
 from ..session import Session, add_options, answering, desk, finish
 from ..writing import add_ledger_option, known
 
@@ -37,6 +38,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="also ask the API server and its webhooks, by a dry run of each write"
     )
+    parser.add_argument("--by-cause", action="store_true", help="one row for all that one act would mend")
     parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
     add_ledger_option(parser)
     add_options(parser)
@@ -54,6 +56,9 @@ async def _run(arguments: argparse.Namespace) -> int:
             for remediation in answering(found)
             if arguments.remediation in (None, remediation.id)
         ]
+    if arguments.by_cause:
+        say(written(grouped(repairs), arguments.output, shown_by_cause), arguments.output)
+        return 0
     say(written(repairs, arguments.output, lambda found: aimed(shown(found), arguments)), arguments.output)
     return 0
 
