@@ -107,7 +107,7 @@ class Sidecar:
             situation = await self._situation(observed, candidates)
             shadow = await self._in_shadow(situation, observed, candidates)
             written = await self._loop.run(candidates, situation, shadow)
-            if shadow is not None and observed.ready:
+            if shadow is not None and observed.ready and not self._ledger.refused:
                 self._counting.count(candidates)
         except SourceError as error:
             standing.source_up = False
