@@ -26,7 +26,7 @@ from .session import Session
 
 __all__ = ["Gating", "asked_as", "first"]
 
-_SIDECAR = frozenset({Mode.APPROVE, Mode.AUTO})
+_SIDECAR = frozenset({Mode.SHADOW, Mode.APPROVE, Mode.AUTO})
 _ITS_OWN = frozenset({"firing"})  # the sidecar alone is sent the alerts
 
 
@@ -40,6 +40,7 @@ class Gating:
         self._at, self._observed, self._ledger = at, observed, ledger
         self._directory, self._vms = directory, VMCounts(at.reads, time.monotonic)
         self._situation: Situation | None = None
+        self._shadow = History(shadow=True)
         self._namespaces: dict[str, Mapping[str, Any] | None] = {}
 
     async def blocked(self, found: Found, remediation: Remediation, made: Confirmed, mode: Mode) -> tuple[Blocked, ...]:
@@ -47,6 +48,7 @@ class Gating:
         at, namespace = self._at, found.namespace
         if self._situation is None:
             self._situation = await self._now()
+            self._shadow = self._situation.history.in_shadow()
         if namespace not in self._namespaces:
             self._namespaces[namespace] = await of_namespace(at.reads, namespace)
         ask = Ask(
@@ -63,6 +65,8 @@ class Gating:
             annotations=await pausable(at.reads, made, found),
         )
         situation = replace(self._situation, namespaces=self._namespaces)
+        if mode is Mode.SHADOW:
+            situation = replace(situation, history=self._shadow)
         if half_used(situation, at.config):
             situation = replace(situation, vms={namespace: await self._vms.within(namespace)})
         gates = blocked(ask, situation, at.config)
