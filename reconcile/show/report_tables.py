@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from exporter.http.html.rendering import templates_of, visible
 
 from ..plan.time_text import moment
 from .deeds import Deed
@@ -17,16 +17,9 @@ from .tallies import COLUMNS, Tally
 __all__ = ["html_of", "markdown_of"]
 
 _MOST = 500  # rows of a table; JSON has them all
-_INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
 _SPARSE = tuple(name for name in COLUMNS if name not in ("found", "planned"))  # of a cause they are its objects
-_TEMPLATES = Environment(
-    loader=PackageLoader("reconcile.show"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+_TEMPLATES = templates_of("reconcile.show")
 
 
 class _Table(NamedTuple):
@@ -56,10 +49,7 @@ def markdown_of(report: LedgerReport) -> str:
 
 def html_of(report: LedgerReport) -> str:
     """One file that needs no other, and runs no script."""
-    tables = [
-        each._replace(rows=[tuple(map(_visible, row)) for row in each.rows], note=each.note) for each in _tables(report)
-    ]
-    facts = [(name, _visible(text)) for name, text in _facts(report)]
+    facts, tables = list(_facts(report)), list(_tables(report))
     return _TEMPLATES.get_template("report.html").render(title=_TITLE, facts=facts, tables=tables, left_out=_left_out)
 
 
@@ -133,13 +123,9 @@ def _left_out(more: int) -> str:
     return f"{more} more are left out; -o json has them all."
 
 
-def _visible(text: str) -> str:
-    """What is invisible, or turns the direction of what follows, is written out."""
-    return _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
 def _plain(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", _visible(text))
+    """On one line, in which no character formats anything."""
+    return _SPECIAL.sub(r"\\\1", " ".join(visible(text).split()))
 
 
 def _row(cells: Iterable[str]) -> str:
