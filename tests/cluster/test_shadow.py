@@ -32,7 +32,7 @@ def ground(module_api_server: MakeApiServer, tmp_path: Path) -> Iterator[Ground]
 
 def versions(client: Client) -> dict[str, str]:
     """The resourceVersion of each object by its UID, but for what the API server writes of itself."""
-    found = {}
+    found: dict[str, str] = {}
     for resource in _RESOURCES:
         try:
             items = client.list(resource)["items"]
