@@ -20,13 +20,13 @@ from ..act.ending import refused_as
 from ..config.settings import Mode
 from ..confirm.reading import Reads
 from ..ledger import Entry, Event, Ledger
-from ..plan.applied import applied
-from ..plan.plan import Refused
+from ..plan.managed_fields import applied
+from ..plan.plan import Create, Patch, Refused, Step
 from ..plan.remediation import SEND_SECONDS, Remediation
 from ..plan.requests import request
 from .attempt import AttemptState, Make, Permit, Result, prepared, too_old
 
-__all__ = ["Shadowing"]
+__all__ = ["Shadowing", "outcome_of"]
 
 
 class Shadowing:
@@ -59,7 +59,7 @@ class Shadowing:
             return refused_as(plan, old)
         try:
             sent = msgspec.to_builtins(request(plan.step, kind, version, whole, dry=False))
-            after = applied(plan.step, whole)
+            after = outcome_of(plan.step, whole)
         except ValueError as error:  # it was read without what the write is made of
             return refused_as(plan, Refused("everything_seen", str(error)))
         entry = self._ledger.append(
@@ -68,3 +68,12 @@ class Shadowing:
         self._kept(entry)
         self._reached("shadowed")
         return Result(AttemptState.SHADOWED, plan, entry.attempt)
+
+
+def outcome_of(step: Step, whole: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The object that a step writes, as it would leave it; None where there is none any more, and of a call, whose
+    effect is KubeVirt's. `whole` is the one that it is bound to. Raises ValueError for a patch that does not fit it.
+    """
+    if isinstance(step, Patch):
+        return dict(applied(whole, step.ops))
+    return dict(step.manifest) if isinstance(step, Create) else None
