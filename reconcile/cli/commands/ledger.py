@@ -54,7 +54,7 @@ def add(commands: Any) -> None:
         "--since", default="", metavar="TIME", help="nothing older: 7d for a week ago, or as in 2026-07-01T18:00:00Z"
     )
     parser.add_argument(
-        "--limit", type=_count, default=_LISTED, metavar="N", help=f"at most so many; default: {_LISTED}"
+        "--limit", type=_count, metavar="N", help=f"at most so many; default: {_LISTED} attempts, all days and causes"
     )
     shapes = parser.add_mutually_exclusive_group()
     shapes.add_argument(
@@ -110,9 +110,9 @@ def _listed(arguments: argparse.Namespace, directory: Path) -> int:
             say(_accounted(arguments, directory, since), arguments.output)
             return 0
         if arguments.output == "table":
-            say(_list(rows(directory, since, arguments.limit)))
+            say(_list(rows(directory, since, arguments.limit or _LISTED)))
         else:
-            say(_structured(newest(directory, since, arguments.limit), arguments.output), arguments.output)
+            say(_structured(newest(directory, since, arguments.limit or _LISTED), arguments.output), arguments.output)
         return 0
     own = entries_about(directory, arguments.attempt)
     if not own:
@@ -135,7 +135,7 @@ def _accounted(arguments: argparse.Namespace, directory: Path, since: float) -> 
     own = [each for each in deeds if each.shadow is arguments.shadow]
     if arguments.by_cause:
         return written(by_cause(own, Span(since, math.inf))[:limit], output, of_causes)
-    newest_first = [each for each in reversed(own) if each.at >= since][:limit]
+    newest_first = [each for each in reversed(own) if each.at >= since][: limit or _LISTED]
     return written(newest_first, output, of_shadowed)
 
 

@@ -107,6 +107,19 @@ def test_what_was_shadowed_is_listed_with_whether_its_finding_is_there(
     assert rows[0].endswith("release_ipam_claim  patch IPAMClaim ns/web.red: remove /metadata/finalizers/0")
 
 
+def test_days_are_left_out_only_where_a_limit_is_given(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    story = Story(tmp_path / "ledger")
+    for at in range(60):
+        story.shadowed(f"vm{at}", f"net{at}")
+        story.now += DAY
+    story.ledger.close()
+    since = ("--since", "2026-09-01T00:00:00Z")
+    for shape in (("--daily",), ("--shadow", "--by-cause")):
+        assert len(ledger(capsys, story.directory, *shape, *since).splitlines()) == 61
+        assert len(ledger(capsys, story.directory, *shape, *since, "--limit", "3").splitlines()) == 4
+    assert len(ledger(capsys, story.directory, "--shadow", *since).splitlines()) == 51
+
+
 def test_by_default_only_what_was_written_is_listed(capsys: pytest.CaptureFixture[str], told: Path) -> None:
     rows = ledger(capsys, told).splitlines()
     assert len(rows) == 4  # with what takes one back
