@@ -29,7 +29,8 @@ from exporter.store.kind import ApiKind
 
 from .act.execute import IdleWriter, PlanWriter, ServerAnswer
 from .act.pauses import Pauses
-from .config.settings import SidecarConfig, may_write, mode_of, shadows
+from .config.modes import may_write, mode_of, shadows
+from .config.settings import SidecarConfig
 from .confirm.reading import ApiReads
 from .decide.gates import Labels
 from .lease.api import LeaseApi
@@ -191,6 +192,7 @@ async def run(
             measures=measures,
             kept=kept,
             takers=by_hand.takers,
+            skew=skew,
         )
         found = source or _exporter(config, clock)
         firing = Firing(config.webhook.repeat.total_seconds(), time.monotonic)

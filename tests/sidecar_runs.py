@@ -144,6 +144,8 @@ class Findings:
 
 @asynccontextmanager
 async def on(tmp_path: Path, settings: dict[str, Any], *objects: dict[str, Any]) -> AsyncIterator[Running]:
+    """Without a canary, unless the settings say so."""
+    settings = {"canary": {"enabled": False}, **settings}
     server = FakeApiServer()
     server.load([*NAMESPACES, KUBEVIRT, *objects])
     await server.start()
@@ -225,6 +227,7 @@ def _made(
         measures=measures,
         kept=kept,
         takers=by_hand.takers,
+        skew=lambda: skew[0],
     )
     pauses = Pauses(history, ledger, reads, kinds, kept=kept)
     sidecar = Sidecar(parts, source, ledger, leader, verifying, history, pauses, by_hand=by_hand, shadow=in_shadow)  # type: ignore[arg-type]

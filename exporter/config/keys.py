@@ -77,7 +77,7 @@ def keys_of(checks: Iterable[Check]) -> tuple[Key, ...]:
 
 def keys_within(section: type[Section], top: tuple[str, ...] = ()) -> Iterator[Key]:
     """The keys of a section and of those in it, in the order of their declaration."""
-    return _keys(section, top, section().model_dump(mode="json"))
+    return _keys(section, top, section.model_construct().model_dump(mode="json"))
 
 
 def _keys(section: type[Section], top: tuple[str, ...], defaults: Any) -> Iterator[Key]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from .attempts import Attempt, Pause, Return
+from .trials import Canary
 
 __all__ = ["Known"]
 
@@ -25,3 +26,4 @@ class Known(msgspec.Struct, frozen=True):
     in_use: dict[str, float] = {}
     returns: int = 1
     shadowed: list[Attempt] = []
+    canaries: dict[str, Canary] = {}

@@ -40,6 +40,7 @@ class Event(StrEnum):
     IN_USE = "in_use"  # after the write something was found to use what it released
     RESOLVED = "resolved"  # by a look at the object, whether it happened, as far as that shows it
     VERIFIED = "verified"  # the finding is gone
+    STAYED = "stayed"  # the finding of a canary stayed gone for as long as it has to
     PERSISTS = "persists"  # the finding is still there
     RETURNED = "returned"  # the finding was gone and is there again
     TAKEN_BACK = "taken_back"  # by a person, in an attempt of the ledger beside this one
@@ -100,7 +101,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
     counts: dict[str, Counted] = {}  # of what is counted, by remediation
     why: str = ""
     undoes: str = ""  # the attempt that this one takes back
-    scope: str = ""  # of a pause: "" for all, a namespace, or "Kind namespace/name"
+    scope: str = ""  # of a pause: "" for all, a namespace, "Kind namespace/name", or "remediation id"
+    canary: str = ""  # of what is intended: what is on trial, where it is
     opens: Opening | None = None  # of the first entry of a file
     previous: str = ""
     sum: str = ""  # the last field: see the module

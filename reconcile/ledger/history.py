@@ -15,6 +15,7 @@ from .attempts import Attempt, Failures, Pause, War, attempt_of
 from .carried import Known
 from .entry import Entry, Event
 from .returns import Returns
+from .trials import Canary, Trials
 
 __all__ = ["Attempt", "Failures", "History", "Pause", "War"]
 
@@ -53,6 +54,7 @@ class History:
         self._returned = Returns()
         self._paused: dict[str, Pause] = {}
         self._approvals: dict[str, float] = {}
+        self._trials = Trials()
         # Gates ask the same of each of thousands of repairs; forgotten with each change.
         self._times: dict[tuple[float, str | None], list[float]] = {}
         self._touched: dict[float, dict[str, float]] = {}
@@ -81,6 +83,7 @@ class History:
             if self._shadow:
                 self._executed[attempt.id] = attempt
             return
+        self._trials.add(entry)
         if entry.event is Event.INTENDED:
             attempt = attempt_of(entry)
             self._attempts[attempt.id] = self._executed[attempt.id] = self._open[attempt.id] = attempt
@@ -142,6 +145,7 @@ class History:
         self._followed &= self._attempts.keys()
         self._approvals = {text: at for text, at in self._approvals.items() if at > now - _KEPT}
         self._in_use = {key: at for key, at in self._in_use.items() if at > now - _DAY}
+        self._trials.forget(now - _KEPT)
         self._returned.forget(now - _KEPT, self._war, self._keep, self._paused)
 
     def carried(self) -> bytes:
@@ -162,6 +166,7 @@ class History:
                 self._in_use,
                 self._war,
                 list(self._shadowed.values()),
+                self._trials.kept,
             )
         )
 
@@ -181,7 +186,7 @@ class History:
         self._failed, self._returned = known.failed, Returns(known.returned)
         self._paused, self._approvals = known.paused, known.approvals
         self._open = {key: self._attempts[key] for key in known.unfinished if key in self._attempts}
-        self._in_use = known.in_use
+        self._in_use, self._trials = known.in_use, Trials(known.canaries)
         self._shadowed = {each.id: each for each in known.shadowed}
         if self._shadow:
             self._executed |= self._shadowed
@@ -221,6 +226,14 @@ class History:
             found = [each for each in self._executed.values() if each.vm and each.at > since]
             self._touched[since] = {each.vm: each.at for each in sorted(found, key=lambda each: each.at)}
         return self._touched[since]
+
+    def canary(self, remediation: str) -> Canary:
+        return self._trials.of(remediation)
+
+    @property
+    def canaries(self) -> Mapping[str, Canary]:
+        """Of the remediations that have one."""
+        return self._trials.kept
 
     def failures(self, remediation: str, namespace: str | None = None) -> Failures:
         """Those in a row, in all namespaces or in one."""

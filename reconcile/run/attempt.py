@@ -81,9 +81,17 @@ class Attempts:
         return await self._ending.settle(intended)
 
     async def run(
-        self, make: Make, permit: Permit, *, mode: str, by: Callable[[], str] = str, undoes: str = ""
+        self,
+        make: Make,
+        permit: Permit,
+        *,
+        mode: str,
+        by: Callable[[], str] = str,
+        undoes: str = "",
+        canary: Callable[[], str] = str,
     ) -> Result:
-        """Makes the plan and carries it out, if that is permitted; `by` says who asked, once it is.
+        """Makes the plan and carries it out, if that is permitted; `by` says who asked, once it is, and `canary` what
+        is on trial by it.
 
         Raises NotLeadingError, LedgerError, KubeError.
         """
@@ -98,7 +106,7 @@ class Attempts:
             return made
         second, read = made
         served = await self._ending.served(second.plan)
-        intended = self._intended(second, served, mode=mode, by=by(), undoes=undoes)
+        intended = self._intended(second, served, mode=mode, by=by(), undoes=undoes, canary=canary())
         return await self._written(second, served, intended, read)
 
     def _intended(self, made: Confirmed, served: tuple[ApiKind[Any], str], **asked: str) -> Entry:

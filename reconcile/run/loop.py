@@ -10,11 +10,14 @@ shadowed, to `pursuit`.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from functools import partial
+from typing import TypeAlias
 
 from exporter.kube.errors import KubeError
 
-from ..config.settings import Mode, mode_of
+from ..config.modes import mode_of
+from ..config.settings import Mode
 from ..decide.gates import Situation
 from ..lease.lease import NotLeadingError
 from ..ledger import LedgerError
@@ -27,6 +30,8 @@ from .turns import in_turn
 
 __all__ = ["Loop"]
 
+Labels: TypeAlias = Mapping[str, Mapping[str, str] | None]
+
 _DAY = 86_400.0
 _PASSING = ("everything_seen", "same_plan", "unchanged", "read_just_now")  # refusals that say nothing of the object
 
@@ -38,14 +43,15 @@ class Loop:
         self._pursuit = Pursuit(context, self._planning)
         self._first_seen: dict[str, float] = {}
 
-    def candidates(self, observed: Observed) -> list[Candidate]:
-        """Whatever has a remediation that is not off."""
+    def candidates(self, observed: Observed, labels: Labels) -> list[Candidate]:
+        """Whatever has a remediation that is not off; `labels` are those of namespaces, where they matter."""
+        config = self._context.config
         return [
             Candidate(each, remediation, mode)
             for each in observed.findings
             for remediation in self._context.remediations
             if each.hint.reason in remediation.answers.get(each.hint.check, ())
-            and (mode := mode_of(self._context.config, remediation.id, each.namespace)) is not Mode.OFF
+            and (mode := mode_of(config, remediation.id, each.namespace, labels.get(each.namespace))) is not Mode.OFF
         ]
 
     def writable(self, candidate: Candidate, *, shadow: bool = False) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -19,7 +19,8 @@ class Followed(msgspec.Struct, array_like=True):
     """One attempt that happened, or was shadowed. `state`: done, verified, persists or returned. Times are in seconds
     since 1970.
 
-    Its plan and its object are in the ledger.
+    Its plan and its object are in the ledger. While it is a `canary` it is followed until its finding stayed gone; one
+    that does not settle its finding only counts as verified from its end on.
     """
 
     attempt: str
@@ -29,6 +30,19 @@ class Followed(msgspec.Struct, array_like=True):
     intended: float
     done: float | None = None
     state: str = "done"
+    canary: bool = False
+    verified: float = 0.0
+
+    def stayed(self, now: float, stays: float) -> bool:
+        """Whether it is time to see that its finding stayed gone."""
+        return self.canary and self.state == "verified" and now - self.verified >= stays
+
+    def due(self, now: float, after: float, stays: float, *, found: bool) -> bool:
+        if self.done is None:
+            return False
+        if self.state == "done":
+            return now - self.done >= after or not found
+        return self.stayed(now, stays) or (self.state == "verified" and self.settles and found)
 
 
 class _Known(msgspec.Struct, frozen=True):
@@ -68,25 +82,31 @@ class AttemptOutcomes:
             return
         if event is Event.DONE or (event is Event.RESOLVED and entry.happened):
             followed.done = entry.at
+            if not followed.settles and not followed.canary:
+                del self._followed[attempt]
+            elif not followed.settles:
+                followed.state, followed.verified = "verified", entry.at
+        elif event in (Event.VERIFIED, Event.PERSISTS, Event.RETURNED):
+            followed.state, followed.verified = event.value, entry.at
+        elif event is Event.STAYED:
+            followed.canary = False
             if not followed.settles:
                 del self._followed[attempt]
-        elif event in (Event.VERIFIED, Event.PERSISTS, Event.RETURNED):
-            followed.state = event.value
         elif event in (Event.FAILED, Event.RESOLVED, Event.TAKEN_BACK):
             del self._followed[attempt]
 
-    def due(self, now: float, after: float, found: Iterable[str]) -> list[Followed]:
-        """Those to look at: done so many seconds ago or no longer found, or verified and found again."""
+    def due(
+        self, now: float, after: float, found: Iterable[str], stays: Callable[[str], float] = lambda _: 0.0
+    ) -> list[Followed]:
+        """Those to look at: done so many seconds ago or no longer found, verified and found again, or a canary that
+        was verified so long ago as `stays` says for its remediation.
+        """
         there = set(found)
         self.forget(now)
         return [
             each
             for each in self._followed.values()
-            if each.done is not None
-            and (
-                (each.state == "done" and (now - each.done >= after or each.hint.fingerprint not in there))
-                or (each.state == "verified" and each.hint.fingerprint in there)
-            )
+            if each.due(now, after, stays(each.remediation), found=each.hint.fingerprint in there)
         ]
 
     def awaited(self, fingerprint: str) -> bool:
@@ -107,10 +127,14 @@ class AttemptOutcomes:
         old = [
             attempt
             for attempt, each in self._followed.items()
-            if each.done is not None and now - each.done > (_LONGEST if each.state == "done" else self._keep)
+            if each.done is not None and now - each.done > (_LONGEST if self._pending(each) else self._keep)
         ]
         for attempt in old:
             del self._followed[attempt]
+
+    @staticmethod
+    def _pending(followed: Followed) -> bool:
+        return followed.state == "done" or (followed.canary and followed.state == "verified")
 
     def carried(self) -> bytes:
         return msgspec.json.encode(
@@ -131,4 +155,4 @@ class AttemptOutcomes:
 
 def _followed(entry: Entry, plan: Plan) -> Followed:
     hint = Hint(plan.check, plan.reason, plan.subject, plan.fingerprint)
-    return Followed(entry.attempt, plan.remediation, hint, plan.settles, entry.at)
+    return Followed(entry.attempt, plan.remediation, hint, plan.settles, entry.at, canary=bool(entry.canary))

@@ -96,11 +96,15 @@ class Pursuit:
         def asked() -> str:
             return approval(made[-1]) if candidate.mode is Mode.APPROVE else ""
 
+        def canary() -> str:
+            return permission.on_trial(candidate)
+
         try:
             if candidate.mode is Mode.SHADOW:
                 result = await self._context.shadowing.run(make, permit)
             else:
-                result = await self._context.attempts.run(make, permit, mode=candidate.mode.value, by=asked)
+                mode = candidate.mode.value
+                result = await self._context.attempts.run(make, permit, mode=mode, by=asked, canary=canary)
         except (NotLeadingError, LedgerError):
             raise
         except KubeError as error:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from exporter.kube.errors import KubeError
 
 from ..act.pauses import Pauses
-from ..config.settings import shadows
+from ..config.modes import shadows
+from ..decide.canary import shown
 from ..decide.gates import Alert, Ask, QueryAnswer, Situation
 from ..decide.storms import Storms
 from ..lease.lease import Election, NotLeadingError
@@ -20,7 +21,7 @@ from ..lease.none import NoElection
 from ..ledger import Ledger, LedgerError
 from ..ledger.history import History
 from ..ledger.manual import ManualLedger
-from ..observe.situation import upgrading
+from ..observe.situation import labels_of_namespaces, upgrading
 from ..observe.source import FindingSource, Observed, SourceError
 from ..show.plans import ShownRepairs
 from .attempt import AttemptState
@@ -103,8 +104,9 @@ class Sidecar:
             standing.source_up, self._problem = True, ""
             if not self._ledger.refused:
                 await self._look_after(observed)
-            candidates = self._loop.candidates(observed)
-            situation = await self._situation(observed, candidates)
+            labels = await labels_of_namespaces(context.reads) if self._by_labels() else {}
+            candidates = self._loop.candidates(observed, labels)
+            situation = replace(await self._situation(observed, candidates), labels=labels)
             shadow = await self._in_shadow(situation, observed, candidates)
             written = await self._loop.run(candidates, situation, shadow)
             if shadow is not None and observed.ready and not self._ledger.refused:
@@ -128,12 +130,17 @@ class Sidecar:
         standing.last_run = context.clock()
         return written
 
+    def _by_labels(self) -> bool:
+        """Whether a mode depends on the labels of namespaces."""
+        return any(self._context.config.of(each.id).namespace_selectors for each in self._context.remediations)
+
     async def _look_after(self, observed: Observed) -> None:
         """What was done before, in this cluster."""
         context = self._context
         await self._settle()
         verify_after = context.config.verify_after.total_seconds()
-        await self._verifying.look(context.clock(), verify_after, set(observed.by_fingerprint))
+        stays = lambda each: context.config.canary_of(each).stays.total_seconds()  # noqa: E731
+        await self._verifying.look(context.clock(), verify_after, set(observed.by_fingerprint), stays)
         if observed.ready:
             await self._verifying.look_at_shadowed(set(observed.by_fingerprint))
         await self._pauses.look(context.clock(), context.config.edit_war, self._election.state)
@@ -168,6 +175,7 @@ class Sidecar:
         standing.storms = Counter(each.weather.value for each in storms.namespaces.values())
         standing.paused = int(bool(paused)) + self._history.pauses
         settings = context.config.edit_war
+        standing.canaries = shown(context.config, context.remediations, self._history)
         standing.edit_wars = len(self._history.wars(settings.returns, settings.within.total_seconds()))
         return Situation(
             now=now,

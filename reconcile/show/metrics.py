@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter as Count
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -12,6 +13,7 @@ from prometheus_client.registry import Collector
 
 from exporter.store.text.skew import Skew
 
+from ..decide.canary import CanaryState, ShownCanary
 from ..plan.remediation import Remediation
 from .plans import ShownRepairs
 
@@ -21,6 +23,7 @@ PREFIX = "kubevirt_steward_repair"
 _MODES = ("off", "plan", "shadow", "approve", "auto")
 _WRITING = ("approve", "auto")
 _OUTCOMES = ("done", "failed", "unclear")
+_CANARY: tuple[CanaryState, ...] = get_args(CanaryState)
 _SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
@@ -34,6 +37,7 @@ class RepairTotals:
     storms: Mapping[str, int] = MappingProxyType({})  # namespaces with one of their own, by state
     paused = 0  # scopes: global, namespaces, objects
     edit_wars = 0
+    canaries: Sequence[ShownCanary] = ()
     in_use = 0  # writes of the last day after which something was found to use what they released
     skew: Skew | None = None  # between our clock and the API server's
     last_run: float = 0.0  # seconds since 1970
@@ -43,6 +47,7 @@ class RepairTotals:
     def follow(self) -> None:
         """Forgets what only the replica knows that leads: another one reports it from now on."""
         self.storm, self.storms, self.paused, self.edit_wars = "normal", MappingProxyType({}), 0, 0
+        self.canaries = ()
 
 
 class Measures(Collector):
@@ -156,6 +161,12 @@ class Measures(Collector):
             "Namespaces in which so much is new that nothing is repaired there, by state.",
             ("state",),
             (((each,), float(now.storms.get(each, 0))) for each in ("storm", "cooldown")),
+        )
+        yield _family(
+            "canary",
+            "How far the first repairs of a remediation are that is in mode auto: 1 for the state that holds.",
+            ("remediation", "state"),
+            (((each.remediation, state), float(each.state == state)) for each in now.canaries for state in _CANARY),
         )
         for name, text, value in (
             (

@@ -31,5 +31,9 @@ class MemoryLedger:
     def unfinished(self) -> list[Entry]:
         return self._items.unfinished()
 
+    def intended(self, attempt: str) -> Entry | None:
+        own = (each for each in self.kept if each.event is Event.INTENDED and each.attempt == attempt)
+        return next(own, None)
+
     def entries(self) -> Iterable[Entry]:
         return iter(self.kept)

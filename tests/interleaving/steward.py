@@ -29,6 +29,7 @@ from exporter.store.record import Ref
 from reconcile.act.execute import IdleWriter
 from reconcile.config.settings import Mode
 from reconcile.confirm.confirm import Confirmed, Hint, confirm
+from reconcile.lease.tenure import NotLeadingError
 from reconcile.ledger import Entry, Event
 from reconcile.ledger.settling import Settling
 from reconcile.plan.plan import Refused
@@ -45,11 +46,11 @@ from .permitting import Leave
 from .world import World
 from .writer import Intended, ModelWriter, Write
 
-__all__ = ["KINDS", "REMEDIATIONS", "SLOW", "Killed", "Steward", "hint_for"]
+__all__ = ["CHECKS", "KINDS", "REMEDIATIONS", "SLOW", "Killed", "Steward", "hint_for"]
 
 SLOW = 8.0
 _ROUNDS = 100  # of looks at what is not settled
-_CHECKS = {check.id: check for check in all_checks()}
+CHECKS = {check.id: check for check in all_checks()}
 REMEDIATIONS = {each.id: each for each in all_remediations()}
 KINDS = api_kinds() | {kind.name: kind for each in all_remediations() for kind in each.reads}
 
@@ -64,7 +65,11 @@ def hint_for(check: str, reason: str, subject: Ref, group: str = "") -> Hint:
 
 
 class Steward:
-    """`sends` and `wrote` are those of its writer, `dies` is asked at each step whether it is the last one."""
+    """`sends` and `wrote` are those of its writer, `dies` is asked at each step whether it is the last one. With
+    `on_trial` what it writes is a canary.
+    """
+
+    on_trial = False
 
     def __init__(
         self,
@@ -177,7 +182,7 @@ class Steward:
                 self._clock.hurried.add(self.name)
                 return made[0]
             self.reads_now()
-            check, now = _CHECKS[hint.check], self.wall.now()
+            check, now = CHECKS[hint.check], self.wall.now()
             made.append(await confirm(hint, check, remediation, self._reads, now=now, timer=self._timer))
             return made[-1]
 
@@ -186,10 +191,11 @@ class Steward:
             await Turn("gates", slow=len(made) == 1)
             return self.leave.refused(first, remediation, Mode.SHADOW if self.shadow else Mode.AUTO)
 
+        tries = lambda: self.leave.tries(remediation) if self.on_trial else ""  # noqa: E731
         if self.shadow and not self._weakened.loud:
             yield from self.tried(self._shadowing.run(make, permit))
         else:
-            yield from self.tried(self._attempts.run(make, permit, mode="auto"))
+            yield from self.tried(self._attempts.run(make, permit, mode="auto", canary=tries))
 
     def begins(self) -> None:
         """An attempt."""
@@ -248,7 +254,7 @@ class Steward:
             return result
         except Killed:
             return None
-        except KubeError:  # as both say that they raise
+        except (KubeError, NotLeadingError):  # as both say that they raise
             return None
         except Exception as error:  # noqa: BLE001 # whatever it is, it is one too many
             self.errors.append(error)

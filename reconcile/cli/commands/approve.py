@@ -9,7 +9,7 @@ from typing import Any
 from exporter.cli.output.terminal import complain, say
 
 from ...act.execute import PlanWriter, WriteOutcome
-from ...config.settings import Mode, mode_of
+from ...config.settings import Mode
 from ...decide.approval import write
 from ...decide.gates import GATES, Blocked
 from ...observe.source import Found
@@ -18,7 +18,7 @@ from ...plan.effects import annotation
 from ...plan.plan import Patch, Plan, Refused
 from ...plan.time_text import moment
 from ...show.plans import sentence
-from ..gating import Gating, first
+from ..gating import Gating, first, mode_at
 from ..next_commands import aimed
 from ..session import Session, add_options, desk, finish, named
 from ..writing import add_ledger_option, known, who
@@ -60,7 +60,8 @@ async def _run(arguments: argparse.Namespace) -> int:
             complain(f"the plan is {plan.hash} now, and not {arguments.plan}: {sentence(plan)}; look at it anew")
             return 1
         gates = await Gating(at, observed, known(arguments, at)).blocked(found, remediation, made, Mode.APPROVE)
-        if why := _in_vain(at, found, plan, gates):
+        mode = await mode_at(at, plan.remediation, found.namespace)
+        if why := _in_vain(at, found, plan, gates, mode):
             complain(aimed(why, arguments))
             return 1
         until = time.time() + arguments.lasting
@@ -72,9 +73,8 @@ async def _run(arguments: argparse.Namespace) -> int:
         return code
 
 
-def _in_vain(at: Session, found: Found, plan: Plan, gates: tuple[Blocked, ...]) -> str:
+def _in_vain(at: Session, found: Found, plan: Plan, gates: tuple[Blocked, ...], mode: Mode) -> str:
     """Why the sidecar will not carry out what is approved, however long it waits; empty where it may."""
-    mode = mode_of(at.config, plan.remediation, found.namespace)
     if at.arguments.config is not None and mode is not Mode.APPROVE:
         command = f"steward reconcile apply {plan.fingerprint} --remediation {plan.remediation} --plan {plan.hash}"
         return (

@@ -10,7 +10,8 @@ from exporter.cli.output.terminal import complain, say
 from exporter.kube.errors import KubeError
 
 from ...act.execute import PlanWriter, WriteOutcome
-from ...plan.annotations import PAUSED, RESUMED
+from ...plan.annotations import PAUSED, RESUMED, resumes
+from ...plan.remediations import all_remediations
 from ..leases import lease_path
 from ..session import Session, add_options, desk, finish
 from ..writing import who
@@ -39,8 +40,9 @@ def add(commands: Any) -> None:
         parser.add_argument("kind", nargs="?", metavar="KIND", help="such as VirtualMachine; default: everything")
         parser.add_argument("name", nargs="?", metavar="NAMESPACE/NAME")
         parser.add_argument("-n", "--namespace", metavar="NAME", help="all objects of this namespace")
-        if name == "pause":
-            parser.add_argument("--because", default="", metavar="TEXT", help="why, for whoever finds it")
+        if name == "resume":
+            parser.add_argument("--remediation", metavar="ID", help="one whose canary stopped, instead of a pause")
+        parser.add_argument("--because", default="", metavar="TEXT", help="why, for whoever finds it")
         add_options(parser, findings=False)
         parser.set_defaults(run=lambda arguments, name=name: finish(_run(arguments, name)))
 
@@ -49,10 +51,13 @@ async def _run(arguments: argparse.Namespace, verb: str) -> int:
     """Raises ValueError for an empty name: of a variable that is not set, it must not mean everything."""
     if "" in (arguments.namespace, arguments.kind, arguments.name):
         raise ValueError(f"a name is empty; to {verb} everything, give none")
+    remediation = _remediation(arguments)
     async with desk(arguments) as at:
         what, path = _object(arguments, at) or ("everything", await lease_path(at))
         by = await who(at)
-        if verb == "pause":
+        if remediation:
+            what, annotations = f"the canary of remediation {remediation}", _resumed(remediation, by, arguments.because)
+        elif verb == "pause":
             annotations = {PAUSED: f"{arguments.because or 'paused'} ({by})", RESUMED: None}
         else:
             annotations = {PAUSED: None, RESUMED: _now()}
@@ -64,8 +69,26 @@ async def _run(arguments: argparse.Namespace, verb: str) -> int:
     if why:
         complain(f"cannot {verb} {what}: {why}")
         return 2
-    say(f"{what} {'is paused' if verb == 'pause' else 'is not paused any more'}.\n")
+    done = "begins anew" if remediation else "is paused" if verb == "pause" else "is not paused any more"
+    say(f"{what} {done}.\n")
     return 0
+
+
+def _remediation(arguments: argparse.Namespace) -> str:
+    """Empty where none is named. Raises ValueError."""
+    named = getattr(arguments, "remediation", None)
+    if named is None:
+        return ""
+    known = sorted(each.id for each in all_remediations())
+    if named not in known:
+        raise ValueError(f"there is no remediation {named}; there are: {', '.join(known)}")
+    if arguments.kind or arguments.namespace:
+        raise ValueError("a canary is resumed as a whole; name --remediation alone")
+    return str(named)
+
+
+def _resumed(remediation: str, by: str, because: str) -> dict[str, str | None]:
+    return {resumes(remediation): f"{_now()} by {by}{f': {because}' if because else ''}"}
 
 
 def _object(arguments: argparse.Namespace, at: Session) -> tuple[str, str] | None:

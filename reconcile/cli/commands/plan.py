@@ -10,14 +10,13 @@ from exporter.cli.output.structured import written
 from exporter.cli.output.terminal import say
 
 from ...act.execute import PlanWriter
-from ...config.settings import mode_of
 from ...observe.source import Found
 from ...plan.plan import Refused
 from ...plan.remediation import Remediation
 from ...run.attempt import AttemptState, dry_run
 from ...show.plans import Repair
 from ...show.repair_causes import grouped
-from ..gating import Gating, asked_as
+from ..gating import Gating, asked_as, mode_at
 from ..next_commands import aimed
 from ..plan_text import shown, shown_by_cause
 from ..session import Session, add_options, answering, desk, finish
@@ -71,7 +70,7 @@ def _chosen(found: Found, arguments: argparse.Namespace) -> bool:
 
 
 async def _repair(at: Session, found: Found, remediation: Remediation, gating: Gating) -> Repair:
-    mode = mode_of(at.config, remediation.id, found.namespace)
+    mode = await mode_at(at, remediation.id, found.namespace)
     repair = Repair.of(found, remediation.id, mode, time.time())
     made = await at.planned(found, remediation)
     if isinstance(made, Refused):
