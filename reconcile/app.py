@@ -131,7 +131,7 @@ async def run(
         if writes:
             election = _election(config, transport, identity, witness)
         else:
-            election = NoElection(_lease(config, transport) if shadows(config, remediations) else None)
+            election = NoElection(_lease(config, transport), lambda: shadows(parts.config, remediations))
         modes = {each.id: mode_of(config, each.id, "").value for each in remediations}
         enabled = {each.id for each in remediations if may_write(config, [each])}
         measures = Measures(remediations, modes, board, enabled, lambda: None if tls is None else tls.expires)

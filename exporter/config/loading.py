@@ -52,6 +52,14 @@ class Loaded:
     values: Mapping[str, Value]
     digest: str
 
+    def waiting(self, started: Loaded) -> tuple[str, ...]:
+        """The keys whose change takes effect at the next start alone."""
+        return tuple(
+            key.name
+            for key in self.keys
+            if not key.live and self.values[key.name].value != started.values[key.name].value
+        )
+
 
 @dataclass(frozen=True)
 class _Layer:

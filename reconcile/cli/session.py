@@ -26,7 +26,7 @@ from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
 
 from ..app import Checks, checks_of, kinds_of
-from ..config.loading import load
+from ..config.loading import LoadedSidecar, load
 from ..config.settings import SidecarConfig
 from ..confirm.confirm import Confirmed, confirm
 from ..confirm.reading import ApiReads
@@ -36,7 +36,7 @@ from ..plan.plan import Refused
 from ..plan.remediation import Remediation
 from ..plan.remediations import all_remediations
 
-__all__ = ["Session", "add_options", "configured", "desk", "finish", "named"]
+__all__ = ["Session", "add_options", "configured", "desk", "finish", "loaded_of", "named"]
 
 
 def add_options(parser: argparse.ArgumentParser, *, findings: bool = True) -> None:
@@ -62,11 +62,17 @@ def add_options(parser: argparse.ArgumentParser, *, findings: bool = True) -> No
         )
 
 
-def configured(arguments: argparse.Namespace) -> tuple[SidecarConfig, ExporterConfig]:
-    """The sidecar's configuration and the exporter's that it names. Raises MistakesError."""
+def loaded_of(arguments: argparse.Namespace) -> LoadedSidecar:
+    """Raises MistakesError."""
     loaded = load(all_remediations(), arguments.config)
     if isinstance(loaded, Mistakes):
         raise MistakesError(str(loaded))
+    return loaded
+
+
+def configured(arguments: argparse.Namespace) -> tuple[SidecarConfig, ExporterConfig]:
+    """The sidecar's configuration and the exporter's that it names. Raises MistakesError."""
+    loaded = loaded_of(arguments)
     named = loaded.config.exporter_config
     exporter = load_exporter(all_checks(), Sources(Path(named) if named else None, {}, {}))
     if isinstance(exporter, Mistakes):

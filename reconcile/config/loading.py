@@ -33,6 +33,15 @@ class LoadedSidecar:
     config: SidecarConfig
     digest: str
 
+    def waiting(self, started: LoadedSidecar) -> tuple[str, ...]:
+        """The keys whose change takes effect at the next start alone."""
+        fields = SidecarConfig.model_fields.items()
+        return tuple(
+            field.alias or name
+            for name, field in fields
+            if name not in SidecarConfig.live and getattr(self.config, name) != getattr(started.config, name)
+        )
+
 
 def load(remediations: Iterable[Remediation], file: Path | None) -> LoadedSidecar | Mistakes:
     model = model_of(remediations)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, Strict, create_model
 
@@ -151,8 +151,12 @@ class LeaseSettings(Section):
 
 
 class SidecarConfig(Section):
-    """The configuration of the sidecar."""
+    """The configuration of the sidecar. What is `live` follows the file without a restart."""
 
+    live: ClassVar[tuple[str, ...]] = (
+        *("mode", "remediations", "budgets", "storm", "windows", "blackouts", "breaker", "canary", "approval"),
+        *("interval", "verify_after"),
+    )
     mode: ConfiguredMode = setting("plan", "The mode of remediations that have none of their own.", MODES)
     remediations: Section = Field(default_factory=Section)
     budgets: BudgetSettings = Field(default_factory=BudgetSettings)

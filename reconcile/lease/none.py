@@ -6,7 +6,7 @@ What the Lease says is read where it matters, in mode `shadow`: whoever paused e
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from exporter.kube.errors import KubeError
 
@@ -23,17 +23,22 @@ class NoElection:
 
     leading = True
 
-    def __init__(self, lease: LeaseApi | None = None) -> None:
-        """`lease` is the one to read; without it none is."""
+    def __init__(self, lease: LeaseApi | None = None, wanted: Callable[[], bool] = lambda: True) -> None:
+        """`lease` is the one to read while that is `wanted`; without it none is."""
         self.state: Mapping[str, str] = {}
         self.changed = asyncio.Condition()
-        self.seen = lease is None  # whether the state is that of the Lease
-        self._lease = lease
+        self._lease, self._wanted, self._seen = lease, wanted, lease is None
+
+    @property
+    def seen(self) -> bool:
+        """Whether the state is that of the Lease, or does not matter."""
+        return self._seen or not self._wanted()
 
     async def run(self) -> None:
         """Until it is cancelled."""
         while self._lease is not None:
-            await self.look(self._lease)
+            if self._wanted():
+                await self.look(self._lease)
             await asyncio.sleep(_EVERY)
         await asyncio.Event().wait()
 
@@ -42,9 +47,9 @@ class NoElection:
         try:
             record = await lease.get(_EVERY)
         except KubeError:
-            self.seen = False
+            self._seen = False
             return
-        self.state, self.seen = record.state if record is not None else {}, True
+        self.state, self._seen = record.state if record is not None else {}, True
 
     async def assure(self, seconds: float) -> None:  # noqa: ARG002 # as a fence has it
         """Raises NotLeadingError: whoever writes needs the Lease."""

@@ -89,9 +89,10 @@ class Attempts:
         by: Callable[[], str] = str,
         undoes: str = "",
         canary: Callable[[], str] = str,
+        still: Callable[[], Refused | None] = lambda: None,
     ) -> Result:
         """Makes the plan and carries it out, if that is permitted; `by` says who asked, once it is, and `canary` what
-        is on trial by it.
+        is on trial by it. Right before it is sent `still` says whether it may be.
 
         Raises NotLeadingError, LedgerError, KubeError.
         """
@@ -107,7 +108,7 @@ class Attempts:
         second, read = made
         served = await self._ending.served(second.plan)
         intended = self._intended(second, served, mode=mode, by=by(), undoes=undoes, canary=canary())
-        return await self._written(second, served, intended, read)
+        return await self._written(second, served, intended, read, still)
 
     def _intended(self, made: Confirmed, served: tuple[ApiKind[Any], str], **asked: str) -> Entry:
         """Keeps what is about to be sent. Raises LedgerError."""
@@ -116,7 +117,14 @@ class Attempts:
         self._reached("intended")
         return kept
 
-    async def _written(self, made: Confirmed, served: tuple[ApiKind[Any], str], intended: Entry, read: float) -> Result:
+    async def _written(
+        self,
+        made: Confirmed,
+        served: tuple[ApiKind[Any], str],
+        intended: Entry,
+        read: float,
+        still: Callable[[], Refused | None],
+    ) -> Result:
         """Right after everything was `read`; what ends it before the write is sent has written nothing."""
         plan, attempt = made.plan, intended.attempt
         try:
@@ -124,6 +132,9 @@ class Attempts:
         except Exception as error:
             self._keep(Kept.FAILED, attempt=attempt, why=f"not written: {error}")
             raise
+        if refused := still():
+            self._keep(Kept.FAILED, attempt=attempt, why=f"not written: {refused.why}")
+            return refused_as(plan, refused, attempt)
         soon = self._soon.get(plan.remediation, SEND_SECONDS)
         if old := too_old(self._timer() - read, soon):
             self._keep(Kept.FAILED, attempt=attempt, why=f"not written: {old.why}")

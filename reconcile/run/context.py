@@ -37,9 +37,9 @@ class Candidate:
         return self.found.hint.fingerprint, self.remediation.id
 
 
-@dataclass(frozen=True)
+@dataclass
 class RunContext:
-    """What a loop works with."""
+    """What a loop works with. Its `config` is another one once that is reloaded: ask for it each time."""
 
     config: SidecarConfig
     remediations: tuple[Remediation, ...]

@@ -29,6 +29,7 @@ class Permission:
     def __init__(self, context: RunContext, situation: Situation, first_seen: Mapping[str, float]) -> None:
         self._context, self._situation, self._first_seen = context, situation, first_seen
         self._namespaces: dict[str, Mapping[str, Any] | None] = {}  # annotations
+        self._read: Mapping[str, str] | None = None  # the labels of the namespace, as last read
 
     def unfinished(self) -> list[Attempt]:
         """Attempts of which it is not known what came of them."""
@@ -48,6 +49,8 @@ class Permission:
         if namespace not in self._situation.vms and half_used(self._situation, self._context.config):
             vms = {**self._situation.vms, namespace: await self._context.vms.within(namespace)}
             self._situation = replace(self._situation, vms=vms)
+        if stricter := self.stricter(candidate, self._situation.labels.get(namespace)):
+            return (Blocked(stricter.precondition, stricter.why),)
         situation = replace(self._situation, namespaces=self._namespaces)
         return blocked(self._asked(candidate, written), situation, self._context.config, reads=False)
 
@@ -71,7 +74,8 @@ class Permission:
         )
         if gates := blocked(ask, now, context.config):
             return Refused(gates[0].gate, gates[0].why)
-        if stricter := self.stricter(candidate, now.labels[namespace]):
+        self._read = now.labels[namespace]
+        if stricter := self.still(candidate):
             return stricter
         if candidate.mode is not Mode.APPROVE:
             return None
@@ -87,6 +91,10 @@ class Permission:
         if not context.config.by_labels(candidate.remediation.id, namespace):
             return {}
         return await labels_of_namespace(context.reads, namespace)
+
+    def still(self, candidate: Candidate) -> Refused | None:
+        """Whether the mode is a stricter one than when it was permitted."""
+        return self.stricter(candidate, self._read)
 
     def stricter(self, candidate: Candidate, labels: Mapping[str, str] | None) -> Refused | None:
         """Where the mode is a stricter one by now: of another configuration, or since the namespace lost a label."""

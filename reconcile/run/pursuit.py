@@ -103,8 +103,14 @@ class Pursuit:
             if candidate.mode is Mode.SHADOW:
                 result = await self._context.shadowing.run(make, permit)
             else:
-                mode = candidate.mode.value
-                result = await self._context.attempts.run(make, permit, mode=mode, by=asked, canary=canary)
+                result = await self._context.attempts.run(
+                    make,
+                    permit,
+                    mode=candidate.mode.value,
+                    by=asked,
+                    canary=canary,
+                    still=lambda: permission.still(candidate),
+                )
         except (NotLeadingError, LedgerError):
             raise
         except KubeError as error:

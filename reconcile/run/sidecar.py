@@ -9,10 +9,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from exporter.config.reloading import ReloadStatus
 from exporter.kube.errors import KubeError
 
 from ..act.pauses import Pauses
 from ..config.modes import shadows
+from ..config.settings import SidecarConfig
 from ..decide.canary import shown
 from ..decide.gates import Alert, Ask, QueryAnswer, Situation
 from ..decide.storms import Storms
@@ -75,6 +77,16 @@ class Sidecar:
     @property
     def board(self) -> ShownRepairs:
         return self._context.board
+
+    @property
+    def reload(self) -> ReloadStatus:
+        """What metrics show of the configuration."""
+        return self._context.measures.standing.config
+
+    def take(self, config: SidecarConfig) -> None:
+        """Another configuration, from the next step on of whatever is under way."""
+        self._context.config = config
+        self._context.measures.configured(config)
 
     async def run(self) -> None:
         """Until it is cancelled."""

@@ -11,8 +11,11 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from exporter.config.reloading import ReloadStatus
 from exporter.store.text.skew import Skew
 
+from ..config.modes import may_write, mode_of
+from ..config.settings import SidecarConfig
 from ..decide.canary import CanaryState, ShownCanary
 from ..plan.remediation import Remediation
 from .plans import ShownRepairs
@@ -44,6 +47,9 @@ class RepairTotals:
     source_up = False
     undone: Mapping[str, int] = MappingProxyType({})  # repairs that people took back, by remediation
 
+    def __init__(self) -> None:
+        self.config = ReloadStatus()
+
     def follow(self) -> None:
         """Forgets what only the replica knows that leads: another one reports it from now on."""
         self.storm, self.storms, self.paused, self.edit_wars = "normal", MappingProxyType({}), 0, 0
@@ -66,7 +72,8 @@ class Measures(Collector):
         """
         self.registry = CollectorRegistry()
         self.standing = RepairTotals()
-        self._ids = [each.id for each in remediations]
+        self._remediations = tuple(remediations)
+        self._ids = [each.id for each in self._remediations]
         self._modes, self._board, self._enabled = modes, board, enabled
         self._expires = expires
         self._done = Counter(
@@ -98,6 +105,11 @@ class Measures(Collector):
             self._returned.labels(remediation)
             self._shadowed.labels(remediation)
         self.registry.register(self)
+
+    def configured(self, config: SidecarConfig) -> None:
+        """Another configuration is in effect."""
+        self._modes.update({each.id: mode_of(config, each.id, "").value for each in self._remediations})
+        self._enabled = {each.id for each in self._remediations if may_write(config, [each])}
 
     def described(self) -> Iterator[tuple[Metric, tuple[str, ...]]]:
         """Each family, and its labels."""
@@ -191,6 +203,18 @@ class Measures(Collector):
             ("last_run_timestamp_seconds", "When the findings were last gone through.", now.last_run),
         ):
             yield _family(name, text, (), (((), value),))
+        yield _family(
+            "config_reload_success",
+            "1 if the configuration was taken when it was last read; what it was before goes on otherwise.",
+            (),
+            (((), float(now.config.mistakes is None)),),
+        )
+        yield _family(
+            "config_reload_timestamp_seconds",
+            "When the configuration was last read.",
+            (),
+            (((), now.config.tried),),
+        )
         yield _family(
             "clock_skew_seconds",
             "How far the sidecar's clock is ahead of the API server's that is the farthest away, negative where it is "
