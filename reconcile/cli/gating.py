@@ -27,7 +27,7 @@ from .session import Session
 
 __all__ = ["Gating", "asked_as", "first", "mode_at"]
 
-_SIDECAR = frozenset({Mode.APPROVE, Mode.AUTO})
+_SIDECAR = frozenset({Mode.SHADOW, Mode.APPROVE, Mode.AUTO})
 _ITS_OWN = frozenset({"firing"})  # the sidecar alone is sent the alerts
 
 
@@ -41,6 +41,7 @@ class Gating:
         self._at, self._observed, self._ledger = at, observed, ledger
         self._directory, self._vms = directory, VMCounts(at.reads, time.monotonic)
         self._situation: Situation | None = None
+        self._shadow = History(shadow=True)
         self._namespaces: dict[str, Mapping[str, Any] | None] = {}
         self._labels: dict[str, Mapping[str, str] | None] = {}
 
@@ -51,6 +52,7 @@ class Gating:
         at, namespace = self._at, found.namespace
         if self._situation is None:
             self._situation = await self._now()
+            self._shadow = self._situation.history.in_shadow()
         if namespace not in self._namespaces:
             self._namespaces[namespace] = await of_namespace(at.reads, namespace)
         ask = Ask(
@@ -70,6 +72,8 @@ class Gating:
         if at.config.by_labels(remediation.id, namespace) and namespace not in self._labels:
             self._labels[namespace] = await labels_of_namespace(at.reads, namespace)
         situation = replace(self._situation, namespaces=self._namespaces, labels=self._labels)
+        if mode is Mode.SHADOW:
+            situation = replace(situation, history=self._shadow)
         if half_used(situation, at.config):
             situation = replace(situation, vms={namespace: await self._vms.within(namespace)})
         gates = blocked(ask, situation, at.config)

@@ -8,9 +8,9 @@ from types import MappingProxyType
 from ..plan.remediation import Remediation
 from .settings import Mode, SidecarConfig
 
-__all__ = ["is_stricter", "may_write", "mode_of", "modes_of"]
+__all__ = ["is_stricter", "may_write", "mode_of", "modes_of", "shadows"]
 
-_ORDER = (Mode.OFF, Mode.PLAN, Mode.APPROVE, Mode.AUTO)
+_ORDER = (Mode.OFF, Mode.PLAN, Mode.SHADOW, Mode.APPROVE, Mode.AUTO)
 
 
 def mode_of(
@@ -45,5 +45,13 @@ def modes_of(config: SidecarConfig, remediation_id: str) -> set[Mode]:
 
 def may_write(config: SidecarConfig, remediations: Iterable[Remediation]) -> bool:
     """Whether any remediation is carried out anywhere, unasked or when approved."""
-    modes = {mode for each in remediations if not each.proposes_only for mode in modes_of(config, each.id)}
-    return bool(modes & {Mode.APPROVE, Mode.AUTO})
+    return bool(_modes(config, remediations) & {Mode.APPROVE, Mode.AUTO})
+
+
+def shadows(config: SidecarConfig, remediations: Iterable[Remediation]) -> bool:
+    """Whether any remediation is in mode `shadow` anywhere."""
+    return Mode.SHADOW in _modes(config, remediations)
+
+
+def _modes(config: SidecarConfig, remediations: Iterable[Remediation]) -> set[Mode]:
+    return {mode for each in remediations if not each.proposes_only for mode in modes_of(config, each.id)}

@@ -14,8 +14,8 @@ from exporter.store.selector import Requirement, Selector
 
 __all__ = ["MODES", "ConfiguredMode", "LabelRequirement", "NamespaceSelector"]
 
-MODES = "off, plan, approve or auto"
-ConfiguredMode = Literal["off", "plan", "approve", "auto"]
+MODES = "off, plan, shadow, approve or auto"
+ConfiguredMode = Literal["off", "plan", "shadow", "approve", "auto"]
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 
 

@@ -25,6 +25,7 @@ class Mode(StrEnum):
 
     OFF = "off"  # not even planned
     PLAN = "plan"  # planned and shown, never carried out
+    SHADOW = "shadow"  # as AUTO, and instead of the write there is an entry in the ledger
     APPROVE = "approve"  # carried out when an annotation of the object has the plan's hash
     AUTO = "auto"
     APPLY = "apply"

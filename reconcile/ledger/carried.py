@@ -11,7 +11,7 @@ __all__ = ["Known"]
 
 
 class Known(msgspec.Struct, frozen=True):
-    """The attempts of the last day that count are named."""
+    """The attempts of the last day that count are named; `shadowed` are those of the last day that wrote nothing."""
 
     keep: float
     seq: int
@@ -25,4 +25,5 @@ class Known(msgspec.Struct, frozen=True):
     unfinished: list[str] = []
     in_use: dict[str, float] = {}
     returns: int = 1
+    shadowed: list[Attempt] = []
     canaries: dict[str, Canary] = {}

@@ -30,17 +30,26 @@ class History:
     A reader of the ledger: `seq` is the number of the last entry.
     """
 
-    def __init__(self, *, keep: float = _KEPT, returns: int = 1, clock: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        keep: float = _KEPT,
+        returns: int = 1,
+        clock: Callable[[], float] | None = None,
+        shadow: bool = False,
+    ) -> None:
         """`keep` is for how many seconds a repair that held may come back, and `returns` how often in that time makes
-        an edit war: what is too old to be part of one is forgotten. `clock` is for what is carried.
+        an edit war: what is too old to be part of one is forgotten. `clock` is for what is carried. With `shadow` what
+        was shadowed counts as written.
         """
-        self._keep, self._war, self._clock = keep, returns, clock
+        self._keep, self._war, self._clock, self._shadow = keep, returns, clock, shadow
         self.seq = 0
         self._followed: set[str] = set()  # attempts of which it is still to be seen what became of them
         self._attempts: dict[str, Attempt] = {}
         self._open: dict[str, Attempt] = {}  # those without an end
         self._in_use: dict[str, float] = {}  # when something was found to use what a write released
         self._executed: dict[str, Attempt] = {}  # those of the last day, but for what surely wrote nothing
+        self._shadowed: dict[str, Attempt] = {}  # of the last day
         self._failed: dict[str, dict[str, float]] = {}  # by remediation: attempts since the last success
         self._returned = Returns()
         self._paused: dict[str, Pause] = {}
@@ -59,9 +68,21 @@ class History:
         history.forget(now)
         return history
 
+    def in_shadow(self) -> History:
+        """Another one, in which what was shadowed counts as written; from now on it needs the same entries."""
+        found = History(keep=self._keep, returns=self._war, clock=self._clock, shadow=True)
+        found.restore(self.carried())
+        return found
+
     def add(self, entry: Entry) -> None:
         self.seq = entry.seq
         self._changed()
+        if entry.event is Event.SHADOWED:
+            attempt = attempt_of(entry)
+            self._shadowed[attempt.id] = attempt
+            if self._shadow:
+                self._executed[attempt.id] = attempt
+            return
         self._trials.add(entry)
         if entry.event is Event.INTENDED:
             attempt = attempt_of(entry)
@@ -110,6 +131,7 @@ class History:
         """Drops what is too old to matter; to be called now and then."""
         self._changed()
         self._executed = {key: each for key, each in self._executed.items() if each.at > now - _DAY}
+        self._shadowed = {key: each for key, each in self._shadowed.items() if each.at > now - _DAY}
         # One that is over comes back while it is looked after, which begins with its end: some time after it was begun.
         over = now - self._keep - _DAY
         for remediation, failed in self._failed.items():
@@ -134,7 +156,7 @@ class History:
                 self._keep,
                 self.seq,
                 list(self._attempts.values()),
-                list(self._executed),
+                [each for each in self._executed if each not in self._shadowed],
                 list(self._followed),
                 self._failed,
                 self._returned.kept,
@@ -143,6 +165,7 @@ class History:
                 list(self._open),
                 self._in_use,
                 self._war,
+                list(self._shadowed.values()),
                 self._trials.kept,
             )
         )
@@ -164,6 +187,9 @@ class History:
         self._paused, self._approvals = known.paused, known.approvals
         self._open = {key: self._attempts[key] for key in known.unfinished if key in self._attempts}
         self._in_use, self._trials = known.in_use, Trials(known.canaries)
+        self._shadowed = {each.id: each for each in known.shadowed}
+        if self._shadow:
+            self._executed |= self._shadowed
 
     def _changed(self) -> None:
         self._times, self._touched = {}, {}

@@ -3,8 +3,8 @@
 One ClusterRole is for reads. Each remediation that writes has one of its own, with what it writes and the Events of it:
 those of `approve` and `auto` are bound, and where only single namespaces have such a mode, they are bound there alone.
 Where namespaces are selected by labels they are bound everywhere, and the policy alone holds them to the labels.
-RBAC knows no dry run: whoever may ask for one may also write. So a remediation that only plans asks for none, and where
-all of them do the sidecar needs no Lease either.
+RBAC knows no dry run: whoever may ask for one may also write. So a remediation that only plans, or shadows, asks for
+none, and where all of them do the sidecar needs no Lease either: in mode `shadow` it reads the one that there may be.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from exporter.store.kinds import kube_virt, namespace, virtual_machine
 from exporter.store.reader import Reader
 from exporter.store.selector import Selector
 
-from ..config.modes import may_write, mode_of, modes_of
+from ..config.modes import may_write, mode_of, modes_of, shadows
 from ..config.settings import Mode, SidecarConfig
 from ..plan.remediation import Remediation
 from ..plan.undo import Undo
@@ -51,9 +51,10 @@ def needed(
     enabled = [each for each in remediations if modes_of(config, each.id) != {Mode.OFF}]
     role = read_role(enabled, checks)
     yield from (role, _binding(role, account))
-    if may_write(config, enabled):
+    writes = may_write(config, enabled)
+    if writes or shadows(config, enabled):
         within = config.lease.namespace or account.namespace
-        role = lease_role(config.lease.name)
+        role = lease_role(config.lease.name, only_read=not writes)
         role["metadata"]["namespace"] = within
         yield from (role, _binding(role, account, within))
     for remediation in enabled:
@@ -116,9 +117,11 @@ def write_role(remediation: Remediation) -> Manifest:
     return _role("ClusterRole", f"{NAME}-{remediation.id.replace('_', '-')}", [events, *rules])
 
 
-def lease_role(lease: str) -> Manifest:
+def lease_role(lease: str, *, only_read: bool = False) -> Manifest:
     """In the Lease's namespace. RBAC can't limit `create` to a name."""
     group, resource = "coordination.k8s.io", ("leases",)
+    if only_read:
+        return _role("Role", NAME, [_rule(group, resource, ("get",), lease)])
     rules = [_rule(group, resource, ("get", "update"), lease), _rule(group, resource, ("create",))]
     return _role("Role", NAME, rules)
 

@@ -16,7 +16,8 @@ _LONGEST = 91 * 86_400.0  # seconds; the history knows no attempt for longer
 
 
 class Followed(msgspec.Struct, array_like=True):
-    """One attempt that happened. `state`: done, verified, persists or returned. Times are in seconds since 1970.
+    """One attempt that happened, or was shadowed. `state`: done, verified, persists or returned. Times are in seconds
+    since 1970.
 
     Its plan and its object are in the ledger. While it is a `canary` it is followed until its finding stayed gone; one
     that does not settle its finding only counts as verified from its end on.
@@ -48,6 +49,7 @@ class _Known(msgspec.Struct, frozen=True):
     keep: float
     seq: int
     followed: list[Followed] = []
+    shadowed: list[Followed] = []
 
 
 class AttemptOutcomes:
@@ -58,6 +60,7 @@ class AttemptOutcomes:
         self._keep = keep
         self.seq = 0
         self._followed: dict[str, Followed] = {}
+        self._shadowed: dict[str, Followed] = {}  # by fingerprint: of findings that are open
         for entry in entries:
             self.add(entry)
 
@@ -66,6 +69,13 @@ class AttemptOutcomes:
         self.seq = entry.seq
         if event is Event.INTENDED and entry.plan is not None and not entry.undoes:
             self._followed[attempt] = _followed(entry, entry.plan)
+            self._shadowed.pop(entry.plan.fingerprint, None)
+            return
+        if event is Event.SHADOWED and entry.plan is not None:
+            self._shadowed[entry.plan.fingerprint] = _followed(entry, entry.plan)
+            return
+        if event is Event.WENT:
+            self._shadowed = {key: each for key, each in self._shadowed.items() if each.attempt != attempt}
             return
         followed = self._followed.get(attempt)
         if followed is None:
@@ -103,6 +113,15 @@ class AttemptOutcomes:
         """Whether an attempt was made for a finding, and it is still to be seen what became of it."""
         return any(each.hint.fingerprint == fingerprint and each.state == "done" for each in self._followed.values())
 
+    def shadowed(self, fingerprint: str) -> bool:
+        """Whether what would be written for a finding was shadowed, and it has not gone since."""
+        return fingerprint in self._shadowed
+
+    def unreported(self, found: Iterable[str]) -> list[Followed]:
+        """What was shadowed for findings that are no longer reported."""
+        there = set(found)
+        return [each for key, each in self._shadowed.items() if key not in there]
+
     def forget(self, now: float) -> None:
         """Drops what is looked after no longer; to be called now and then."""
         old = [
@@ -118,7 +137,9 @@ class AttemptOutcomes:
         return followed.state == "done" or (followed.canary and followed.state == "verified")
 
     def carried(self) -> bytes:
-        return msgspec.json.encode(_Known(self._keep, self.seq, list(self._followed.values())))
+        return msgspec.json.encode(
+            _Known(self._keep, self.seq, list(self._followed.values()), list(self._shadowed.values()))
+        )
 
     def fits(self, carried: bytes) -> bool:
         try:
@@ -129,6 +150,7 @@ class AttemptOutcomes:
     def restore(self, carried: bytes) -> None:
         known = msgspec.json.decode(carried, type=_Known)
         self.seq, self._followed = known.seq, {each.attempt: each for each in known.followed}
+        self._shadowed = {each.hint.fingerprint: each for each in known.shadowed}
 
 
 def _followed(entry: Entry, plan: Plan) -> Followed:

@@ -15,11 +15,18 @@ from ..confirm.reading import Reads, document
 from ..ledger import Entry, Event, Ledger
 from ..plan.effects import happened
 from ..plan.owners import rival
-from ..plan.plan import Patch, Plan, Refused, Step
+from ..plan.plan import Create, Patch, Plan, Refused, Step
 from ..show.metrics import Measures
 from .outcomes import AttemptOutcomes, Followed
 
 __all__ = ["Verifying"]
+
+_MOST = 50  # looks at what was shadowed, in one run
+_WENT = {
+    True: "the finding is gone, and the object shows what would have been written: somebody else wrote it",
+    False: "the finding is gone without what would have been written",
+    None: "the finding is gone",
+}
 
 
 class Verifying:
@@ -76,6 +83,31 @@ class Verifying:
                     self._keep_of_canary(Event.STAYED, followed, "the finding stayed gone")
                 continue
             await self._found_again(followed)
+
+    async def look_at_shadowed(self, found: set[str]) -> None:
+        """Whether findings of what was shadowed went, some in one run; `found` are those that are reported now. Raises
+        LedgerError.
+        """
+        for followed in self._following.unreported(found)[:_MOST]:
+            check = self._checks.get(followed.hint.check)
+            if check is None:
+                continue
+            answer = await holds(followed.hint, check, self._reads, self._settings.get(check.id), self._assumed)
+            if not isinstance(answer, Refused) or answer.precondition == "everything_seen":
+                continue
+            entry = self._ledger.intended(followed.attempt)
+            try:
+                shows = await self._shows(entry)
+            except KubeError:
+                continue
+            self._kept(self._ledger.append(Event.WENT, attempt=followed.attempt, happened=shows, why=_WENT[shows]))
+
+    async def _shows(self, entry: Entry | None) -> bool | None:
+        """Whether an object shows what was only shadowed; None where what that was is not known any more."""
+        if entry is None or entry.plan is None:
+            return None
+        step, now_there = entry.plan.step, await self._target(entry.plan)
+        return now_there is not None if isinstance(step, Create) else happened(step, entry.whole or {}, now_there)
 
     async def _found_again(self, followed: Followed) -> None:
         """The finding is there: either what was written had no effect on it, or somebody took it back."""

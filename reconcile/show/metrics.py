@@ -23,7 +23,8 @@ from .plans import ShownRepairs
 __all__ = ["Measures", "RepairTotals"]
 
 PREFIX = "kubevirt_steward_repair"
-_MODES = ("off", "plan", "approve", "auto")
+_MODES = ("off", "plan", "shadow", "approve", "auto")
+_WRITING = ("approve", "auto")
 _OUTCOMES = ("done", "failed", "unclear")
 _CANARY: tuple[CanaryState, ...] = get_args(CanaryState)
 _SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -84,6 +85,12 @@ class Measures(Collector):
             ("remediation",),
             registry=self.registry,
         )
+        self._shadowed = Counter(
+            f"{PREFIX}s_shadowed",
+            "Writes that mode shadow left out: auto would have made them.",
+            ("remediation",),
+            registry=self.registry,
+        )
         self._seconds = Histogram(
             f"{PREFIX}_duration_seconds",
             "From the first read for an attempt to its end in the ledger.",
@@ -92,10 +99,11 @@ class Measures(Collector):
             registry=self.registry,
         )
         for remediation in self._ids:
-            for mode in _MODES[2:]:  # from 0 on, so that the first one counts as an increase
+            for mode in _WRITING:  # from 0 on, so that the first one counts as an increase
                 for outcome in _OUTCOMES:
                     self._done.labels(remediation, mode, outcome)
             self._returned.labels(remediation)
+            self._shadowed.labels(remediation)
         self.registry.register(self)
 
     def configured(self, config: SidecarConfig) -> None:
@@ -105,13 +113,16 @@ class Measures(Collector):
 
     def described(self) -> Iterator[tuple[Metric, tuple[str, ...]]]:
         """Each family, and its labels."""
-        for counter in (self._done, self._returned, self._seconds):
+        for counter in (self._done, self._returned, self._shadowed, self._seconds):
             yield from ((family, tuple(counter._labelnames)) for family in counter.describe())
         yield from ((family, tuple(getattr(family, "_labelnames", ()))) for family in self.collect())
 
     def ended(self, remediation: str, mode: str, outcome: str, seconds: float) -> None:
         self._done.labels(remediation, mode, outcome).inc()
         self._seconds.labels(remediation).observe(seconds)
+
+    def shadowed(self, remediation: str) -> None:
+        self._shadowed.labels(remediation).inc()
 
     def returned(self, remediation: str) -> None:
         self._returned.labels(remediation).inc()
@@ -172,7 +183,7 @@ class Measures(Collector):
         for name, text, value in (
             (
                 "leading",
-                "1 while this replica holds the Lease, or every remediation only plans and none is needed.",
+                "1 while this replica holds the Lease, or no remediation may write and none is needed.",
                 float(now.leading),
             ),
             (

@@ -18,6 +18,7 @@ from exporter.findings.finding import Finding, Severity
 from reconcile.act import ending
 from reconcile.confirm import confirm, confirm_undo, reading
 from reconcile.fresh.cluster import FreshCluster
+from reconcile.ledger import Entry, Event, history
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediations.instancetypes import _copies
 from reconcile.plan.undo import Given, Taken, Undo
@@ -140,6 +141,7 @@ def together(*given: Mutant) -> Mutant:
             any(each.weakened.made_once for each in given),
             next((each.weakened.ungated for each in given if each.weakened.ungated), ""),
             any(each.weakened.old for each in given),
+            any(each.weakened.loud for each in given),
         ),
         tuple(code for each in given for code in each.codes),
         tuple(value for each in given for value in each.values),
@@ -157,6 +159,12 @@ def _structural() -> list[Mutant]:
         Mutant("the second plan", Weakened(made_once=True)),
         Mutant("that both plans are the same", values=((attempt, "_same", lambda *_: None),)),
         Mutant("that what was read is young", Weakened(old=True)),
+        Mutant("that shadow writes nothing", Weakened(loud=True)),
+        Mutant(
+            "that what was shadowed is not written",
+            values=((history.History, "add", _added_as_written),),
+            area="claims",
+        ),
         Mutant("that it is looked again after a release", values=((ending, "look_again", _unlooked),), area="claims"),
         Mutant("that clocks agree", Weakened(ungated="clock")),
         Mutant("that no earlier write may still arrive", Weakened(ungated="unclear")),
@@ -179,6 +187,15 @@ def _nothing(*_: Any) -> str:
 
 async def _unlooked(*_: Any) -> str:
     return ""
+
+
+_ADD = history.History.add
+
+
+def _added_as_written(own: history.History, entry: Entry) -> None:
+    """As if what was shadowed had been written, and had no end."""
+    event = Event.INTENDED if entry.event is Event.SHADOWED else entry.event
+    _ADD(own, msgspec.structs.replace(entry, event=event))
 
 
 def _unchecked(hint: Any, check: Any, cluster: Any, settings: Any) -> Any:

@@ -4,6 +4,7 @@ What could not be seen closes a gate. A plan that is only shown passes none. Wha
 Lease, and skips what holds up the sidecar: storms, windows, blackouts, the least age, silences, Prometheus and alerts.
 Taking a write back (`undo`) asks only for what makes the write itself safe: the ledger, the clocks, attempts on the
 object of which it is not known what came of them, and KubeVirt's upgrade. Who pauses repairs may have to take one back.
+Mode `shadow` asks what `auto` asks, but for the canary: nothing of it is written, so nothing can hold.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ __all__ = [
     "half_used",
 ]
 
-_ALL = frozenset({Mode.APPROVE, Mode.AUTO, Mode.APPLY, Mode.UNDO})
+_ALL = frozenset({Mode.SHADOW, Mode.APPROVE, Mode.AUTO, Mode.APPLY, Mode.UNDO})
 _REPAIRS = _ALL - {Mode.UNDO}
 _UNASKED = _REPAIRS - {Mode.APPLY}
-_AUTO = frozenset({Mode.AUTO})
+_AUTO = frozenset({Mode.SHADOW, Mode.AUTO})
 
 GATES: tuple[Gate, ...] = (
     Gate("paused", "neither everything nor the namespace is paused", standing.not_paused, _REPAIRS, lasts=True),
@@ -76,7 +77,7 @@ GATES: tuple[Gate, ...] = (
         _REPAIRS,
     ),
     Gate("edit_war", "nobody undoes what is repaired", amounts.no_edit_war, _REPAIRS, lasts=True),
-    Gate("canary", "the first repairs held: one, then two", canary.canary_held, _AUTO),
+    Gate("canary", "the first repairs held: one, then two", canary.canary_held, frozenset({Mode.AUTO})),
     Gate("silence", "no silence of Alertmanager is for it", timing.not_silenced, _UNASKED),
     Gate("query", "the PromQL gate has no result", timing.query_clear, _UNASKED),
     Gate("firing", "the alert fires, where the webhook is enabled", timing.alert_fires, _AUTO),

@@ -107,7 +107,7 @@ def test_the_most_specific_mode_counts(values: dict[str, Any], namespace: str, m
     [
         ("mode: autos", 'mode: "autos" is not known; did you mean "auto"?'),
         ("mode: apply", 'mode: "apply" is not known; .*'),
-        ("mode: true", "mode: true is not known; write off, plan, approve or auto"),
+        ("mode: true", "mode: true is not known; write off, plan, shadow, approve or auto"),
         ("mdoe: auto", 'mdoe: no such key; did you mean "mode"?'),
         ("remediations: {repare: {mode: auto}}", 'remediations.repare: no such key; did you mean "repair"?'),
         ("remediations: {repair: {mode: aut}}", 'remediations.repair.mode: "aut" is not known; did you mean "auto"?'),

@@ -195,6 +195,14 @@ def test_what_may_write_is_bound_where_it_may(text: str, more: set[tuple[str, st
     assert {(each["roleRef"]["kind"], each["roleRef"]["name"]) for each in found if "roleRef" in each} == roles
 
 
+def test_in_shadow_nothing_may_be_written_and_the_lease_is_read(tmp_path: Path) -> None:
+    found = manifests(tmp_path, RELEASE % "{namespaces: {a: shadow}}")
+    assert bound(found) == OWN | LEASE
+    allowed = access(rule for each in found for rule in each.get("rules", ()))
+    assert {verb for verb, _, _ in allowed} == {"get", "list"}
+    assert ("get", "coordination.k8s.io", "leases") in allowed
+
+
 def test_where_labels_select_it_is_bound_everywhere_and_the_policy_asks_for_them(tmp_path: Path) -> None:
     selecting = "{namespaces: {a: off, b: approve}, namespaceSelectors: [%s]}"
     allowed, denied = "{matchLabels: {tier: test}, mode: auto}", "{matchLabels: {frozen: 'yes'}, mode: plan}"
