@@ -32,8 +32,8 @@ class SourceError(Exception):
 
 @dataclass(frozen=True)
 class Found:
-    """One finding, as far as it is a hint. `since` is in seconds since 1970; `unknown` says why it may be old, and
-    `cause` is the id of its cause.
+    """One finding, as far as it is a hint. `since` is in seconds since 1970; `unknown` says why it may be old; `cause`
+    is the id of its cause, empty where the exporter does not say.
     """
 
     hint: Hint
