@@ -1,0 +1,82 @@
+"""Plans and refusals as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.cli.output.table import table
+from exporter.cli.output.terminal import one_line
+
+from ..plan.unseen import Unseen, gathered
+from ..show.plans import Repair
+from ..show.repair_causes import RepairCause
+
+__all__ = ["heading", "reservations", "shown", "shown_by_cause"]
+
+
+def shown(repairs: list[Repair]) -> str:
+    if not repairs:
+        return "There is nothing to repair.\n"
+    causes = gathered(each.refused for each in repairs)
+    return "\n".join("\n".join(lines) + "\n" for lines in (*map(_cause, causes), *map(_lines, repairs)))
+
+
+def shown_by_cause(found: list[RepairCause]) -> str:
+    """One row for each remediation and cause."""
+    rows = [
+        (
+            each.remediation,
+            f"{each.reason} of {each.concerns or ', '.join(each.first)}",
+            str(each.repairs),
+            each.cause,
+            ", ".join(f"{number} {state}" for state, number in each.states.items()),
+        )
+        for each in found
+    ]
+    return table(("REMEDIATION", "CAUSE", "REPAIRS", "ID", "STATES"), rows) if rows else "There is nothing to repair.\n"
+
+
+def _cause(cause: Unseen) -> Iterator[str]:
+    yield f"1 object blocks {cause.repairs} repair{'s' if cause.repairs > 1 else ''}: {one_line(cause.object)}"
+    yield f"  why      {one_line(cause.why)}"
+    yield f"  remedy   {one_line(cause.remedy)}"
+
+
+def heading(repair: Repair) -> str:
+    """What is repaired by which remediation, in one line."""
+    finding = f"finding {repair.fingerprint}, {repair.reason} ({repair.check})"
+    return f"{repair.remediation}: {one_line(repair.subject)}, {finding}, mode {repair.mode}"
+
+
+def reservations(repair: Repair) -> Iterator[tuple[str, str]]:
+    """Why there is no plan, or who else has to write it, or what is in its way: each with a word for what it is."""
+    if repair.refused:
+        yield "refused", f"{repair.refused.precondition}: {repair.refused.why}"
+    if repair.proposal:
+        yield "owner", repair.proposal.owner
+        yield "propose", repair.proposal.where
+    yield from (("gate", f"{each.gate}: {each.why}") for each in repair.blocked)
+
+
+def _lines(repair: Repair) -> Iterator[str]:
+    yield heading(repair)
+    rows = (
+        ("write", repair.write),
+        ("why", repair.why),
+        ("effect", repair.effect),
+        ("risk", repair.risk),
+        ("loses", ", ".join(repair.loses)),
+        ("undo", repair.undo),
+        ("plan", repair.hash),
+        *reservations(repair),
+        *(("run", each) for each in repair.commands),
+    )
+    for name, text in rows:
+        if text:
+            yield f"  {name:<8} {one_line(text)}"
+    if repair.difference:
+        against = f", against {repair.compared}" if repair.compared else ""
+        yield f"  content  of what is created{one_line(against)}:"
+        yield from (f"    {one_line(line)}" for line in repair.difference)
+    if repair.proposal and repair.proposal.patch:
+        yield from (f"    {one_line(line)}" for line in repair.proposal.patch.splitlines())

@@ -20,13 +20,13 @@ from ..act.ending import refused_as
 from ..config.settings import Mode
 from ..confirm.reading import Reads
 from ..ledger import Entry, Event, Ledger
-from ..plan.managed_fields import applied
-from ..plan.plan import Create, Patch, Refused, Step
+from ..plan.outcome import before_and_after
+from ..plan.plan import Refused
 from ..plan.remediation import SEND_SECONDS, Remediation
 from ..plan.requests import request
 from .attempt import AttemptState, Make, Permit, Result, prepared, too_old
 
-__all__ = ["Shadowing", "outcome_of"]
+__all__ = ["Shadowing"]
 
 
 class Shadowing:
@@ -59,21 +59,13 @@ class Shadowing:
             return refused_as(plan, old)
         try:
             sent = msgspec.to_builtins(request(plan.step, kind, version, whole, dry=False))
-            after = outcome_of(plan.step, whole)
+            _, after = before_and_after(plan.step, whole)
         except ValueError as error:  # it was read without what the write is made of
             return refused_as(plan, Refused("everything_seen", str(error)))
+        left = dict(after) if after is not None else None
         entry = self._ledger.append(
-            Event.SHADOWED, plan=plan, mode=Mode.SHADOW.value, whole=dict(whole), after=after, request=sent
+            Event.SHADOWED, plan=plan, mode=Mode.SHADOW.value, whole=dict(whole), after=left, request=sent
         )
         self._kept(entry)
         self._reached("shadowed")
         return Result(AttemptState.SHADOWED, plan, entry.attempt)
-
-
-def outcome_of(step: Step, whole: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The object that a step writes, as it would leave it; None where there is none any more, and of a call, whose
-    effect is KubeVirt's. `whole` is the one that it is bound to. Raises ValueError for a patch that does not fit it.
-    """
-    if isinstance(step, Patch):
-        return dict(applied(whole, step.ops))
-    return dict(step.manifest) if isinstance(step, Create) else None

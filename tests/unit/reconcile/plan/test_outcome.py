@@ -7,10 +7,10 @@ import pytest
 
 from demo.apiserver.patching import JSON, patched
 from reconcile.confirm.confirm import Confirmed
-from reconcile.plan.plan import Create, Patch
+from reconcile.plan.outcome import before_and_after
+from reconcile.plan.plan import Create, Delete, Patch
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
-from reconcile.run.shadowing import outcome_of
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.remediation_cases import cases_of
@@ -29,10 +29,10 @@ def test_what_is_planned_is_applied_as_an_api_server_does(remediation: Remediati
         if not isinstance(made, Confirmed):
             continue
         seen += 1
-        step, after = made.plan.step, outcome_of(made.plan.step, made.whole)
+        step, (_, after) = made.plan.step, before_and_after(made.plan.step, made.whole)
         if isinstance(step, Patch):
             assert after == patched(dict(made.whole), JSON, msgspec.json.encode(step.ops))
             assert after != made.whole
-        else:
+        elif isinstance(step, Create | Delete):
             assert after == (step.manifest if isinstance(step, Create) else None)
     assert seen
