@@ -4,45 +4,28 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from typing import Any
 
 import msgspec
 
-from ...app import assemble, wait_until_seen
 from ...checks import all_checks
 from ...config.settings import Config
 from ...engine.engine import Engine
-from ...kube.probe import EditProbe
 from ...offline.files import DumpError
 from ...sidecar.repairs import Repairs
 from ...views.edits import EditProbes, unsettled
 from ...views.findings import Report, take, with_causes
 from ...views.repairs import reconcile_of
-from ..input.cluster import transport_of
 from ..input.config import configured
 from ..input.dumps import dumps_of
-from ..input.edit_probes import add_probe_options, ask_edits, refuse_probe_of_dump
+from ..input.edit_probes import ask_edits, refuse_probe_of_dump
 from ..input.evaluated_dumps import DumpReading, evaluate_each
-from ..input.filters import Filters, UsageError, add_filter_options, filters_of
-from ..input.once import add_look_options, complain_if_late, refuse_complete_without_dump
+from ..input.filters import Filters, UsageError, filters_of
+from ..input.once import complain_if_late, refuse_complete_without_dump
 from ..output.edit_probes import edits
-from ..output.report import FORMATS, rendered, unread
+from ..output.report import rendered, unread
 from ..output.terminal import complain, say
 
-__all__ = ["add", "run"]
-
-_EXIT = "Exit code: 0 nothing found, 1 findings, 2 could not see everything, or a probe contradicts or is refused."
-
-
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "check", help="look once and print the findings", description="Looks once.", epilog=_EXIT
-    )
-    add_look_options(parser, several=True, formats=FORMATS)
-    add_filter_options(parser)
-    add_probe_options(parser, "--probe-features", "that asks for a feature which is checked at admission")
-    parser.add_argument("--no-commands", action="store_true", help="the table without the commands of each finding")
-    parser.set_defaults(run=run)
+__all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -81,18 +64,19 @@ def exit_code(report: Report, in_time: bool = True) -> int:
 
 
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Report, bool, Engine]:
-    transport = transport_of(config)
-    steward = assemble(transport, config, views=())
-    async with steward.watching():
-        in_time = await wait_until_seen(steward, arguments.timeout, complain)
+    from ...kube.probe import EditProbe  # not for a dump
+    from ..input.looking import looking
+
+    async with looking(arguments, config, views=()) as look:
+        steward = look.steward
         report = take(steward.engine)
         if steward.follower is not None:
             await steward.follower.once()
             report = _repaired(report, steward.repairs)
         if arguments.probe:
-            probes = await ask_edits(steward.engine.cluster, EditProbe(transport), most=arguments.probe_most)
+            probes = await ask_edits(steward.engine.cluster, EditProbe(look.transport), most=arguments.probe_most)
             report = msgspec.structs.replace(report, probes=probes)
-        return report, in_time, steward.engine
+        return report, look.in_time, steward.engine
 
 
 def _repaired(report: Report, repairs: Repairs) -> Report:

@@ -7,22 +7,12 @@ import os
 from pathlib import Path
 
 from ...checks import all_checks
-from ...config.keys import CONFIG_VARIABLE, FLAGS
 from ...config.loading import Loaded, Sources, load
-from ...config.mistakes import Mistakes
+from ...config.mistakes import Mistakes, MistakesError
+from ...config.names import CONFIG_VARIABLE, FLAGS
 from ..output.logs import log_as
 
-__all__ = ["MistakesError", "add_config_option", "configured", "sources_of"]
-
-
-class MistakesError(Exception):
-    """The configuration is wrong; the text says all of it."""
-
-
-def add_config_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help=f"YAML; default: ${CONFIG_VARIABLE}. docs/config.md has every key"
-    )
+__all__ = ["configured", "sources_of"]
 
 
 def sources_of(arguments: argparse.Namespace) -> Sources:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ...app import read_dump
 from ...checks import all_checks
 from ...config.settings import Config
+from ...dump import read_dump
 from ...engine.fleet import ClusterComparison
 from ...engine.restraints import Restraints
 from ...findings.finding import Finding

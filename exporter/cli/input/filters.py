@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
@@ -18,11 +16,9 @@ from ...findings.finding import Severity
 from ...store.record import epoch
 from ...views.findings import FindingReport, Report
 
-__all__ = ["Filters", "UsageError", "add_filter_options", "filters_of"]
+__all__ = ["Filters", "UsageError", "filters_of"]
 
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _OF_FEATURES = "feature_"  # what the checks begin with whose findings have a feature
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 
 
 class UsageError(Exception):
@@ -58,43 +54,6 @@ class Filters:
             and Severity(finding.severity).rank >= self.min_severity.rank
             and (not self.min_age or self.now - (epoch(finding.since) or self.now) >= self.min_age)
         )
-
-
-def add_filter_options(parser: Any) -> None:
-    group = parser.add_argument_group("what is shown")
-    group.add_argument(
-        "--check", metavar="ID", action="append", help="only what this check finds and does not know; may be repeated"
-    )
-    group.add_argument("--namespace", "-n", metavar="NS", action="append", help="only of this one; may be repeated")
-    group.add_argument(
-        "--reason",
-        metavar="NAME",
-        action="append",
-        help="only findings of this reason, such as OrphanClaim, and what their checks do not know; may be repeated",
-    )
-    group.add_argument(
-        "--feature",
-        metavar="ID",
-        action="append",
-        help="only what is about this feature, feature gate or setting, such as gpu_dra, and what the checks feature_* "
-        "do not know; may be repeated",
-    )
-    group.add_argument(
-        "--min-severity", choices=[each.value for each in Severity], default="info", help="default: info, which is all"
-    )
-    group.add_argument(
-        "--min-age",
-        metavar="AGE",
-        type=_duration,
-        default=0.0,
-        help="leave out what is younger, such as 90s, 10m, 2h or 1d; what has no known age is new",
-    )
-    group.add_argument(
-        "--now",
-        metavar="TIME",
-        type=_time,
-        help="what ages are counted to, such as 2026-11-21T17:30:00Z; default: now",
-    )
 
 
 def filters_of(arguments: argparse.Namespace, enabled: Iterable[Check], *, several: bool) -> Filters:
@@ -138,20 +97,3 @@ def _refuse_unknown(reasons: Iterable[str]) -> None:
         if each not in known:
             close = difflib.get_close_matches(each, known, 1, cutoff=0)
             raise UsageError(f"no reason is called {each!r}; did you mean {close[0]}?")
-
-
-def _duration(text: str) -> float:
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write it as 90s, 10m, 2h or 1d")
-    return float(match[1]) * _UNITS[match[2]]
-
-
-def _time(text: str) -> float:
-    try:
-        moment = epoch(text)
-    except ValueError:
-        moment = None
-    if moment is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; write it as 2026-11-21T17:30:00Z")
-    return moment

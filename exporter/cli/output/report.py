@@ -16,7 +16,7 @@ from .sarif import sarif
 from .structured import json_of, yaml_of
 from .table import indented, table
 
-__all__ = ["FORMATS", "rendered", "unread"]
+__all__ = ["rendered", "unread"]
 
 
 def rendered(
@@ -57,7 +57,6 @@ _RENDERERS: dict[str, Callable[[Report, frozenset[str]], str]] = {
     "junit": lambda report, checks: junit(report, checks, unread(report)),
     "sarif": lambda report, checks: sarif(report, checks, unread(report)),
 }
-FORMATS = ("table", *_RENDERERS)
 _NEXT = " " * 10  # under the reason
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
-from typing import Any
 
 from exporter.cli.output.terminal import complain, say
 
@@ -20,9 +19,8 @@ from ...show.plans import Repair
 from ..gating import Gating
 from ..next_commands import aimed
 from ..plan_text import shown
-from ..session import add_options, desk, finish, named
+from ..session import desk, finish, named
 from ..writing import (
-    add_ledger_option,
     agreed,
     attempts,
     directory_of,
@@ -33,22 +31,11 @@ from ..writing import (
     who,
 )
 
-__all__ = ["add", "ended"]
+__all__ = ["ended", "run"]
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "apply",
-        help="carry out one plan now",
-        description="Confirms a finding on fresh reads, shows the plan, asks, and writes with your permissions.",
-    )
-    parser.add_argument("fingerprint", metavar="FINGERPRINT", help="of the finding; its first digits are enough")
-    parser.add_argument("--remediation", metavar="ID", help="which one, where there are several")
-    parser.add_argument("--plan", metavar="HASH", help="only if it is still this plan")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_ledger_option(parser)
-    add_options(parser)
-    parser.set_defaults(run=lambda arguments: finish(_run(arguments)))
+def run(arguments: argparse.Namespace) -> int:
+    return finish(_run(arguments))
 
 
 async def _run(arguments: argparse.Namespace) -> int:

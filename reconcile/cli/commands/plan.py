@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import Any
 
 from exporter.cli.output.structured import written
 from exporter.cli.output.terminal import say
@@ -19,28 +18,14 @@ from ...show.plans import Repair
 from ..gating import Gating, asked_as
 from ..next_commands import aimed
 from ..plan_text import shown
-from ..session import Session, add_options, answering, desk, finish
-from ..writing import add_ledger_option, known
+from ..session import Session, answering, desk, finish
+from ..writing import known
 
-__all__ = ["add"]
+__all__ = ["run"]
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "plan",
-        help="show what would be done about findings; writes nothing",
-        description="Confirms findings on fresh reads and shows the writes that would repair them. Nothing is written.",
-    )
-    parser.add_argument("fingerprints", nargs="*", metavar="FINGERPRINT", help="of findings; default: all")
-    parser.add_argument("--remediation", metavar="ID", help="only plans of this remediation")
-    parser.add_argument("-n", "--namespace", metavar="NAME", help="only findings of this namespace")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="also ask the API server and its webhooks, by a dry run of each write"
-    )
-    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
-    add_ledger_option(parser)
-    add_options(parser)
-    parser.set_defaults(run=lambda arguments: finish(_run(arguments)))
+def run(arguments: argparse.Namespace) -> int:
+    return finish(_run(arguments))
 
 
 async def _run(arguments: argparse.Namespace) -> int:

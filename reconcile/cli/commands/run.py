@@ -4,36 +4,22 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from pathlib import Path
 from typing import Any
 
-from exporter.cli.input.listen_address import add_insecure_option, run_until_signalled
+from exporter.cli.input.listen_address import run_until_signalled
 from exporter.cli.output.logs import log_as, say
 from exporter.cli.output.terminal import complain
 from exporter.kube.transport import Transport
 
-from ...app import run
+from ...app import run as sidecar
 from ...config.settings import SidecarConfig
 from ...ledger import LedgerError
 from ..session import configured
 
-__all__ = ["add"]
+__all__ = ["run"]
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "run",
-        help="the sidecar: plan repairs, and carry out what is approved",
-        description="Follows the findings of an exporter, plans repairs, and carries out those whose mode says so.",
-    )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="YAML; docs/repairs.md has every key")
-    parser.add_argument("--kubeconfig", metavar="FILE", help="default: as of kubectl, else the pod's ServiceAccount")
-    parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig; default: the current one")
-    add_insecure_option(parser)
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     config, exporter = configured(arguments)
     if arguments.insecure:
         config = config.model_copy(update={"insecure": True})
@@ -47,7 +33,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 async def _serve(arguments: argparse.Namespace, config: SidecarConfig, exporter: Any) -> int:
     transport = Transport.from_environment(arguments.kubeconfig, arguments.context)
-    async with run(config, transport, exporter) as (url, _):
+    async with sidecar(config, transport, exporter) as (url, _):
         say(f"Serving {url}/metrics and {url}/api/v1/plans")
         await asyncio.Event().wait()
     return 0

@@ -7,7 +7,6 @@ import shlex
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from exporter.cli.output.terminal import complain, one_line, say
 
@@ -24,16 +23,15 @@ from ...observe.situation import annotated, upgrading
 from ...plan.annotations import PAUSED, paused_by
 from ...plan.plan import Create, Delete, Plan, Refused
 from ...plan.remediations import all_remediations
-from ...plan.undo import LOSSES, AnyUndo, Taken, Unaccepted
+from ...plan.undo import AnyUndo, Taken, Unaccepted
 from ...plan.undos import undo_of
 from ...run.attempt import AttemptState, Result
 from ...run.witness import cluster_uid
 from ...show.plans import sentence
 from ..ledger_pages import entries_about, history_of
 from ..next_commands import aimed
-from ..session import Session, add_options, desk, finish
+from ..session import Session, desk, finish
 from ..writing import (
-    add_ledger_option,
     agreed,
     attempts,
     directory_of,
@@ -46,26 +44,11 @@ from ..writing import (
 )
 from .apply import ended
 
-__all__ = ["add"]
+__all__ = ["run"]
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "undo",
-        help="take one write back",
-        description="Confirms on fresh reads that a write can be taken back, shows what that comes to, asks, and puts "
-        "back what a patch changed or deletes what was created. The object is paused. Of what was deleted it says how "
-        "to create it again.",
-    )
-    parser.add_argument("attempt", metavar="ATTEMPT", help="as `steward reconcile ledger` lists it")
-    words = ", ".join(LOSSES)
-    parser.add_argument(
-        "--accept", action="append", default=[], metavar="LOSS", help=f"give up what would be lost: {words}"
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_ledger_option(parser)
-    add_options(parser, findings=False)
-    parser.set_defaults(run=lambda arguments: finish(_run(arguments)))
+def run(arguments: argparse.Namespace) -> int:
+    return finish(_run(arguments))
 
 
 async def _run(arguments: argparse.Namespace) -> int:
