@@ -20,7 +20,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("demo", help="a sample fleet to look at, without a cluster")
     add_listen_option(parser)
     parser.add_argument("--pace", type=float, default=10.0, metavar="SECONDS", help="between two changes; default: 10")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, logs=True)
 
 
 def run(arguments: argparse.Namespace) -> int:

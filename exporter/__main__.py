@@ -13,7 +13,7 @@ from .cli.output.logs import log_as
 from .cli.output.terminal import OutputError, complain, say_lines
 from .cli.parsing import parsed
 from .config.mistakes import MistakesError
-from .config.names import LOG_LEVEL
+from .config.names import LOG_LEVEL, QUIET
 
 __all__ = ["main"]
 
@@ -31,7 +31,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def _run(words: Sequence[str] | None) -> int:
     try:
         arguments = parsed(words)
-        log_as(arguments.log_level or LOG_LEVEL)
+        log_as(arguments.log_level or (LOG_LEVEL if arguments.logs else QUIET))
         code: int = arguments.run(arguments)
     except MistakesError as error:
         say_lines(str(error))

@@ -42,9 +42,13 @@ def steward() -> argparse.ArgumentParser:
         epilog=_EXAMPLES.replace("steward", _called()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--log-level", choices=LOG_LEVELS, help=f"default: {LOG_LEVEL}")
+    parser.add_argument(
+        "--log-level",
+        choices=LOG_LEVELS,
+        help=f"of log lines; default: {LOG_LEVEL} for what serves, and none for other commands",
+    )
     parser.add_argument("--version", action="version", version=f"steward {installed()}")
-    parser.set_defaults(run=_helped, parser=parser)
+    parser.set_defaults(run=_helped, parser=parser, logs=False)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
     for add in all_commands():
         add(commands)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-__all__ = ["CONFIG_VARIABLE", "FLAGS", "LISTEN", "LOG_LEVEL", "LOG_LEVELS", "PREFIX", "LogLevel"]
+__all__ = ["CONFIG_VARIABLE", "FLAGS", "LISTEN", "LOG_LEVEL", "LOG_LEVELS", "PREFIX", "QUIET", "LogLevel"]
 
 PREFIX = "STEWARD_"
 CONFIG_VARIABLE = "STEWARD_CONFIG"
@@ -22,3 +22,4 @@ LISTEN = "127.0.0.1:9877"
 LogLevel = Literal["debug", "info", "warning", "error"]
 LOG_LEVELS: tuple[LogLevel, ...] = get_args(LogLevel)
 LOG_LEVEL: LogLevel = "warning"
+QUIET = "critical"  # of what is for a person, who gets sentences

@@ -102,7 +102,8 @@ class Session:
 async def desk(arguments: argparse.Namespace) -> AsyncIterator[Session]:
     """Raises MistakesError, ConfigError."""
     config, exporter = configured(arguments)
-    log_as(arguments.log_level or exporter.log_level, exporter.log_format)
+    if arguments.log_level:
+        log_as(arguments.log_level, exporter.log_format)
     transport = Transport.from_environment(arguments.kubeconfig, arguments.context)
     try:
         await transport.load()

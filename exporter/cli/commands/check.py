@@ -20,6 +20,7 @@ from ..input.dumps import dumps_of
 from ..input.edit_probes import ask_edits, refuse_probe_of_dump
 from ..input.evaluated_dumps import DumpReading, evaluate_each
 from ..input.filters import Filters, UsageError, filters_of
+from ..input.namespaces import namespaces_of, refuse_unknown
 from ..input.once import complain_if_late, refuse_complete_without_dump
 from ..output.edit_probes import edits
 from ..output.report import rendered, unread
@@ -48,7 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _live(arguments: argparse.Namespace, config: Config, filters: Filters) -> int:
     refuse_complete_without_dump(arguments)
     whole, in_time, engine = asyncio.run(_look(arguments, config))
-    report = with_causes(filters.of(whole), engine)
+    refuse_unknown(sorted(filters.namespaces), namespaces_of(engine.cluster))
+    report = with_causes(filters.of(whole, engine), engine)
     say(rendered(report, arguments.output, filters.checks, commands=not arguments.no_commands), arguments.output)
     if isinstance(report.probes, EditProbes) and arguments.output not in ("json", "yaml"):
         (say if arguments.output == "table" else complain)(edits(report.probes))

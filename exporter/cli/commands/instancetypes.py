@@ -14,6 +14,7 @@ from ...offline.files import DumpError
 from ...store.text.naming import named
 from ...usage.instancetypes import InstancetypeUsage
 from ...views.instancetypes import READER, InstancetypeReport, Instancetypes, take
+from ...views.nearest import meant, shortened
 from ..input.config import configured
 from ..input.filters import UsageError
 from ..input.once import complain_if_late, refuse_complete_without_dump
@@ -40,8 +41,6 @@ def run(arguments: argparse.Namespace) -> int:
     elif found.unseen:
         how = "the answer is incomplete" if found.objects else "nothing is counted"
         complain(f"{how} while {_these(found)}; `steward check` says why, and what to add")
-    elif arguments.name and not found.objects:
-        complain(f"no instancetype or preference is called {arguments.name}")
     return 2 if found.unseen or not in_time or not all(each.complete for each in found.objects) else 0
 
 
@@ -65,8 +64,14 @@ async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Instance
 
 
 def _report(engine: Engine, usage: InstancetypeUsage, only: str) -> Instancetypes:
+    """Raises UsageError where there is neither of the name."""
     deque(usage.settle(), maxlen=0)
-    return take(engine.cluster, usage, engine.findings(), engine.generation, only)
+    found = take(engine.cluster, usage, engine.findings(), engine.generation, only)
+    if only and not found.objects and not found.unseen and not found.not_applicable:
+        every = take(engine.cluster, usage, engine.findings(), engine.generation)
+        there = meant(only, (each.path for each in every.objects), "instancetypes and no preferences")
+        raise UsageError(f"no instancetype and no preference is called {shortened(only)!r}; {there}")
+    return found
 
 
 def _text(found: Instancetypes) -> str:

@@ -8,11 +8,14 @@ import time
 from collections import deque
 from collections.abc import Mapping
 
+import msgspec
+
 from ...config.settings import Config
 from ...dump import read_dump
 from ...engine.engine import Engine
 from ...offline.files import DumpError
 from ...usage.addresses import AddressUsage
+from ...views.nearest import meant, shortened
 from ...views.network_state import STATES
 from ...views.networks import NetworkReport, Networks, take
 from ..input.config import configured
@@ -60,8 +63,14 @@ async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Networks
 
 
 def _report(engine: Engine, usage: AddressUsage, only: str) -> Networks:
+    """Raises UsageError where there is no network of the name."""
     deque(usage.settle(), maxlen=0)
-    return take(engine.cluster, usage, engine.findings(), engine.generation, only)
+    every = take(engine.cluster, usage, engine.findings(), engine.generation)
+    chosen = tuple(each for each in every.networks if only in ("", each.network))
+    if only and not chosen and not every.unseen:
+        names = (each.network for each in every.networks)
+        raise UsageError(f"no network is called {shortened(only)!r}; {meant(only, names, 'networks')}")
+    return msgspec.structs.replace(every, networks=chosen)
 
 
 def _text(networks: Networks) -> str:

@@ -23,9 +23,10 @@ def sources_of(arguments: argparse.Namespace) -> Sources:
 
 
 def configured(arguments: argparse.Namespace) -> Loaded:
-    """The configuration, with logging set up by it. Raises MistakesError."""
+    """The configuration, with logging set up by it where there are log lines. Raises MistakesError."""
     loaded = load(all_checks(), sources_of(arguments))
     if isinstance(loaded, Mistakes):
         raise MistakesError(str(loaded))
-    log_as(loaded.config.log_level, loaded.config.log_format)
+    if arguments.logs or arguments.log_level:
+        log_as(loaded.config.log_level, loaded.config.log_format)
     return loaded

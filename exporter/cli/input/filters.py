@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import msgspec
 
 from ...checks import all_checks
+from ...config.mistakes import nearest
+from ...engine.engine import Engine
 from ...findings.check import PER_FLEET, Check
-from ...findings.finding import Severity
+from ...findings.finding import Severity, Unknown
 from ...store.record import epoch
 from ...views.findings import FindingReport, Report
 
@@ -37,13 +38,24 @@ class Filters:
     min_age: float
     now: float
 
-    def of(self, report: Report) -> Report:
-        """What is left of it. What the chosen checks don't know is left whole: it may be of any namespace."""
-        return msgspec.structs.replace(
-            report,
-            findings=[finding for finding in report.findings if self._wants(finding)],
-            unknown=[unknown for unknown in report.unknown if unknown.check in self.checks],
-        )
+    def of(self, report: Report, engine: Engine | None = None) -> Report:
+        """What is left of it. What the chosen checks don't know is left where it concerns the chosen namespaces, as far
+        as the `engine` that made the report says that."""
+        unknown = [each for each in report.unknown if each.check in self.checks]
+        if self.namespaces and engine is not None:
+            unknown = list(self._concerning(unknown, engine))
+        findings = [finding for finding in report.findings if self._wants(finding)]
+        return msgspec.structs.replace(report, findings=findings, unknown=unknown)
+
+    def _concerning(self, unknown: list[Unknown], engine: Engine) -> Iterator[Unknown]:
+        """What a check that has no answer there says of the chosen namespaces; else what reaches into them."""
+        everywhere = engine.unknown_everywhere()
+        here = {check for namespace, check in engine.unknown_namespaces() if namespace in self.namespaces}
+        own = {each for each in unknown if each.partition.partition("/")[0] in self.namespaces}
+        said = {each.check for each in own}
+        for each in unknown:
+            if each.check in everywhere or each in own or (each.check in here and each.check not in said):
+                yield each
 
     def _wants(self, finding: FindingReport) -> bool:
         return (
@@ -63,8 +75,7 @@ def filters_of(arguments: argparse.Namespace, enabled: Iterable[Check], *, sever
     known = [check.id for check in all_checks()]
     for each in arguments.check or ():
         if each not in known:
-            close = difflib.get_close_matches(each, known, 1, cutoff=0)
-            raise UsageError(f"no check is called {each!r}; did you mean {close[0]}?")
+            raise UsageError(f"no check is called {each!r}; {_hint(each, known)}")
         if each not in running:
             raise UsageError(f"check {each} is switched off by the configuration")
         if running[each].scope is PER_FLEET and not several:
@@ -95,5 +106,9 @@ def _refuse_unknown(reasons: Iterable[str]) -> None:
     known = [name for check in all_checks() for name in check.reasons]
     for each in reasons:
         if each not in known:
-            close = difflib.get_close_matches(each, known, 1, cutoff=0)
-            raise UsageError(f"no reason is called {each!r}; did you mean {close[0]}?")
+            raise UsageError(f"no reason is called {each!r}; {_hint(each, known)}")
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    close = nearest(name, known)
+    return f"did you mean {close}?" if close else "`steward explain` lists all"

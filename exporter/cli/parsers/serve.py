@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
     add_cluster_options(parser)
     add_listen_option(parser)
     add_insecure_option(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, logs=True)
 
 
 def run(arguments: argparse.Namespace) -> int:

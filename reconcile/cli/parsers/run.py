@@ -21,7 +21,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--kubeconfig", metavar="FILE", help="default: as of kubectl, else the pod's ServiceAccount")
     parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig; default: the current one")
     add_insecure_option(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, logs=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
