@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from collections.abc import Mapping
 
 import msgspec
 
 from ...checks import all_checks
 from ...config.settings import Config
 from ...engine.engine import Engine
+from ...findings.severity import Severity
 from ...offline.files import DumpError
 from ...sidecar.repairs import Repairs
 from ...views.edits import EditProbes, unsettled
@@ -20,10 +22,13 @@ from ..input.dumps import dumps_of
 from ..input.edit_probes import ask_edits, refuse_probe_of_dump
 from ..input.evaluated_dumps import DumpReading, evaluate_each
 from ..input.filters import Filters, UsageError, filters_of
-from ..input.namespaces import namespaces_of, refuse_unknown
+from ..input.names import Names, refuse_unknown
 from ..input.once import complain_if_late, refuse_complete_without_dump
+from ..input.undated import undated
 from ..output.edit_probes import edits
-from ..output.report import rendered, unread
+from ..output.formats import TEXTS
+from ..output.report import Presentation, rendered, unread
+from ..output.screen import colours, painted, width
 from ..output.terminal import complain, say
 
 __all__ = ["run"]
@@ -39,30 +44,52 @@ def run(arguments: argparse.Namespace) -> int:
             return _live(arguments, config, filters)
         refuse_probe_of_dump(arguments, "--probe-features")
         report, read = evaluate_each(dumps, DumpReading(config, filters, arguments.complete))
+        report = undated(report)
+        refuse_unfound(report, filters)
     except (UsageError, DumpError) as error:
         complain(str(error))
         return 2
-    say(rendered(report, arguments.output, filters.checks, read, commands=not arguments.no_commands), arguments.output)
-    return exit_code(report)
+    show(report, arguments, filters, read)
+    return exit_code(report, arguments.fail_on)
 
 
 def _live(arguments: argparse.Namespace, config: Config, filters: Filters) -> int:
     refuse_complete_without_dump(arguments)
     whole, in_time, engine = asyncio.run(_look(arguments, config))
-    refuse_unknown(sorted(filters.namespaces), namespaces_of(engine.cluster))
-    report = with_causes(filters.of(whole, engine), engine)
-    say(rendered(report, arguments.output, filters.checks, commands=not arguments.no_commands), arguments.output)
+    names = Names()
+    names.add(engine.cluster)
+    refuse_unknown(sorted(filters.namespaces), filters.selection, names)
+    report = undated(with_causes(filters.of(whole, engine), engine))
+    refuse_unfound(report, filters)
+    show(report, arguments, filters)
     if isinstance(report.probes, EditProbes) and arguments.output not in ("json", "yaml"):
-        (say if arguments.output == "table" else complain)(edits(report.probes))
+        (say if arguments.output in TEXTS else complain)(edits(report.probes))
     complain_if_late(arguments, in_time)
-    return exit_code(report, in_time)
+    return exit_code(report, arguments.fail_on, in_time)
 
 
-def exit_code(report: Report, in_time: bool = True) -> int:
+def show(
+    report: Report, arguments: argparse.Namespace, filters: Filters, read: Mapping[str, str] | None = None
+) -> None:
+    """Prints it as the arguments say; `read` says in words what the dump of each cluster held."""
+    columns = width() if arguments.output == "table" else None
+    how = Presentation(filters.checks, filters.now, read or {}, arguments.commands, columns)
+    say(rendered(report, arguments.output, how), arguments.output, painted if colours() else str)
+
+
+def refuse_unfound(report: Report, filters: Filters) -> None:
+    """Raises UsageError for the id of a cause or finding that is not there."""
+    found = [each for finding in report.findings for each in (finding.fingerprint, finding.cause)]
+    for wanted in filters.selection.ids:
+        if not any(each.startswith(wanted) for each in found):
+            raise UsageError(f"no finding and no cause has the id {wanted}, or it is gone; `-o wide` shows the ids")
+
+
+def exit_code(report: Report, fail_on: str = "info", in_time: bool = True) -> int:
     """2 goes before 1: what was found may not be all."""
     if report.unknown or unread(report) or not in_time or unsettled(report.probes):
         return 2
-    return 1 if report.findings else 0
+    return int(any(Severity(each.severity).rank >= Severity(fail_on).rank for each in report.findings))
 
 
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Report, bool, Engine]:

@@ -16,6 +16,7 @@ from ...findings.check import PER_FLEET, Check
 from ...findings.finding import Severity, Unknown
 from ...store.record import epoch
 from ...views.findings import FindingReport, Report
+from .selectors import Selection, selection_of
 
 __all__ = ["Filters", "UsageError", "filters_of"]
 
@@ -34,7 +35,8 @@ class Filters:
     namespaces: frozenset[str]  # empty for all of them
     reasons: frozenset[str]  # empty for all of them
     features: frozenset[str]  # empty for all findings
-    min_severity: Severity
+    severities: frozenset[Severity]
+    selection: Selection
     min_age: float
     now: float
 
@@ -42,20 +44,12 @@ class Filters:
         """What is left of it. What the chosen checks don't know is left where it concerns the chosen namespaces, as far
         as the `engine` that made the report says that."""
         unknown = [each for each in report.unknown if each.check in self.checks]
-        if self.namespaces and engine is not None:
-            unknown = list(self._concerning(unknown, engine))
         findings = [finding for finding in report.findings if self._wants(finding)]
+        if self.selection.ids:
+            unknown = [each for each in unknown if each.check in {found.check for found in findings}]
+        elif engine is not None and (places := self.namespaces or self.selection.namespaces):
+            unknown = list(_concerning(unknown, engine, places))
         return msgspec.structs.replace(report, findings=findings, unknown=unknown)
-
-    def _concerning(self, unknown: list[Unknown], engine: Engine) -> Iterator[Unknown]:
-        """What a check that has no answer there says of the chosen namespaces; else what reaches into them."""
-        everywhere = engine.unknown_everywhere()
-        here = {check for namespace, check in engine.unknown_namespaces() if namespace in self.namespaces}
-        own = {each for each in unknown if each.partition.partition("/")[0] in self.namespaces}
-        said = {each.check for each in own}
-        for each in unknown:
-            if each.check in everywhere or each in own or (each.check in here and each.check not in said):
-                yield each
 
     def _wants(self, finding: FindingReport) -> bool:
         return (
@@ -63,9 +57,21 @@ class Filters:
             and (not self.namespaces or finding.subject.namespace in self.namespaces)
             and (not self.reasons or finding.reason in self.reasons)
             and (not self.features or finding.feature in self.features)
-            and Severity(finding.severity).rank >= self.min_severity.rank
+            and Severity(finding.severity) in self.severities
+            and self.selection.picks(finding)
             and (not self.min_age or self.now - (epoch(finding.since) or self.now) >= self.min_age)
         )
+
+
+def _concerning(unknown: Iterable[Unknown], engine: Engine, places: frozenset[str]) -> Iterator[Unknown]:
+    """What a check that has no answer there says of the namespaces; else what reaches into them."""
+    everywhere = engine.unknown_everywhere()
+    here = {check for namespace, check in engine.unknown_namespaces() if namespace in places}
+    own = {each for each in unknown if each.partition.partition("/")[0] in places}
+    said = {each.check for each in own}
+    for each in unknown:
+        if each.check in everywhere or each in own or (each.check in here and each.check not in said):
+            yield each
 
 
 def filters_of(arguments: argparse.Namespace, enabled: Iterable[Check], *, several: bool) -> Filters:
@@ -81,13 +87,18 @@ def filters_of(arguments: argparse.Namespace, enabled: Iterable[Check], *, sever
         if running[each].scope is PER_FLEET and not several:
             raise UsageError(f"{each} compares clusters; give --from for each of them")
     reasons = frozenset(arguments.reason or ())
+    try:
+        selection = selection_of(arguments.what)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     _refuse_unknown(reasons)
     return Filters(
         frozenset(arguments.check or (name for name, each in running.items() if _asked(each, arguments, several))),
         frozenset(arguments.namespace or ()),
         reasons,
         frozenset(arguments.feature or ()),
-        Severity(arguments.min_severity),
+        _severities(arguments),
+        selection,
         arguments.min_age,
         time.time() if arguments.now is None else arguments.now,
     )
@@ -100,6 +111,13 @@ def _asked(check: Check, arguments: argparse.Namespace, several: bool) -> bool:
         and (not arguments.feature or check.id.startswith(_OF_FEATURES))
         and (not arguments.reason or any(name in check.reasons for name in arguments.reason))
     )
+
+
+def _severities(arguments: argparse.Namespace) -> frozenset[Severity]:
+    """Those that are named, else from the least that is wanted on."""
+    if arguments.severity:
+        return frozenset(map(Severity, arguments.severity))
+    return frozenset(each for each in Severity if each.rank >= Severity(arguments.min_severity).rank)
 
 
 def _refuse_unknown(reasons: Iterable[str]) -> None:

@@ -20,9 +20,18 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 def add_filter_options(parser: Any) -> None:
     group = parser.add_argument_group("what is shown")
     group.add_argument(
+        "what",
+        metavar="WHAT",
+        nargs="*",
+        help="only of vm/NAME, vm/NAMESPACE/NAME, node/NAME, network/NAME or another object as `-o name` prints it, or "
+        "of the cause or finding with this id; default: all",
+    )
+    group.add_argument(
         "--check", metavar="ID", action="append", help="only what this check finds and does not know; may be repeated"
     )
-    group.add_argument("--namespace", "-n", metavar="NS", action="append", help="only of this one; may be repeated")
+    where = group.add_mutually_exclusive_group()
+    where.add_argument("--namespace", "-n", metavar="NS", action="append", help="only of this one; may be repeated")
+    where.add_argument("--all-namespaces", "-A", action="store_true", help="of all of them, which is the default")
     group.add_argument(
         "--reason",
         metavar="NAME",
@@ -35,6 +44,12 @@ def add_filter_options(parser: Any) -> None:
         action="append",
         help="only what is about this feature, feature gate or setting, such as gpu_dra, and what the checks feature_* "
         "do not know; may be repeated",
+    )
+    group.add_argument(
+        "--severity",
+        choices=[each.value for each in Severity],
+        action="append",
+        help="only of this one; may be repeated",
     )
     group.add_argument(
         "--min-severity", choices=[each.value for each in Severity], default="info", help="default: info, which is all"

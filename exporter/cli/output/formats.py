@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["FORMATS"]
+__all__ = ["FORMATS", "TEXTS"]
 
-FORMATS = ("table", "json", "yaml", "junit", "sarif")
+FORMATS = ("table", "wide", "name", "json", "yaml", "csv", "junit", "sarif")
+TEXTS = ("table", "wide", "name")  # for a terminal; the others are whole, and in UTF-8

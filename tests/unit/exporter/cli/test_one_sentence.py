@@ -79,8 +79,8 @@ def test_a_server_that_is_not_there(command: list[str], tmp_path: Path, capsys: 
             401,
             '{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "Unauthorized", "code": 401}',
             (
-                "URL does not accept your credentials (401 Unauthorized): they have expired, or are for another cluster; "
-                "log in again, and look with `kubectl auth whoami`"
+                "URL does not accept your credentials (401 Unauthorized): they have expired, or are for another "
+                "cluster; log in again, and look with `kubectl auth whoami`"
             ),
         ),
         (
@@ -92,16 +92,16 @@ def test_a_server_that_is_not_there(command: list[str], tmp_path: Path, capsys: 
             200,
             "<html>Welcome</html>",
             (
-                "URL is not a Kubernetes API: it answers /version with another answer than a version; check the server of "
-                "your kubeconfig"
+                "URL is not a Kubernetes API: it answers /version with another answer than a version; check the "
+                "server of your kubeconfig"
             ),
         ),
         (
             200,
             '{"version": "1.2"}',
             (
-                "URL is not a Kubernetes API: it answers /version with another answer than a version; check the server of "
-                "your kubeconfig"
+                "URL is not a Kubernetes API: it answers /version with another answer than a version; check the "
+                "server of your kubeconfig"
             ),
         ),
         (
