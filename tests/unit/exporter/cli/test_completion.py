@@ -38,7 +38,8 @@ def bash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Offered:
 
     def offered(line: str) -> list[str]:
         words = line.split(" ")
-        asks = f'source {path}; COMP_WORDS=("$@"); COMP_CWORD={len(words) - 1}; _steward; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        asks = f'source {path}; COMP_WORDS=("$@"); COMP_CWORD={len(words) - 1}; _steward; '
+        asks += 'printf "%s\\n" "${COMPREPLY[@]}"'
         ran = subprocess.run(["bash", "-uc", asks, "bash", *words], capture_output=True, text=True, cwd=tmp_path)
         assert (ran.returncode, ran.stderr) == (0, "")
         return ran.stdout.split()
@@ -87,9 +88,8 @@ def zsh(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Offered:
             start = f"PS1='{PROMPT[:3]}''{PROMPT[3:]}'; autoload -U compinit; compinit -u -D; source {path}\n"
             os.write(master, start.encode())
             until(master, PROMPT)
-            os.write(
-                master, f"print -r -- {line}\t\x01:\x05 ;print -r -- e''nd\n".replace("print -r -- ", "", 1).encode()
-            )
+            # Then, at the beginning of the line, what makes nothing of it run, and at its end what says that it is over.
+            os.write(master, f"{line}\t\x01: \x05 ; print e''nd\n".encode())
             seen = until(master, "end")
         finally:
             os.close(master)
