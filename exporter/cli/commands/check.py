@@ -40,6 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
         dumps = dumps_of(arguments.dump or ())
         enabled = [check for check in all_checks() if config.of(check.id).enabled]
         filters = filters_of(arguments, enabled, several=len(dumps) > 1)
+        if arguments.exporter or arguments.token_file or arguments.ca_file or arguments.server_name:
+            return _running(arguments, filters)
         if not dumps:
             return _live(arguments, config, filters)
         refuse_probe_of_dump(arguments, "--probe-features")
@@ -66,6 +68,19 @@ def _live(arguments: argparse.Namespace, config: Config, filters: Filters) -> in
         (say if arguments.output in TEXTS else complain)(edits(report.probes))
     complain_if_late(arguments, in_time)
     return exit_code(report, arguments.fail_on, in_time)
+
+
+def _running(arguments: argparse.Namespace, filters: Filters) -> int:
+    from ..input.running import narrowed, refuse_both, report_of  # not for a dump
+
+    refuse_both(arguments)
+    refuse_probe_of_dump(arguments, "--probe-features")
+    report = narrowed(filters.of(asyncio.run(report_of(arguments))))
+    refuse_unfound(report, filters)
+    show(report, arguments, filters)
+    if not report.ready:
+        complain(f"{arguments.exporter} has not seen everything yet; there may be more")
+    return exit_code(report, arguments.fail_on, in_time=report.ready)
 
 
 def show(

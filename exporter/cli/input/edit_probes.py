@@ -26,8 +26,9 @@ _IN_VAIN = 3  # VMs in a row of which nothing is said, after which nobody asks a
 
 def refuse_probe_of_dump(arguments: argparse.Namespace, option: str) -> None:
     """Raises UsageError where a dump is to be read and the API server to be asked."""
-    if arguments.dump and arguments.probe:
-        raise UsageError(f"{option} asks a cluster; there is none behind --from")
+    if arguments.probe and (arguments.dump or getattr(arguments, "exporter", None)):
+        behind = "--from" if arguments.dump else "--exporter"
+        raise UsageError(f"{option} asks a cluster; there is none behind {behind}")
 
 
 async def ask_edits(

@@ -47,8 +47,8 @@ class Filters:
         findings = [finding for finding in report.findings if self._wants(finding)]
         if self.selection.ids:
             unknown = [each for each in unknown if each.check in {found.check for found in findings}]
-        elif engine is not None and (places := self.namespaces or self.selection.namespaces):
-            unknown = list(_concerning(unknown, engine, places))
+        elif places := self.namespaces or self.selection.namespaces:
+            unknown = list(_concerning(unknown, engine, places) if engine else _not_apart(unknown, places))
         return msgspec.structs.replace(report, findings=findings, unknown=unknown)
 
     def _wants(self, finding: FindingReport) -> bool:
@@ -61,6 +61,14 @@ class Filters:
             and self.selection.picks(finding)
             and (not self.min_age or self.now - (epoch(finding.since) or self.now) >= self.min_age)
         )
+
+
+def _not_apart(unknown: Iterable[Unknown], places: frozenset[str]) -> Iterator[Unknown]:
+    """Without what is known to be of one object in another namespace: a report alone says no more."""
+    for each in unknown:
+        there = each.partition.partition("/")[0]
+        if not there or there in places or f" {there}/" not in each.why:
+            yield each
 
 
 def _concerning(unknown: Iterable[Unknown], engine: Engine, places: frozenset[str]) -> Iterator[Unknown]:

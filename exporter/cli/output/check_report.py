@@ -57,7 +57,7 @@ def _whole(found: str, report: Report, how: Presentation) -> str:
 
 def _clusters(report: Report) -> tuple[str, ...]:
     named = [each.cluster for each in report.sources] + [each.cluster for each in report.undecodable]
-    return tuple(dict.fromkeys(named))
+    return tuple(dict.fromkeys(named)) or ("",)  # of a running steward, to a tenant: it says nothing of kinds
 
 
 def _causes(report: Report, how: Presentation, *, several: bool) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from ...checks import all_checks
 from ...offline.source import command, named_lists
 from ...store.kind import ApiKind
-from ...store.source import SyncState
+from ...store.source import FILE, SyncState
 from ...store.text.naming import counted, named
 from ...views.findings import Report
 from .terminal import one_line
@@ -61,14 +61,14 @@ def _checks(found: Iterable[str]) -> str:
 def answered(report: Report, cluster: str, checks: frozenset[str], read: str) -> str:
     """How many of the checks answered, and of how many kinds: `24 of 27 checks answered; 30 of 30 kinds seen.`"""
     sources = [source for source in report.sources if source.cluster == cluster]
-    if not sources:
+    if not sources and any(each.cluster == cluster for each in report.undecodable if each.kind == FILE):
         return "nothing was read."
     silent = {each.check for each in report.unknown if each.cluster == cluster and each.check in checks}
     elsewhere = {each.check for each in report.not_applicable if each.cluster == cluster and each.check in checks}
     asked = len(checks) - len(elsewhere)
     parts = [f"{asked - len(silent)} of {counted(asked, 'check')} answered"]
     parts += [f"{counted(len(elsewhere), 'check')} of what is not served here"] if elsewhere else []
-    parts.append(f"{sum(source.synced for source in sources)} of {len(sources)} kinds seen")
+    parts += [f"{sum(source.synced for source in sources)} of {len(sources)} kinds seen"] if sources else []
     return "; ".join([*parts, *([read] if read else [])]) + "."
 
 

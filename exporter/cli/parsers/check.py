@@ -9,6 +9,7 @@ from ...findings.severity import Severity
 from ..options.edit_probes import add_probe_options
 from ..options.filters import add_filter_options
 from ..options.look import add_look_options
+from ..options.running import add_exporter_options
 from ..output.formats import FORMATS
 
 __all__ = ["add"]
@@ -28,6 +29,7 @@ def add(commands: Any) -> None:
         epilog=_EXIT,
     )
     add_look_options(parser, several=True, formats=FORMATS)
+    add_exporter_options(parser)
     add_filter_options(parser)
     add_probe_options(parser, "--probe-features", "that asks for a feature which is checked at admission")
     parser.add_argument(

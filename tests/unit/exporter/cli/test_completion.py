@@ -88,7 +88,7 @@ def zsh(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Offered:
             start = f"PS1='{PROMPT[:3]}''{PROMPT[3:]}'; autoload -U compinit; compinit -u -D; source {path}\n"
             os.write(master, start.encode())
             until(master, PROMPT)
-            # Then, at the beginning of the line, what makes nothing of it run, and at its end what says that it is over.
+            # Then, at its beginning, what makes nothing of it run, and at its end what says that it is over.
             os.write(master, f"{line}\t\x01: \x05 ; print e''nd\n".encode())
             seen = until(master, "end")
         finally:
