@@ -16,10 +16,11 @@ from .screen import rows_of
 from .table import indented
 from .unread import unread
 
-__all__ = ["Presentation", "check_text", "names", "wide"]
+__all__ = ["HEAD", "Presentation", "cause_row", "check_text", "names", "of_causes", "totals", "wide"]
 
 _FIRST = 20  # findings that are listed under a cause
-_HEAD = ("SEVERITY", "REASON", "OBJECT", "AGE", "WHAT")
+HEAD = ("SEVERITY", "REASON", "OBJECT", "AGE", "WHAT")
+_WIDE = ("OBJECT", "NODE", "NETWORK", "AGE", "CAUSE", "FINGERPRINT", "WHAT")
 _UNDER = " " * 10  # under the reason
 
 
@@ -68,16 +69,10 @@ def _causes(report: Report, how: Presentation, *, several: bool) -> Iterator[str
     rows, beneath = [], []
     for cause in report.causes or ():
         found = of.get((cause.cluster, cause.cause), [])
-        if not found:
-            continue
-        where = (cause.cluster,) if several else ()
-        if len(found) == 1:
-            rows.append((*where, *_one(found[0], how)))
-        else:
-            since = age(cause.since, cause.since_source, how.now)
-            rows.append((*where, cause.severity, cause.reason, _objects(cause), since, cause.meaning))
-        beneath.append((found if len(found) > 1 else [], found[0]))
-    head = (*(("CLUSTER",) if several else ()), *_HEAD)
+        if found:
+            rows.append((*((cause.cluster,) if several else ()), *cause_row(cause, found, how.now)))
+            beneath.append((found if len(found) > 1 else [], found[0]))
+    head = (*(("CLUSTER",) if several else ()), *HEAD)
     first, *lines = rows_of(head, rows, how.columns)
     yield f"{first}\n"
     for line, (listed, worst) in zip(lines, beneath, strict=True):
@@ -86,9 +81,13 @@ def _causes(report: Report, how: Presentation, *, several: bool) -> Iterator[str
         yield from _advice(worst, how)
 
 
-def _one(finding: FindingReport, how: Presentation) -> tuple[str, ...]:
-    since = age(finding.since, finding.since_source, how.now)
-    return finding.severity, finding.reason, _subject(finding), since, finding.message
+def cause_row(cause: CauseReport, found: Sequence[FindingReport], now: float) -> tuple[str, ...]:
+    """The cells below HEAD: of one that has one finding they are that finding's."""
+    if len(found) == 1:
+        (one,) = found
+        return one.severity, one.reason, _subject(one), age(one.since, one.since_source, now), one.message
+    since = age(cause.since, cause.since_source, now)
+    return cause.severity, cause.reason, _objects(cause), since, cause.meaning
 
 
 def _listed(found: Sequence[FindingReport], how: Presentation) -> Iterator[str]:
@@ -134,7 +133,7 @@ def _objects(cause: CauseReport) -> str:
 
 def _ending(report: Report, clusters: Sequence[str], how: Presentation) -> Iterator[str]:
     several = len(clusters) > 1
-    yield f"{totals(report.findings)}{_of_causes(report)}.\n"
+    yield f"{totals(report.findings)}{of_causes(report)}.\n"
     for cluster in clusters:
         yield f"{f'{cluster}: ' if several else ''}{answered(report, cluster, how.checks, how.read.get(cluster, ''))}\n"
     if report.findings and not how.commands and how.columns is not None:
@@ -148,23 +147,24 @@ def totals(findings: Iterable[FindingReport]) -> str:
     return ", ".join(f"{count:,} {name}" for count, name in counts if count) or "No findings"
 
 
-def _of_causes(report: Report) -> str:
+def of_causes(report: Report) -> str:
+    """What follows on the totals: `: 65 findings of 57 causes`; empty without a finding."""
     causes, findings = len(report.causes or ()), len(report.findings)
     return f": {counted(findings, 'finding')} of {counted(causes, 'cause')}" if findings else ""
 
 
 def wide(report: Report, how: Presentation) -> str:
     """One row a finding, whole, with its ids and where it is; nothing is cut."""
-    head = ("SEVERITY", "REASON", "CLUSTER", "OBJECT", "NODE", "NETWORK", "AGE", "CAUSE", "FINGERPRINT", "WHAT")
+    several = len(_clusters(report)) > 1
+    head = ("SEVERITY", "REASON", *(("CLUSTER",) if several else ()), *_WIDE)
     rows = [
         (
-            *(each.severity, each.reason, each.cluster or "-", _subject(each), each.node or "-", each.network or "-"),
-            *(age(each.since, each.since_source, how.now), each.cause, each.fingerprint, each.message),
+            *(each.severity, each.reason, *((each.cluster,) if several else ())),
+            *(_subject(each), each.node or "-", each.network or "-", age(each.since, each.since_source, how.now)),
+            *(each.cause, each.fingerprint, each.message),
         )
         for each in report.findings
     ]
-    if not any(each.cluster for each in report.findings):
-        head, rows = head[:2] + head[3:], [row[:2] + row[3:] for row in rows]
     return _whole("".join(f"{line}\n" for line in rows_of(head, rows, None)) if rows else "", report, how)
 
 
