@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 
 import pytest
 
-from tests.cluster.accounts import account
+from tests.cluster.accounts import Account, account
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.exporter import grant
 from tests.cluster.sidecar import steward
+
+NS = "shop"
+VIEW = [
+    ("kubevirt.io", ["virtualmachines", "virtualmachineinstances", "virtualmachineinstancemigrations"]),
+    ("", ["pods"]),
+    ("apps", ["controllerrevisions"]),
+    ("k8s.cni.cncf.io", ["ipamclaims", "network-attachment-definitions"]),
+    ("instancetype.kubevirt.io", ["virtualmachineinstancetypes", "virtualmachinepreferences"]),
+]
+UUID = "5b4e28ba-2fa1-41d2-883f-0016d3cca427"
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +50,7 @@ def test_who_may_list_nothing(server: ApiServer) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"steward: {server.url} lets you list nothing of what is looked at, not even virtualmachines.kubevirt.io in "
-        "all namespaces; whoever administers the cluster can bind you to the ClusterRole of the steward, or ask the "
-        "one that runs there with --exporter\n"
+        "all namespaces; whoever administers the cluster can bind you to a role that may, or name your namespace with -n\n"
     )
 
 
@@ -48,3 +58,63 @@ def test_a_namespace_that_is_not_there(server: ApiServer) -> None:
     done = check(server, "steward-exporter", "-n", "defualt")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "steward: no namespace is called 'defualt'; did you mean default?\n"
+
+
+@pytest.fixture(scope="module")
+def tenant(server: ApiServer) -> Account:
+    """May look at one of two namespaces, in each of which a VM shares its firmware UUID with the other, and another VM
+    has none.
+    """
+    admin = server.client()
+    for namespace in (NS, "billing"):
+        admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+        for name, uuid in (("web", UUID), ("plain", "")):
+            firmware = {"firmware": {"uuid": uuid}} if uuid else {}
+            spec = {"runStrategy": "Halted", "template": {"spec": {"domain": {"devices": {}, **firmware}}}}
+            metadata = {"namespace": namespace, "name": name}
+            admin.create({"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": metadata, "spec": spec})
+    rules = [{"apiGroups": [group], "resources": of, "verbs": ["get", "list"]} for group, of in VIEW]
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "test-tenant"}}
+    admin.apply({**role, "rules": rules})
+    made = account(admin, NS)
+    made.grant("test-tenant", NS)
+    return made
+
+
+def test_who_may_look_at_one_namespace_is_told_what_can_be_known_of_it(server: ApiServer, tenant: Account) -> None:
+    done = check(server, "tenant", "-n", NS, "-o", "json", token=tenant.token)
+    assert (done.returncode, done.stderr) == (2, "")
+    report = json.loads(done.stdout)
+    whole = json.loads(check(server, "steward-exporter", "-o", "json").stdout)
+
+    found = {f["fingerprint"]: f for f in report["findings"]}
+    assert {f["subject"]["namespace"] for f in found.values()} == {NS}
+    assert "plain" in {f["subject"]["name"] for f in found.values() if f["reason"] == "NotPersisted"}
+    # Nothing is found that is not so, and what follows from another namespace is unknown instead.
+    assert found.keys() <= {f["fingerprint"] for f in whole["findings"]}
+    shared = {f["check"] for f in whole["findings"] if f["reason"] == "LatentDuplicate"}
+    assert shared == {"firmware_duplicates"} <= {each["check"] for each in report["unknown"]}
+
+
+def test_what_is_missing_is_said_once(server: ApiServer, tenant: Account) -> None:
+    done = check(server, "tenant", "-n", NS, token=tenant.token)
+    lines = done.stdout.partition("No answer:\n")[2].partition("\n\n")[0].splitlines()
+    reasons = [line.rpartition(": ")[0] for line in lines]
+    assert len(set(reasons)) == len(reasons)
+    assert len(done.stdout.splitlines()) < 40
+    (nodes,) = (line for line in lines if "nodes" in line)
+    assert 'grant "list" and "watch" on nodes' in nodes
+    (vms,) = (line for line in lines if "you may list virtualmachines.kubevirt.io in" in line)
+    assert f'in {NS} alone; for the rest grant "list" and "watch" in all namespaces' in vms
+
+
+def test_without_the_namespace_it_is_asked_for(server: ApiServer, tenant: Account) -> None:
+    done = check(server, "tenant", token=tenant.token)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("can bind you to a role that may, or name your namespace with -n\n")
+
+
+def test_in_the_namespace_of_others_nothing_may_be_listed(server: ApiServer, tenant: Account) -> None:
+    done = check(server, "tenant", "-n", "billing", token=tenant.token)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "not even virtualmachines.kubevirt.io in namespace billing; " in done.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _live(arguments: argparse.Namespace, config: Config, filters: Filters) -> int:
     refuse_complete_without_dump(arguments)
-    whole, in_time, engine = asyncio.run(_look(arguments, config))
+    whole, in_time, engine = asyncio.run(_look(arguments, config, filters.namespaces or filters.selection.namespaces))
     names = Names()
     names.add(engine.cluster)
     refuse_unknown(sorted(filters.namespaces), filters.selection, names)
@@ -107,11 +107,13 @@ def exit_code(report: Report, fail_on: str = "info", in_time: bool = True) -> in
     return int(any(Severity(each.severity).rank >= Severity(fail_on).rank for each in report.findings))
 
 
-async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Report, bool, Engine]:
+async def _look(
+    arguments: argparse.Namespace, config: Config, namespaces: Collection[str]
+) -> tuple[Report, bool, Engine]:
     from ...kube.probe import EditProbe  # not for a dump
     from ..input.looking import looking
 
-    async with looking(arguments, config, views=()) as look:
+    async with looking(arguments, config, views=(), namespaces=namespaces) as look:
         steward = look.steward
         report = take(steward.engine)
         if steward.follower is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -41,9 +41,11 @@ async def looking(
     *,
     checks: Iterable[Check] | None = None,
     views: Iterable[Reading] | None = None,
+    namespaces: Collection[str] = (),
 ) -> AsyncIterator[Look]:
     """The cluster that the arguments select, watched while entered. Raises ConfigError where none is configured,
-    GreetingError for one that answers nothing, and UsageError where nothing of it may be listed.
+    GreetingError for one that answers nothing, and UsageError where nothing of it may be listed. What may not be watched
+    is listed once, and what may not be listed everywhere in the `namespaces`.
     """
     transport = transport_of(config)
     try:
@@ -56,16 +58,40 @@ async def looking(
         raise
     async with steward.watching():
         in_time = await wait_until_seen(steward, arguments.timeout, complain)
-        _refuse_blind(steward.engine.cluster, transport.server)
+        if in_time and await _looked_once(steward, transport, namespaces):
+            in_time = await wait_until_seen(steward, arguments.timeout, complain)
+        _refuse_blind(steward.engine.cluster, transport.server, namespaces)
         yield Look(steward, transport, in_time)
 
 
-def _refuse_blind(cluster: Cluster, server: str) -> None:
-    sources = [each for each in cluster.all(Source) if each.sync_state is not SyncState.ABSENT]
-    if sources and all(each.sync_state is SyncState.FORBIDDEN for each in sources):
-        first = min(sources, key=lambda each: (each.resource != "virtualmachines.kubevirt.io", each.resource))
-        raise UsageError(
-            f"{server} lets you list nothing of what is looked at, not even {first.resource} in all namespaces; "
-            "whoever administers the cluster can bind you to the ClusterRole of the steward, or ask the one that runs "
-            "there with --exporter"
-        )
+async def _looked_once(steward: Steward, transport: Transport, namespaces: Collection[str]) -> bool:
+    """Lists what may not be watched; whether there is any such kind."""
+    from ...kube.client import Client
+    from ...kube.timeouts import Timeouts
+    from ...kube.watch.within import look_once
+
+    forbidden = _forbidden(steward.engine.cluster)
+    kinds = [each.kind for each in steward.source.reflectors if each.kind.name in forbidden]
+    if kinds:
+        await look_once(Client(transport), steward.intake, kinds, namespaces, Timeouts())
+    return bool(kinds)
+
+
+def _forbidden(cluster: Cluster) -> dict[str, Source]:
+    """The sources of what may be seen nowhere, by the names of their kinds."""
+    sources = (each for each in cluster.all(Source) if each.sync_state is SyncState.FORBIDDEN and not each.within)
+    return {each.name: each for each in sources}
+
+
+def _refuse_blind(cluster: Cluster, server: str, namespaces: Collection[str]) -> None:
+    sources = {each.name for each in cluster.all(Source) if each.sync_state is not SyncState.ABSENT}
+    forbidden = _forbidden(cluster)
+    if not sources or sources != forbidden.keys():
+        return
+    first = min(forbidden.values(), key=lambda each: (each.resource != "virtualmachines.kubevirt.io", each.resource))
+    hint = "" if namespaces else ", or name your namespace with -n"
+    where = f"namespace {', '.join(sorted(namespaces))}" if namespaces else "all namespaces"
+    raise UsageError(
+        f"{server} lets you list nothing of what is looked at, not even {first.resource} in {where}; whoever "
+        f"administers the cluster can bind you to a role that may{hint}"
+    )

@@ -27,11 +27,12 @@ def no_answer(report: Report, cluster: str, checks: frozenset[str], *, several: 
     missing = _missing(report, checks, cluster)
     lacking = {f"{kind.name}: {why}": kind for kind, why in missing.items()}
     by_why: dict[str, dict[str, None]] = {}  # the checks, by what keeps them from an answer
+    places: dict[str, dict[str, None]] = {}  # the partitions
     for each in unknown:
-        place = f"{each.partition}: " if each.partition else ""
-        by_why.setdefault(f"{place}{each.why}", {}).setdefault(each.check)
+        by_why.setdefault(each.why, {}).setdefault(each.check)
+        places.setdefault(each.why, {}).setdefault(each.partition)
     lines = list(_of_dump(lacking, by_why))
-    others = [(why, found) for why, found in by_why.items() if why not in lacking]
+    others = [(f"{_in(places[why])}{why}", found) for why, found in by_why.items() if why not in lacking]
     lines += [f"{one_line(why)}: {_checks(found)}" for why, found in sorted(others, key=lambda each: -len(each[1]))]
     head = f"No answer{f' of {cluster}' if several else ''}:\n"
     yield head + "".join(f"  {line}\n" for line in lines)  # whole: they have commands
@@ -51,6 +52,12 @@ def _of_dump(lacking: dict[str, ApiKind[Any]], by_why: dict[str, dict[str, None]
         checks = {check for kind in kinds for check in found[kind]}
         yield f"no {which} in the dump: {counted(len(checks), 'check')}; add: {command(k.resource for k in kinds)}"
     yield "or say --complete, if what the dump lacks has no objects"
+
+
+def _in(partitions: Iterable[str]) -> str:
+    """What goes before why: a few of the places, and nothing of what is everywhere."""
+    found = [each for each in partitions if each]
+    return f"{named(found, most=_NAMED)}: " if found else ""
 
 
 def _checks(found: Iterable[str]) -> str:

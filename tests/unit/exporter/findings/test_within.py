@@ -1,0 +1,100 @@
+"""Who may list in one namespace alone is told nothing that is not so, and of what can't be known that it is not known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from exporter.findings.check import Check
+from exporter.findings.finding import Finding
+from exporter.store.kind import ApiKind
+from exporter.store.source import SyncState
+from tests.check_cases import CHECKS, cases_of
+from tests.evaluation import Evaluation
+from tests.rows import full
+
+OTHERS = [each for each in CHECKS if each.id != "sources"]
+
+
+def plain(case: dict[str, Any]) -> bool:
+    """Whether the case is of a cluster of which all is seen."""
+    return "unsynced" not in case and "sync_state" not in case
+
+
+def whole(check: Check, case: dict[str, Any]) -> Evaluation:
+    evaluation = Evaluation([check])
+    for row in case["given"]:
+        evaluation.seen(full(row))
+    evaluation.evaluate()
+    return evaluation
+
+
+def within(check: Check, case: dict[str, Any], namespace: str, *, cluster_wide: bool) -> Evaluation:
+    """As somebody sees it who may list in one namespace, and KubeVirt and what has none if `cluster_wide`."""
+    evaluation = Evaluation([check])
+    for row in case["given"]:
+        thing = full(row)
+        kind = evaluation.kinds[thing["kind"]]
+        if thing["metadata"].get("namespace", "") == namespace if in_part(kind) else cluster_wide:
+            evaluation.seen(thing)
+    for name, kind in evaluation.kinds.items():
+        if in_part(kind):
+            evaluation.intake.seen_within(kind, (namespace,), f"{kind.resource} is seen in {namespace} alone")
+        elif not cluster_wide:
+            evaluation.sync_state(name, SyncState.FORBIDDEN)
+    evaluation.evaluate()
+    return evaluation
+
+
+def namespaces(case: dict[str, Any]) -> list[str]:
+    found = (full(row)["metadata"].get("namespace", "") for row in case["given"])
+    return sorted({each for each in found if each})
+
+
+def in_part(kind: ApiKind[Any]) -> bool:
+    """Whether it is seen in part: the KubeVirt object everybody may see who may see what has no namespace."""
+    return kind.namespaced and kind.name != "KubeVirt"
+
+
+def by_fingerprint(evaluation: Evaluation) -> dict[str, Finding]:
+    return {each.fingerprint: each for each in evaluation.engine.findings()}
+
+
+def silent(evaluation: Evaluation, check: Check, namespace: str, finding: Finding) -> bool:
+    """Whether the check claims to have an answer for the finding's place."""
+    engine = evaluation.engine
+    if check.id in engine.unknown_everywhere() or check.id in engine.not_applicable():
+        return False
+    return (namespace, check.id) not in set(engine.unknown_namespaces())
+
+
+@pytest.mark.parametrize("cluster_wide", [True, False])
+@pytest.mark.parametrize("check", OTHERS, ids=lambda check: check.id)
+def test_nothing_is_found_that_is_not_so_and_nothing_is_missed_in_silence(check: Check, cluster_wide: bool) -> None:
+    for name, case in cases_of(check).items():
+        if not plain(case):
+            continue
+        everything = by_fingerprint(whole(check, case))
+        for namespace in namespaces(case):
+            part = within(check, case, namespace, cluster_wide=cluster_wide)
+            found = by_fingerprint(part)
+            assert found.keys() <= everything.keys(), (name, namespace)
+            assert all(found[each].severity.rank <= everything[each].severity.rank for each in found), (name, namespace)
+            missed = [f for key, f in everything.items() if key not in found and f.subject.namespace == namespace]
+            assert not [f.reason for f in missed if silent(part, check, namespace, f)], (name, namespace)
+
+
+def test_some_of_it_is_found() -> None:
+    """So the others try something."""
+    found, every, known = 0, 0, 0
+    for check in OTHERS:
+        for case in cases_of(check).values():
+            if plain(case):
+                every += len(by_fingerprint(whole(check, case)))
+                for namespace in namespaces(case):
+                    part = within(check, case, namespace, cluster_wide=True)
+                    found += len(by_fingerprint(part))
+                    known += not part.engine.unknowns()
+    assert found > every / 3
+    assert known > 50
