@@ -44,8 +44,8 @@ async def looking(
     namespaces: Collection[str] = (),
 ) -> AsyncIterator[Look]:
     """The cluster that the arguments select, watched while entered. Raises ConfigError where none is configured,
-    GreetingError for one that answers nothing, and UsageError where nothing of it may be listed. What may not be watched
-    is listed once, and what may not be listed everywhere in the `namespaces`.
+    GreetingError for one that answers nothing, and UsageError where nothing of it may be listed. What may not be
+    watched is listed once, and what may not be listed everywhere in the `namespaces`.
     """
     transport = transport_of(config)
     try:

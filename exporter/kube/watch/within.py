@@ -1,4 +1,4 @@
-"""One look at kinds that may not be watched: listed once, everywhere or else in some namespaces. For a person's command."""
+"""One look at kinds that may not be watched: listed once, everywhere or else in some namespaces."""
 
 from __future__ import annotations
 
