@@ -131,9 +131,15 @@ def standing(check: Check, cluster: Cluster) -> Answerable:
         unseen |= {kind: each.why for kind, each in partly.items() if kind in by}
         aimless = True
     partly = {kind: each for kind, each in partly.items() if kind not in unseen}
-    return Answerable(
-        unseen=tuple(unseen.values()), blind=frozenset(unseen), partly=partly, waiting=waiting, aimless=aimless
-    )
+    said = [*unseen.values(), *_beyond(check, partly)]
+    return Answerable(unseen=tuple(said), blind=frozenset(unseen), partly=partly, waiting=waiting, aimless=aimless)
+
+
+def _beyond(check: Check, partly: Mapping[type[Record], Partly]) -> Iterator[str]:
+    """What is said of kinds of which there may be partitions that nobody sees: they are of no one namespace."""
+    by = check.scope.by
+    if by is not None and not by.namespaced:
+        yield from (each.why for kind, each in partly.items() if not by.of or kind in by.of)
 
 
 def undecodables(check: Check, cluster: Cluster) -> Iterator[Undecodable]:

@@ -83,16 +83,14 @@ def test_nothing_is_found_that_is_not_so_and_nothing_is_missed_in_silence(check:
                 assert not [f.reason for f in missed if silent(seen, check, namespace)], at
 
 
-def test_some_of_it_is_found() -> None:
+def test_what_is_in_the_namespace_alone_is_found() -> None:
     """So the others try something."""
-    found, every, known = 0, 0, 0
-    for check in OTHERS:
-        for case in cases_of(check).values():
-            if plain(case):
-                every += len(by_fingerprint(whole(check, case)))
-                for namespace in namespaces(case):
-                    seen = within(check, case, namespace, cluster_wide=True)
-                    found += len(by_fingerprint(seen))
-                    known += not seen.engine.unknowns()
-    assert found > every / 3
-    assert known > 50
+    for check in (each for each in OTHERS if each.id in ("eviction_stops", "firmware_vms", "instancetype_vms")):
+        for name, case in cases_of(check).items():
+            for namespace in namespaces(case) if plain(case) else ():
+                seen = within(check, case, namespace, cluster_wide=True)
+                every = by_fingerprint(whole(check, case)).items()
+                assert by_fingerprint(seen).keys() == {key for key, f in every if f.subject.namespace == namespace}, (
+                    name
+                )
+                assert not seen.engine.unknowns(), name
