@@ -81,10 +81,10 @@ def tenant(server: ApiServer) -> Account:
             metadata = {"namespace": namespace, "name": name}
             admin.create({"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": metadata, "spec": spec})
     made = account(admin, NS)
-    for name, rules, namespace in (("test-tenant", VIEW, NS), ("test-everybody", EVERYBODY, None)):
+    for role, rules in (("test-tenant", VIEW), ("test-everybody", EVERYBODY)):
         listed = [{"apiGroups": [group], "resources": of, "verbs": ["get", "list"]} for group, of in rules]
-        admin.apply({**ROLE, "metadata": {"name": name}, "rules": listed})
-        made.grant(name, namespace)
+        admin.apply({**ROLE, "metadata": {"name": role}, "rules": listed})
+        made.grant(role, NS if rules is VIEW else None)
     return made
 
 

@@ -52,13 +52,9 @@ def _head(found: Status, checks: frozenset[str]) -> Iterator[str]:
     yield f"KubeVirt  {one_line(found.release) or 'of an unknown release'}; {counts}"
     yield f"Checks    {answered(report, '', checks, found.read)}"
     if report.undecodable:
-        places = named([each.namespace or "(none)" for each in _places(report)])
+        places = named(list(dict.fromkeys(each.namespace or "(none)" for each in report.undecodable)))
         yield f"Not read  {counted(len(report.undecodable), 'object')} in namespace {one_line(places)}"
     yield f"Findings  {totals(report.findings)}{of_causes(report)}"
-
-
-def _places(report: Report) -> list[object]:
-    return list({each.namespace: each for each in report.undecodable}.values())
 
 
 def _worst(report: Report, now: float, columns: int) -> Iterator[str]:
