@@ -16,6 +16,7 @@ __all__ = [
     "Address",
     "Duration",
     "HostNames",
+    "OptionalDuration",
     "OptionalHostName",
     "OptionalServer",
     "OptionalText",
@@ -101,6 +102,7 @@ Duration = Annotated[
     PlainSerializer(write_duration),
     WithJsonSchema({"type": "string", "pattern": f"^{_DURATION}$"}),
 ]
+OptionalDuration = Annotated[Duration | None, WithJsonSchema({"type": "string", "pattern": f"^{_DURATION}$"})]
 Address = Annotated[
     str,
     BeforeValidator(lambda value: address(value) and value),

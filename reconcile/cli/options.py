@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-__all__ = ["add_ledger_option", "add_options"]
+__all__ = ["AT_ONCE", "add_ledger_option", "add_limit_option", "add_options"]
+
+AT_ONCE = 5
+_MOST = 100  # plans that somebody looks at before saying yes
 
 
 def add_options(parser: argparse.ArgumentParser, *, findings: bool = True) -> None:
@@ -38,3 +41,13 @@ def add_ledger_option(parser: argparse.ArgumentParser) -> None:
         metavar="DIRECTORY",
         help="where writes are recorded; default: that of --config, else ~/.local/state/kubevirt-steward/ledger",
     )
+
+
+def add_limit_option(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--limit", type=_limit, metavar="N", help=f"{what}, 1 to {_MOST}; default: {AT_ONCE}")
+
+
+def _limit(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {_MOST}")
+    return int(text)

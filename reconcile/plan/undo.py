@@ -60,7 +60,9 @@ LOSSES: Mapping[Lost, tuple[str, Risk]] = {
 class Taken:
     """A write that is to be taken back: its attempt in the ledger, its plan, the object before and right after it.
 
-    `by` is who takes it back, `accepted` the words of what they give up for that.
+    `by` is who takes it back, `accepted` the words of what they give up for that. `attempt` is empty of a write that no
+    ledger here has: `why` is then the sentence why it is taken back. `pauses` says whether the object is
+    paused with it.
     """
 
     attempt: str
@@ -69,6 +71,8 @@ class Taken:
     after: Mapping[str, Any] | None
     by: str = ""
     accepted: tuple[str, ...] = ()
+    why: str = ""
+    pauses: bool = True
 
 
 class Loss(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from typing import Any
 from reconcile.plan.effects import at
 from reconcile.plan.plan import Create, Patch, Test
 
-from .claims import Claims
+from .claims import TAKING, Claims
 from .clocks import CALL
 from .copies import Copies
 from .identity import Firmware
@@ -123,7 +123,8 @@ class Watch:
         if write.key[0] != "IPAMClaim" or not _released(before, write.after):
             return
         self._late[meta_of(before)["uid"]] = write
-        given_up = write.plan is not None and "address" in write.plan.accepted
+        plan = write.plan
+        given_up = plan is not None and ("address" in plan.accepted or plan.remediation in TAKING)
         ips = before["status"].get("ips")
         for invariant, what in self.claims.used(before, address=given_up) if ips else ():
             if not invariant.startswith("nothing"):  # a migration or a restore is no user yet

@@ -10,13 +10,16 @@ from exporter.cli.output.terminal import say
 
 from ...act.execute import PlanWriter
 from ...config.settings import mode_of
+from ...confirm.confirm import Confirmed
 from ...observe.source import Found
 from ...plan.plan import Refused
 from ...plan.remediation import Remediation
 from ...run.attempt import AttemptState, dry_run
 from ...show.plans import Repair
 from ..gating import Gating, asked_as
+from ..kustomization import component, snippet
 from ..next_commands import aimed
+from ..plan_diff import diffs
 from ..plan_text import shown
 from ..session import Session, answering, desk, finish
 from ..writing import known
@@ -29,38 +32,51 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _run(arguments: argparse.Namespace) -> int:
+    output = arguments.output
+    if arguments.directory is not None and output != "kustomize":
+        raise ValueError("--directory is for -o kustomize")
     async with desk(arguments) as at:
         observed = await at.observed()
         gating = Gating(at, observed, known(arguments, at))
-        repairs = [
+        plans = [
             await _repair(at, found, remediation, gating)
             for found in observed.findings
             if _chosen(found, arguments)
             for remediation in answering(found)
             if arguments.remediation in (None, remediation.id)
         ]
-    say(written(repairs, arguments.output, lambda found: aimed(shown(found), arguments)), arguments.output)
+    if output == "diff":
+        say(aimed(diffs(plans), arguments))
+    elif output == "kustomize" and arguments.directory is not None:
+        say(component(plans, arguments.directory))
+    elif output == "kustomize":
+        say(aimed(snippet(plans), arguments), "yaml")
+    else:
+        repairs = [repair for repair, _ in plans]
+        say(written(repairs, output, lambda found: aimed(shown(found), arguments)), output)
     return 0
 
 
 def _chosen(found: Found, arguments: argparse.Namespace) -> bool:
     wanted = arguments.fingerprints
     return arguments.namespace in (None, found.namespace) and (
-        not wanted or any(found.hint.fingerprint.startswith(each) for each in wanted)
+        not wanted or any(each.startswith(given) for given in wanted for each in (found.hint.fingerprint, found.cause))
     )
 
 
-async def _repair(at: Session, found: Found, remediation: Remediation, gating: Gating) -> Repair:
+async def _repair(
+    at: Session, found: Found, remediation: Remediation, gating: Gating
+) -> tuple[Repair, Confirmed | None]:
     mode = mode_of(at.config, remediation.id, found.namespace)
     repair = Repair.of(found, remediation.id, mode, time.time())
     made = await at.planned(found, remediation)
     if isinstance(made, Refused):
-        return repair.unplanned(made)
+        return repair.unplanned(made), None
     repair = repair.planned(made)
     if at.arguments.dry_run and made.plan.proposal is None:
         result = await dry_run(made, PlanWriter(at.transport), at.reads, at.kinds)
         if result.state != AttemptState.DRY:
-            return repair.unplanned(Refused(result.refused, result.why))
+            return repair.unplanned(Refused(result.refused, result.why)), None
     if made.plan.proposal is not None:
-        return repair
-    return repair.held_up(await gating.blocked(found, remediation, made, asked_as(mode)))
+        return repair, made
+    return repair.held_up(await gating.blocked(found, remediation, made, asked_as(mode))), made

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..options import add_ledger_option, add_options
+from ..options import add_ledger_option, add_limit_option, add_options
 
 __all__ = ["add"]
 
@@ -23,12 +23,17 @@ def _duration(text: str) -> float:
 def add(commands: Any) -> None:
     parser = commands.add_parser(
         "approve",
-        help="let the sidecar carry out one plan",
+        help="let the sidecar carry out one plan, or those of one cause",
         description="Confirms a finding, and annotates the object with the plan's hash, your name and an end. The "
-        "sidecar carries it out where the remediation's mode is approve; `steward reconcile apply` needs no sidecar.",
+        "sidecar carries it out where the remediation's mode is approve; `steward reconcile apply` needs no sidecar. "
+        "Of a cause it shows the plans of the first objects, asks, and annotates each of them.",
     )
-    parser.add_argument("fingerprint", metavar="FINGERPRINT", help="of the finding; its first digits are enough")
+    parser.add_argument(
+        "fingerprint", metavar="ID", help="fingerprint of a finding, or a cause's id; its first digits are enough"
+    )
     parser.add_argument("--remediation", metavar="ID", help="which one, where there are several")
+    add_limit_option(parser, "at most so many objects of a cause")
+    parser.add_argument("--yes", action="store_true", help="do not ask; of one finding nothing is asked")
     parser.add_argument("--plan", metavar="HASH", help="only if it is still this plan")
     parser.add_argument("--for", dest="lasting", default=3600.0, type=_duration, metavar="TIME", help="default: 1h")
     add_ledger_option(parser)
