@@ -51,8 +51,11 @@ LOSSES: Mapping[Lost, tuple[str, Risk]] = {
     Lost.ADDRESS: ("an IP address goes back to the network, which may give it to another VM or pod", Risk.ADDRESS),
     Lost.COPY: ("a VM no longer finds its instancetype or preference, and can't be started", Risk.DOWNTIME),
     Lost.DOWNTIME: ("the guest is shut down", Risk.DOWNTIME),
-    Lost.IDENTITY: ("the guest sees another UUID than the one that it has started with", Risk.IDENTITY),
-    Lost.UNIQUENESS: ("two VMs have the same UUID", Risk.IDENTITY),
+    Lost.IDENTITY: (
+        "the guest sees another UUID, serial or MAC address than the one that it has started with",
+        Risk.IDENTITY,
+    ),
+    Lost.UNIQUENESS: ("two VMs have the same UUID, serial or MAC address", Risk.IDENTITY),
 }
 
 

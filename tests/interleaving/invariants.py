@@ -18,6 +18,7 @@ from .claims import TAKING, Claims
 from .clocks import CALL
 from .copies import Copies
 from .identity import Firmware
+from .marked import MARKS, Marks
 from .platform import Platform
 from .steward import Steward
 from .truth import Truth
@@ -50,8 +51,8 @@ class Watch:
 
     def __post_init__(self) -> None:
         self.claims, self.firmware = Claims(self.world, self.platform, self._changed), Firmware(self.world)
-        self.copies = Copies(self.world)
-        self.undone = Undone(self.world, self.claims, self.firmware, self.copies)
+        self.copies, self.marks = Copies(self.world), Marks(self.world, self.firmware)
+        self.undone = Undone(self.world, self.claims, self.firmware, self.copies, self.marks)
         self.truth = Truth(self.world)
         self._late: dict[str, Write] = {}  # by the version after it
         self.platform.released = self.address_released
@@ -85,6 +86,8 @@ class Watch:
             yield from self.undone.of(write)
         elif plan.subject.kind == "IPAMClaim":
             yield from self.claims.of(write)
+        elif plan.remediation in MARKS:
+            yield from self.marks.of(write)
         else:
             yield from (self.copies if plan.check.startswith("instancetype") else self.firmware).of(write)
 

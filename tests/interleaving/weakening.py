@@ -49,16 +49,20 @@ _MODULES = {
     "delete_orphan_revision": "instancetypes",
     "guard_instancetype": "instancetypes",
     "_kept_state": "firmware",
+    "_stopped": "firmware",
+    **dict.fromkeys(("reassign_serial", "reassign_mac_address", "_the_copy"), "marks"),
 }
 """Of the remediations, with the areas in which they make a difference.
 
-A decision: the world that is played here has IPAMClaims, firmware UUIDs and copies of instancetypes: there a write
-that comes too late loses something. What is written elsewhere is held to its preconditions by its cases.
+A decision: the world that is played here has IPAMClaims, firmware UUIDs, serials and MAC addresses of copied VMs, and
+copies of instancetypes: there a write that comes too late loses something. What is written elsewhere is held to its
+preconditions by its cases.
 """
 
 _AREAS = {
     **dict.fromkeys(("release_ipam_claim", "repair_ipam_claim_metadata", "adopt_ipam_claim"), "claims"),
     **dict.fromkeys(("persist_firmware_uuid", "reassign_firmware_uuid"), "firmware"),
+    **dict.fromkeys(("reassign_serial", "reassign_mac_address"), "marks"),
     **dict.fromkeys(("restash_missing_revision", "delete_orphan_revision", "guard_instancetype"), "instancetypes"),
 }
 """Of the remediations whose writes are taken back."""
