@@ -16,7 +16,6 @@ __all__ = [
     "Address",
     "Duration",
     "HostNames",
-    "OptionalDuration",
     "OptionalHostName",
     "OptionalServer",
     "OptionalText",
@@ -102,7 +101,6 @@ Duration = Annotated[
     PlainSerializer(write_duration),
     WithJsonSchema({"type": "string", "pattern": f"^{_DURATION}$"}),
 ]
-OptionalDuration = Annotated[Duration | None, WithJsonSchema({"type": "string", "pattern": f"^{_DURATION}$"})]
 Address = Annotated[
     str,
     BeforeValidator(lambda value: address(value) and value),

@@ -9,12 +9,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Strict, create_model
 
-from exporter.config.forms import Address, Duration, HostNames, OptionalDuration, OptionalText, Text, setting
+from exporter.config.forms import Address, Duration, HostNames, OptionalHostName, OptionalText, Text, setting
 from exporter.config.settings import HOSTS, INSECURE, Section, TLSSettings
 
 from ..plan.remediation import Remediation
-from .forms import NamespaceName, Window
-from .servers import AlertmanagerSettings, PrometheusSettings, SourceSettings, WebhookSettings
+from .forms import URL, NamespaceName, OptionalURL, Window
 
 __all__ = ["ConfiguredMode", "Mode", "RemediationSettings", "SidecarConfig", "may_write", "mode_of", "model_of"]
 
@@ -33,22 +32,6 @@ class Mode(StrEnum):
     UNDO = "undo"
 
 
-class CanarySettings(Section):
-    """How a remediation begins in `auto`: with one repair, then two, each followed until its finding stayed gone."""
-
-    enabled: bool = setting(True, "Begin with one repair, then two, before the budgets hold alone.")
-    stays: Duration = setting("1h", "How long a finding has to stay gone.", low="1s", high="30d")
-
-
-class CanaryOverride(Section):
-    """The same of one remediation, where it is another than that of all."""
-
-    enabled: bool | None = setting(None, "Whether it begins so. Without it: as all do.", "true or false")
-    stays: OptionalDuration = setting(
-        None, "How long its findings have to stay gone. Without it: as of all.", "duration"
-    )
-
-
 class RemediationSettings(Section):
     """What is set of one remediation."""
 
@@ -57,7 +40,6 @@ class RemediationSettings(Section):
         {}, "Modes of single namespaces, which take precedence.", "mapping of namespaces to modes"
     )
     min_age: Duration = setting("10m", "How old a finding is before the sidecar writes for it.", low="0s", high="30d")
-    canary: CanaryOverride = Field(default_factory=CanaryOverride)
 
 
 class BudgetSettings(Section):
@@ -118,6 +100,54 @@ class ApprovalSettings(Section):
     longest: Duration = setting("24h", "The longest time for which one may be given.", low="1m", high="30d")
 
 
+class SourceSettings(Section):
+    """The exporter whose findings are taken as hints."""
+
+    url: URL = setting("http://127.0.0.1:9877", "Where its API is.", "URL")
+    token_file: OptionalText = setting(None, "File with the bearer token to send; read anew each time.", "text")
+    ca_file: OptionalText = setting(None, "File with the CA certificates to trust instead of the system's.", "text")
+    server_name: OptionalHostName = setting(
+        None, "The name that its certificate has to be for. Without it: the URL's host.", "host name"
+    )
+    oldest: Duration = setting("2m", "Nothing is written on what it saw longer ago.", low="5s", high="1h")
+
+
+class AlertmanagerSettings(Section):
+    """The Alertmanager whose silences pause what they silence."""
+
+    url: OptionalURL = setting(None, "Where its API is. Without it silences are not asked for.", "URL")
+    token_file: OptionalText = setting(None, "File with the bearer token to send; read anew each time.", "text")
+    ca_file: OptionalText = setting(None, "File with the CA certificates to trust instead of the system's.", "text")
+    labels: dict[Text, str] = setting(
+        {},
+        "Labels that Prometheus adds to every alert (`external_labels`). A silence that names any other label counts "
+        "as one of ours.",
+        "mapping of labels to values",
+    )
+
+
+class PrometheusSettings(Section):
+    """The Prometheus that is asked before anything is written."""
+
+    url: OptionalURL = setting(None, "Where its API is.", "URL")
+    token_file: OptionalText = setting(None, "File with the bearer token to send; read anew each time.", "text")
+    ca_file: OptionalText = setting(None, "File with the CA certificates to trust instead of the system's.", "text")
+    gate: OptionalText = setting(None, "PromQL: nothing is written while it has a result, or no answer.", "text")
+
+
+class WebhookSettings(Section):
+    """The receiver for Alertmanager's webhook. With it nothing runs in `auto` whose alert does not fire."""
+
+    enabled: bool = setting(False, "Take alerts at /api/v1/alerts.")
+    token_file: OptionalText = setting(None, "File with the bearer token that Alertmanager sends.", "text")
+    repeat: Duration = setting(
+        "5h",
+        "An alert that was not repeated for so long no longer fires: more than repeat_interval.",
+        low="1m",
+        high="30d",
+    )
+
+
 class LedgerSettings(Section):
     """Where the record of all writes is kept."""
 
@@ -158,7 +188,6 @@ class SidecarConfig(Section):
     )
     breaker: BreakerSettings = Field(default_factory=BreakerSettings)
     edit_war: EditWarSettings = Field(default_factory=EditWarSettings)
-    canary: CanarySettings = Field(default_factory=CanarySettings)
     approval: ApprovalSettings = Field(default_factory=ApprovalSettings)
     source: SourceSettings = Field(default_factory=SourceSettings)
     exporter_config: OptionalText = setting(None, "The exporter's configuration: the checks' settings.", "text")
@@ -185,12 +214,6 @@ class SidecarConfig(Section):
     def of(self, remediation_id: str) -> RemediationSettings:
         found: RemediationSettings = getattr(self.remediations, remediation_id, RemediationSettings())
         return found
-
-    def canary_of(self, remediation_id: str) -> CanarySettings:
-        """What holds for one remediation."""
-        own, of_all = self.of(remediation_id).canary, self.canary
-        enabled = of_all.enabled if own.enabled is None else own.enabled
-        return CanarySettings(enabled=enabled, stays=own.stays or of_all.stays)
 
 
 def mode_of(config: SidecarConfig, remediation_id: str, namespace: str) -> Mode:
