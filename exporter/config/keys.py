@@ -9,20 +9,11 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from ..findings.check import Check
+from .names import FLAGS, PREFIX
 from .reader import scalar
 from .settings import Section, model_of
 
-__all__ = ["CONFIG_VARIABLE", "FLAGS", "PREFIX", "Key", "below", "keys_of", "keys_within", "tree_of"]
-
-PREFIX = "STEWARD_"
-CONFIG_VARIABLE = "STEWARD_CONFIG"
-FLAGS = {
-    "listen": "--listen",
-    "insecure": "--insecure",
-    "kubeconfig": "--kubeconfig",
-    "context": "--context",
-    "logLevel": "--log-level",
-}
+__all__ = ["Key", "below", "keys_of", "keys_within", "tree_of"]
 
 _LIVE = (
     "logLevel",

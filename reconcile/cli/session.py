@@ -13,12 +13,11 @@ from typing import Any
 
 from exporter.app import assemble, wait_until_seen
 from exporter.checks import all_checks
-from exporter.cli.input.config import MistakesError
 from exporter.cli.output.logs import log_as
 from exporter.cli.output.terminal import complain
 from exporter.config.loading import Sources
 from exporter.config.loading import load as load_exporter
-from exporter.config.mistakes import Mistakes
+from exporter.config.mistakes import Mistakes, MistakesError
 from exporter.config.settings import Config as ExporterConfig
 from exporter.kube.errors import KubeError
 from exporter.kube.get_json import JSONServer
@@ -39,7 +38,6 @@ from ..plan.remediations import all_remediations
 
 __all__ = [
     "Session",
-    "add_options",
     "answering",
     "chosen",
     "configured",
@@ -49,29 +47,6 @@ __all__ = [
     "loaded_of",
     "named",
 ]
-
-
-def add_options(parser: argparse.ArgumentParser, *, findings: bool = True) -> None:
-    """The options of commands that ask a cluster; with `findings`, also of those that need the findings."""
-    parser.add_argument("--config", type=Path, metavar="FILE", help="the sidecar's configuration, as YAML")
-    group = parser.add_argument_group("cluster")
-    group.add_argument("--kubeconfig", metavar="FILE", help="default: as of kubectl, else the pod's ServiceAccount")
-    group.add_argument("--context", metavar="NAME", help="context of the kubeconfig; default: the current one")
-    if findings:
-        group.add_argument(
-            "--exporter", metavar="URL", help="take the findings from this exporter; default: look at the cluster"
-        )
-        for option, what in (
-            ("--token-file", "file with the bearer token for it; default: source.tokenFile of --config"),
-            ("--ca-file", "CA certificates to trust for it; default: source.caFile of --config, else the system's"),
-        ):
-            group.add_argument(option, type=Path, metavar="FILE", help=what)
-        group.add_argument(
-            "--server-name", metavar="NAME", help="of its certificate; default: source.serverName, else the URL's host"
-        )
-        group.add_argument(
-            "--timeout", type=float, default=60.0, metavar="SECONDS", help="to see a cluster; default: 60"
-        )
 
 
 def loaded_of(arguments: argparse.Namespace) -> LoadedSidecar:
@@ -144,7 +119,8 @@ class Session:
 async def desk(arguments: argparse.Namespace) -> AsyncIterator[Session]:
     """Raises MistakesError, ConfigError."""
     config, exporter = configured(arguments)
-    log_as(arguments.log_level or exporter.log_level, exporter.log_format)
+    if arguments.log_level:
+        log_as(arguments.log_level, exporter.log_format)
     transport = Transport.from_environment(arguments.kubeconfig, arguments.context)
     try:
         await transport.load()

@@ -28,7 +28,6 @@ from ..run.attempt import Attempts, Fence
 from .session import Session, configured
 
 __all__ = [
-    "add_ledger_option",
     "agreed",
     "attempts",
     "directory_of",
@@ -41,15 +40,6 @@ __all__ = [
     "taking_back",
     "who",
 ]
-
-
-def add_ledger_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--ledger",
-        type=Path,
-        metavar="DIRECTORY",
-        help="where writes are recorded; default: that of --config, else ~/.local/state/kubevirt-steward/ledger",
-    )
 
 
 def directory_of(arguments: argparse.Namespace, at: Session | None) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from typing import Any
 
 from ...app import Steward, assemble, serve
 from ...checks import all_checks
@@ -13,28 +12,13 @@ from ...config.loading import Loaded, Sources, load
 from ...config.reloading import Reloading
 from ...findings.check import Check
 from ...http.server.certificates import certificates_of
-from ..input.cluster import add_cluster_options, transport_of
-from ..input.config import add_config_option, configured, sources_of
+from ..input.cluster import transport_of
+from ..input.config import configured, sources_of
 from ..input.following import LOOK, following, ignore_hangup
-from ..input.listen_address import add_insecure_option, add_listen_option, run_until_signalled
+from ..input.listen_address import run_until_signalled
 from ..output.logs import log_as, say
 
-__all__ = ["add", "follow", "run"]
-
-
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "serve",
-        help="watch a cluster; serve metrics, JSON API and page",
-        description="Watches a cluster; writes nothing to it.",
-        epilog="Needs a certificate (tls.certFile and tls.keyFile) or --insecure. The configuration file is reloaded "
-        "when it changes, and on SIGHUP.",
-    )
-    add_config_option(parser)
-    add_cluster_options(parser)
-    add_listen_option(parser)
-    add_insecure_option(parser)
-    parser.set_defaults(run=run)
+__all__ = ["follow", "run"]
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from datetime import UTC, datetime
-from typing import Any
 
 from exporter.cli.output.terminal import complain, say
 from exporter.kube.errors import KubeError
@@ -12,38 +11,14 @@ from exporter.kube.errors import KubeError
 from ...act.execute import PlanWriter, WriteOutcome
 from ...plan.annotations import PAUSED, RESUMED, resumes
 from ..leases import lease_path
-from ..session import Session, add_options, desk, finish, known_remediation
+from ..session import Session, desk, finish, known_remediation
 from ..writing import who
 
-__all__ = ["add"]
+__all__ = ["run"]
 
 
-def add(commands: Any) -> None:
-    for name, text, story in (
-        (
-            "pause",
-            "stop repairs",
-            f"Sets annotation {PAUSED} on the Lease, on a Namespace or on an object. It holds over restarts.",
-        ),
-        (
-            "resume",
-            "let repairs go on",
-            f"Takes annotation {PAUSED} off, and sets {RESUMED}: what was reverted before does not count any more.",
-        ),
-    ):
-        parser = commands.add_parser(
-            name,
-            help=f"{text} of everything, of a namespace, or of one object",
-            description=story,
-        )
-        parser.add_argument("kind", nargs="?", metavar="KIND", help="such as VirtualMachine; default: everything")
-        parser.add_argument("name", nargs="?", metavar="NAMESPACE/NAME")
-        parser.add_argument("-n", "--namespace", metavar="NAME", help="all objects of this namespace")
-        if name == "resume":
-            parser.add_argument("--remediation", metavar="ID", help="one whose canary stopped, instead of a pause")
-        parser.add_argument("--because", default="", metavar="TEXT", help="why, for whoever finds it")
-        add_options(parser, findings=False)
-        parser.set_defaults(run=lambda arguments, name=name: finish(_run(arguments, name)))
+def run(arguments: argparse.Namespace, verb: str) -> int:
+    return finish(_run(arguments, verb))
 
 
 async def _run(arguments: argparse.Namespace, verb: str) -> int:

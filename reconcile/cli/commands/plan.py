@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from pathlib import Path
-from typing import Any
 
 from exporter.cli.output.structured import written
 from exporter.cli.output.terminal import say
@@ -23,36 +21,14 @@ from ..kustomization import component, snippet
 from ..next_commands import aimed
 from ..plan_diff import diffs
 from ..plan_text import shown, shown_by_cause
-from ..session import Session, add_options, answering, desk, finish
-from ..writing import add_ledger_option, known
+from ..session import Session, answering, desk, finish
+from ..writing import known
 
-__all__ = ["add"]
+__all__ = ["run"]
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "plan",
-        help="show what would be done about findings; writes nothing",
-        description="Confirms findings on fresh reads and shows the writes that would repair them. Nothing is written.",
-    )
-    parser.add_argument("fingerprints", nargs="*", metavar="FINGERPRINT", help="of findings, or ids of causes")
-    parser.add_argument("--remediation", metavar="ID", help="only plans of this remediation")
-    parser.add_argument("-n", "--namespace", metavar="NAME", help="only findings of this namespace")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="also ask the API server and its webhooks, by a dry run of each write"
-    )
-    parser.add_argument("--by-cause", action="store_true", help="one row for all that one act would mend")
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=("table", "json", "yaml", "diff", "kustomize"),
-        default="table",
-        help="default: table; diff: what each write does to its object; kustomize: patches for what is in Git",
-    )
-    parser.add_argument("--directory", type=Path, metavar="DIR", help="with -o kustomize: write a component there")
-    add_ledger_option(parser)
-    add_options(parser)
-    parser.set_defaults(run=lambda arguments: finish(_run(arguments)))
+def run(arguments: argparse.Namespace) -> int:
+    return finish(_run(arguments))
 
 
 async def _run(arguments: argparse.Namespace) -> int:

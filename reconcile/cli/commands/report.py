@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import Any
 
 from exporter.cli.output.structured import json_of
 from exporter.cli.output.terminal import complain, say
@@ -15,38 +14,15 @@ from ...show.report import LedgerReport, reported
 from ...show.report_tables import html_of, markdown_of
 from ...show.tallies import Span
 from ..ledger_pages import deeds_in
-from ..session import add_options
 from ..times import given
-from ..writing import add_ledger_option, read_directory
+from ..writing import read_directory
 
-__all__ = ["add"]
+__all__ = ["run"]
 
 _FORMATS = {"md": markdown_of, "html": html_of, "json": json_of}
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "report",
-        help="what was found, approved, written, and what came of it, to attach to a ticket",
-        description="Reports from the ledger alone what was found, planned, approved and by whom, written, verified, "
-        "what came back, what was undone, and what mode shadow would have written: by remediation and by cause.",
-    )
-    parser.add_argument(
-        "--since",
-        default="7d",
-        metavar="TIME",
-        help="from then on: 7d before the end, or 2026-07-01T18:00:00Z; default: 7d",
-    )
-    parser.add_argument(
-        "--until", default="", metavar="TIME", help="until before then, in the same forms; default: now"
-    )
-    parser.add_argument("-o", "--output", choices=tuple(_FORMATS), default="md", help="default: md")
-    add_ledger_option(parser)
-    add_options(parser, findings=False)
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     try:
         say(_FORMATS[arguments.output](_report(arguments)), arguments.output)
     except (LedgerError, ValueError) as error:

@@ -6,7 +6,6 @@ import argparse
 import shlex
 import time
 from dataclasses import replace
-from typing import Any
 
 from exporter.cli.output.terminal import complain, say
 
@@ -16,17 +15,16 @@ from ...ledger.taken import taken
 from ...observe.situation import annotated
 from ...plan.annotations import PAUSED, paused_by
 from ...plan.plan import Create, Delete, Patch, Refused
-from ...plan.undo import LOSSES, AnyUndo, Taken, Unaccepted
+from ...plan.undo import AnyUndo, Taken, Unaccepted
 from ...plan.undos import undo_of
 from ...run.attempt import AttemptState, Result
 from ...run.witness import cluster_uid
 from ..applying import ended
 from ..ledger_pages import entries_about, history_of
 from ..next_commands import aimed
-from ..session import Session, add_options, desk, finish
+from ..session import Session, desk, finish
 from ..undoing import carried_out, made, permitted, shown
 from ..writing import (
-    add_ledger_option,
     agreed,
     attempts,
     directory_of,
@@ -38,26 +36,11 @@ from ..writing import (
     who,
 )
 
-__all__ = ["add"]
+__all__ = ["run"]
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "undo",
-        help="take one write back",
-        description="Confirms on fresh reads that a write can be taken back, shows what that comes to, asks, and puts "
-        "back what a patch changed or deletes what was created. The object is paused. Of what was deleted it says how "
-        "to create it again.",
-    )
-    parser.add_argument("attempt", metavar="ATTEMPT", help="as `steward reconcile ledger` lists it")
-    words = ", ".join(LOSSES)
-    parser.add_argument(
-        "--accept", action="append", default=[], metavar="LOSS", help=f"give up what would be lost: {words}"
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_ledger_option(parser)
-    add_options(parser, findings=False)
-    parser.set_defaults(run=lambda arguments: finish(_run(arguments)))
+def run(arguments: argparse.Namespace) -> int:
+    return finish(_run(arguments))
 
 
 async def _run(arguments: argparse.Namespace) -> int:
