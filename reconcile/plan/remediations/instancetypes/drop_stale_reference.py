@@ -102,7 +102,7 @@ def _wanted(scene: Scene, vm: VirtualMachine, role: MatcherRole, kept: Reference
     vmi = owned(scene.named(VirtualMachineInstance, vm.namespace, vm.name), vm)
     if vmi is not None and not vmi.final:
         start = scene.named(ControllerRevision, vm.namespace, vmi.started_with) if vmi.started_with else None
-        if not vmi.started_with:
+        if start is None and not _is_there(scene, vm.namespace, vmi.started_with):
             yield f"{vmi.ref} runs, and what it was started with is not known"
         elif start is not None and kept.revision in start.pins:
             yield f"{vmi.ref} runs with ControllerRevision {kept.revision}"
@@ -110,6 +110,11 @@ def _wanted(scene: Scene, vm: VirtualMachine, role: MatcherRole, kept: Reference
         saved = reference(content, role)
         if content.source == vm.name and saved is not None and not saved.pin and saved.name == kept.status_name:
             yield f"a restore of {content.ref} takes ControllerRevision {kept.revision} by it"
+
+
+def _is_there(scene: Scene, namespace: str, revision: str) -> bool:
+    """Whether a saved spec exists that names no copy: that has no record."""
+    return bool(revision) and scene.whole(ControllerRevision.KIND, namespace, revision) is not None
 
 
 def _long_ago(whole: Mapping[str, Any], now: float) -> bool:
