@@ -8,8 +8,11 @@ object of the same name again, or is restored in place from a snapshot of when i
 what that object is by then.
 
 The last may be wanted. Where virt-controller does not end of it, nothing is done while a matcher may come back: while
-the VM runs with the copy, while a snapshot of the VM has a matcher for it, and within an hour of a change of the VM's
+the VM runs with the copy, while a snapshot of the VM has a matcher for it, and within an hour of a write to the VM's
 spec. Where it does, the plan says so.
+
+When somebody did no more than take the matcher out nothing in the VM tells: the API server notes no time in
+managedFields for that. So in mode `auto` have the finding be open for a while first, by `minAge`.
 
 A VM whose spec is pinned, and whose status names another object, is left alone: KubeVirt corrects the status with the
 VM's next event. Under another referencePolicy than `reference` the status is what keeps KubeVirt from expanding the VM.
@@ -93,6 +96,8 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
 def _effect(role: MatcherRole, kept: Reference, *, dies: bool) -> Iterator[str]:
     if dies:
         yield "A start of the VM no longer ends virt-controller."
+    else:
+        yield f"The VM does not tell when its {role.value} was taken out: that may just have happened."
     name = kept.status_name or "of that name"
     yield f"If the VM is given {role.value} {name} again, it gets what that is by then."
 
@@ -156,8 +161,8 @@ REMEDIATION = Remediation(
         "no_matcher": "the spec of the VM has no matcher in this role",
         "needed_by_none": "neither does the VM run with the ControllerRevision, nor has a snapshot of it a matcher for "
         "it, or virt-controller ends when it starts the VM",
-        "unchanged_for_an_hour": "by managedFields nobody changed the VM's spec within the hour, or virt-controller "
-        "ends when it starts the VM",
+        "unchanged_for_an_hour": "by managedFields, which do not tell of what was only taken out, nobody changed the "
+        "VM's spec within the hour, or virt-controller ends when it starts the VM",
     },
     risk=Risk.NONE,
     undo=_UNDO,
