@@ -25,6 +25,8 @@ NOT_BY_MAC = {
 _SOURCES = ("cloudInitNoCloud", "cloudInitConfigDrive")
 _SECRETS = {"networkDataSecretRef": "network data", "secretRef": "user data"}  # by the fields that name them
 _ADDRESS = re.compile(r"[0-9a-fA-F]{2}(?:[:-][0-9a-fA-F]{2}){5}|[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){2}")
+# A file of cloud-init or a part of its user data, data of it that are compressed, and a file of Ignition (data:,…).
+_CODED = re.compile(r"encoding:\s*['\"]?(?:b64|base64|quoted|gz)|!!binary|\A\x1f|\bdata:[^\s,]*,", re.IGNORECASE)
 
 
 def known_by_mac(vm: Mapping[str, Any], mac: str) -> Refused | None:
@@ -56,9 +58,9 @@ def _names(source: Mapping[str, Any], mac: str) -> str:
 
 
 def _found(text: str, mac: str) -> str:
-    if mac not in map(comparable, _ADDRESS.findall(text)):
-        return ""
-    return f"names the MAC address {mac}: change it there together with the interface"
+    if mac in map(comparable, _ADDRESS.findall(text)):
+        return f"names the MAC address {mac}: change it there together with the interface"
+    return "has parts that are coded, which may name the MAC address and are not read" if _CODED.search(text) else ""
 
 
 def _texts(source: Mapping[str, Any]) -> Iterator[str | None]:
