@@ -20,7 +20,7 @@ from .history.migrations import MigrationFailures
 from .http.access.access import Access
 from .http.access.decisions import Times
 from .http.application import build, serving
-from .http.reports.listing import Listings
+from .http.reports.listings import Listings
 from .http.reports.result_cache import Versions
 from .http.routes import FOR_TENANTS, routes
 from .http.server.certificates import Certificates
@@ -38,6 +38,7 @@ from .metrics.telemetry import Served, Telemetry, registry_of
 from .offline.files import files
 from .offline.source import OfflineSource, Progress, Tally
 from .rules.paging import why_not_paging
+from .rules.urgency import urgencies
 from .sidecar.follower import Follower
 from .sidecar.repairs import Repairs
 from .states import all_states
@@ -168,7 +169,7 @@ async def serve(
     listings = Listings(steward.engine, versions)
     of_steward = (steward.engine, steward.aggregates, steward.failures, steward.exposition)
     registry, pages = registry_of(telemetry), why_not_paging()
-    table = routes(*of_steward, registry, served, steward.config, title, versions, listings, pages)
+    table = routes(*of_steward, registry, served, steward.config, title, versions, listings, pages, urgencies())
     access = _access(steward, reviews, listings, times) if reviews else None
     app = build(steward.engine, table, served.requests, access)
     async with (

@@ -13,8 +13,10 @@ from typing import Any
 
 from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from ..server.sending import send
+from .words import FILTERS
 
 __all__ = ["page_of", "prepare"]
 
@@ -25,7 +27,8 @@ _INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u20
 def _visible(value: Any) -> Any:
     if not isinstance(value, str) or (value.isascii() and value.isprintable()):
         return value
-    return _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+    shown = _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+    return Markup(shown) if isinstance(value, Markup) else shown  # noqa: S704 - as safe as it was
 
 
 _TEMPLATES = Environment(
@@ -36,6 +39,7 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_TEMPLATES.filters.update(FILTERS)
 
 
 def prepare() -> None:
@@ -44,8 +48,11 @@ def prepare() -> None:
         _TEMPLATES.get_template(name)
 
 
-async def page_of(request: web.Request, template: str, values: Mapping[str, Any]) -> web.StreamResponse:
-    return await send(request, _parts(template, values), {"Content-Type": "text/html; charset=utf-8"})
+async def page_of(
+    request: web.Request, template: str, values: Mapping[str, Any], status: int = 200
+) -> web.StreamResponse:
+    headers = {"Content-Type": "text/html; charset=utf-8"}
+    return await send(request, _parts(template, values), headers, status=status)
 
 
 async def _parts(template: str, values: Mapping[str, Any]) -> AsyncIterator[bytes]:
