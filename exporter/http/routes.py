@@ -99,12 +99,12 @@ def routes(
     # Half of the connections may wait: the other half is for whoever asks now.
     waits = Waits(engine, most_connections() // 2)
     frame = Frame(engine, title, listings, config)
-    repairs, runbooks = RepairsPage(frame, versions.repairs), Runbooks(engine.checks)
+    repairs, runbooks = RepairsPage(frame, versions.repairs), Runbooks()
     vms = VMView(engine, versions, instance)
     network_pages, instancetype_pages = NetworkPages(frame, networks), InstancetypePages(frame, instancetypes)
     feature_pages, runbook_pages = (
         FeaturePages(frame, features),
-        RunbookPages(engine.checks, frame, runbooks, urgencies),
+        RunbookPages(frame, runbooks, urgencies),
     )
     exports = Exports(frame, Addresses(engine))
     return {

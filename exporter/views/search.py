@@ -12,12 +12,12 @@ from ..store.kinds.ipam_claim import IPAMClaim
 from ..store.kinds.node import Node
 from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ..store.reader import ClusterView, Reading
+from ..store.reader import ClusterView
 from ..store.record import Record, Ref
+from .vm import READER
 
-__all__ = ["MOST_HITS", "READER", "Hit", "SearchResult", "steps"]
+__all__ = ["MOST_HITS", "Hit", "SearchHits", "steps"]
 
-READER = Reading("search", (VirtualMachine.KIND, VirtualMachineInstance.KIND, IPAMClaim.KIND, Node.KIND))
 MOST_HITS = 50
 _SLICE = 1000  # records between two turns
 _SHORTEST = 3  # characters of a part of a name, an address or a UUID: less finds everything
@@ -35,14 +35,14 @@ class Hit(msgspec.Struct, frozen=True, order=True):
         return not self.inexact
 
 
-class SearchResult(msgspec.Struct, frozen=True):
+class SearchHits(msgspec.Struct, frozen=True):
     """The first `MOST_HITS`, those that are exact before the others; `in_all` counts them."""
 
     hits: tuple[Hit, ...]
     in_all: int
 
 
-def steps(engine: Engine, text: str) -> Generator[None, None, SearchResult]:
+def steps(engine: Engine, text: str) -> Generator[None, None, SearchHits]:
     """Stops after each few records, so that others get their turn."""
     view = ClusterView(engine.cluster, READER)
     wanted = text.strip().lower()
@@ -55,7 +55,7 @@ def steps(engine: Engine, text: str) -> Generator[None, None, SearchResult]:
             if at % _SLICE == 0:
                 yield
     ordered = sorted(found.values())
-    return SearchResult(tuple(ordered[:MOST_HITS]), len(ordered))
+    return SearchHits(tuple(ordered[:MOST_HITS]), len(ordered))
 
 
 def _hits(record: Record, wanted: str) -> Iterator[Hit]:

@@ -63,7 +63,7 @@ class _Renderer(RendererHTML):
         if found is None:
             return f'<div class="command">{code}</div>\n'
         dangerous = found.interrupts or found.loses
-        mark = "interrupts a guest" if found.interrupts else "can’t be undone" if found.loses else "changes the cluster"
+        mark = "interrupts a guest" if found.interrupts else "can't be undone" if found.loses else "changes the cluster"
         kind = "interrupts" if dangerous else "changes"
         said = f'<p class="marks"><span class="mark {kind}">{mark}</span> {escape(" ".join(found.effects))}</p>'
         return f'<div class="command{" dangerous" if dangerous else ""}">{said}{code}</div>\n'

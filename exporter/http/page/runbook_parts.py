@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ...findings.check import Check
+from ...checks import all_checks
 from ...runbook import texts
 from ...views.findings import FindingReport
 from ..html.markdown import Block, Section, names_in, rendered, sections
@@ -38,9 +38,9 @@ class RunbookOfFinding:
 class Runbooks:
     """By the name of the alert."""
 
-    def __init__(self, checks: Iterable[Check]) -> None:
+    def __init__(self) -> None:
         self._reasons: dict[str, set[str]] = {}
-        for check in checks:
+        for check in all_checks():
             for name, reason in check.reasons.items():
                 if reason.alert:
                     self._reasons.setdefault(reason.alert, set()).add(name)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from aiohttp import web
 
-from ...findings.check import Check
+from ...checks import all_checks
 from ...runbook import texts
 from ...views.nearest import nearest
 from ...views.selection import area_of
@@ -21,12 +21,10 @@ _OF_STEWARD = "steward"  # the area of alerts that no reason names
 
 
 class RunbookPages:
-    def __init__(
-        self, checks: Iterable[Check], frame: Frame, runbooks: Runbooks, urgencies: Mapping[str, Urgency]
-    ) -> None:
+    def __init__(self, frame: Frame, runbooks: Runbooks, urgencies: Mapping[str, Urgency]) -> None:
         """`urgencies` are by the name of the alert."""
         self._frame, self._runbooks, self._urgencies = frame, runbooks, urgencies
-        area = {reason.alert: area_of(check.id) for check in checks for reason in check.reasons.values()}
+        area = {reason.alert: area_of(check.id) for check in all_checks() for reason in check.reasons.values()}
         self._by_area: dict[str, list[str]] = {}
         for name in texts():
             self._by_area.setdefault(area.get(name, _OF_STEWARD), []).append(name)

@@ -10,7 +10,7 @@ from ...engine.engine import Engine
 from ...engine.turn import in_turns
 from ...findings.finding import Finding
 from ...views.findings import Filter
-from ...views.search import MOST_HITS, SearchResult, steps
+from ...views.search import MOST_HITS, SearchHits, steps
 from ..access.viewer import visible_to
 from ..html.words import href
 from ..reports.listing import Listing
@@ -42,7 +42,7 @@ class SearchPage:
             raise web.HTTPFound(f"/findings?cause={wanted}")
         whole = visible_to(request) is None
         async with self._turn:
-            found = await in_turns(steps(self._engine, wanted)) if whole else SearchResult((), 0)
+            found = await in_turns(steps(self._engine, wanted)) if whole else SearchHits((), 0)
             about = [] if whole else await _about(listing, wanted)
         exact = [each for each in found.hits if each.exact]
         if len(exact) == 1 and (there := href(exact[0].ref)):
