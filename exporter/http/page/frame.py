@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -35,7 +34,7 @@ class Frame:
         self, request: web.Request, template: str, values: Mapping[str, Any], *, here: str, status: int = 200
     ) -> web.StreamResponse:
         """A page of the room `here`. It follows the generation that was there before it was made."""
-        visible, now = visible_to(request), time.time()
+        visible, now = visible_to(request), self._engine.clock()
         listing = self.listings.of(visible)
         generation = values.get("generation", await listing.generation())
         around = listing.surroundings(generation)
