@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from heapq import nlargest
 from itertools import islice
@@ -138,7 +139,7 @@ _SORTED: dict[str, Callable[[list[CauseReport]], list[CauseReport]]] = {
 
 def _facet(name: str, counts: Counts, address: Address) -> Facet | None:
     """None where there is nothing to choose."""
-    counted, chosen = counts.get(name, {}), address.chosen(name)
+    counted, chosen = counts.get(name, Counter()), address.chosen(name)
     if len(counted) < 2 and not chosen:
         return None
     fixed = {"severity": [each.value for each in reversed(Severity)], "since": list(AGES)}.get(name)

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from ...views.impact import PARAMETERS, TITLES, WHOLE, Impact, NoSuchObjectError
+from ...views.impact import PARAMETERS, TITLES, WHOLE, Impact, NoSuchObjectError, SubjectOutcome
 from ..api.impact import ImpactView, asked_in
 from ..html.words import counted
 from .frame import Frame
@@ -40,7 +40,7 @@ class ImpactPage:
 
 def _verdict(impact: Impact) -> str:
     """What it comes to, in a sentence."""
-    parts = [f"{TITLES[outcome]}: {count}" for outcome, count in impact.counts.items() if count]
+    parts = [f"{TITLES[SubjectOutcome(outcome)]}: {count}" for outcome, count in impact.counts.items() if count]
     unused = sum(gate.vms == gate.vmis == 0 for gate in impact.gates)
     if not parts:
         parts.append("no finding would differ" + (" in what could be evaluated" if impact.unknown_in_all else ""))
