@@ -62,7 +62,11 @@ def _reasons(alert: FindingAlert) -> Iterator[tuple[str, Family, tuple[Severity,
 
 
 def alerts_of(alert: FindingAlert, area: str, values: Values) -> Iterator[Alerting]:
-    """The rules of one alert: one for each severity that it has. Raises ValueError where no reason names it."""
+    """The rules of one alert, for each severity that it has: of single findings, and of causes.
+
+    Prometheus reads the texts of a rule anew for each of its alerts and evaluations, which is most of what an alert
+    costs: so each rule has the texts of its own alerts alone. Raises ValueError where no reason names the alert.
+    """
     reasons = list(_reasons(alert))
     if not reasons:
         raise ValueError(f"no reason names alert {alert.name}")
@@ -73,13 +77,13 @@ def alerts_of(alert: FindingAlert, area: str, values: Values) -> Iterator[Alerti
     rest = {name for name, _, _ in reasons} - critical
     if critical:
         paging = _selectors(reasons, critical, f'{SEVERITY}="critical"')
-        yield _Rule(alert, values, list(paging), critical).made(area, "critical", alert.impact)
+        yield from _Rule(alert, values, list(paging), critical).made(area, "critical", alert.impact)
     if rest or both:
         others = (
             *_selectors(reasons, rest, f'{SEVERITY}!="info"'),
             *_selectors(reasons, both, f'{SEVERITY}="warning"'),
         )
-        yield _Rule(alert, values, list(others), rest | both).made(area, "warning", "none")
+        yield from _Rule(alert, values, list(others), rest | both).made(area, "warning", "none")
 
 
 _Selector = tuple[str, str]  # a family, and matchers
@@ -99,63 +103,64 @@ def _selectors(
 
 
 class _Rule:
-    """One rule of an alert: of some of its reasons, with one severity."""
+    """The rules of an alert for some of its reasons, with one severity."""
 
     def __init__(self, alert: FindingAlert, values: Values, selectors: list[_Selector], reasons: set[str]) -> None:
         self._alert, self._values, self._selectors, self._reasons = alert, values, selectors, reasons
         self._by = tuple(values.namespace_label if label == "namespace" else label for label in alert.by)
 
-    def made(self, area: str, severity: str, impact: str) -> Alerting:
+    def made(self, area: str, severity: str, impact: str) -> Iterator[Alerting]:
         alert = self._alert
-        summary, description = self._texts()
-        return Alerting(
-            alert=alert.name,
-            expr=self._expr(),
-            wait=alert.wait,
-            keep=alert.keep,
-            severity=severity,
-            impact=impact,
-            own=alert.cluster_wide,
-            area=area,
-            summary=_text(summary, self._values),
-            description=_text(description, self._values),
+        for per_cause, (expr, summary, description) in self._each():
+            yield Alerting(
+                alert=alert.name,
+                expr=expr,
+                wait=alert.wait,
+                keep=alert.keep,
+                severity=severity,
+                impact=impact,
+                own=alert.cluster_wide,
+                per_cause=per_cause,
+                area=area,
+                summary=_text(summary, self._values),
+                description=_text(description, self._values),
+            )
+
+    def _each(self) -> Iterator[tuple[bool, tuple[str, str, str]]]:
+        """Expression, summary and description of each rule, and whether it is of a cause."""
+        if self._alert.counted:
+            yield False, self._counted()
+        else:
+            yield False, self._single()
+            yield True, self._of_cause()
+
+    def _counted(self) -> tuple[str, str, str]:
+        labels = ("cluster", *self._by)
+        first = _first(self._query(held_name, labels), self._values)
+        summary, parts = self._texts("")
+        return (
+            f"count by ({', '.join(labels)}) (\n  {self._series(held_name)}\n)",
+            summary,
+            " ".join(filter(None, (*parts, f"The first: {first}."))),
         )
 
-    def _expr(self) -> str:
-        by = ", ".join(("cluster", *self._by))
-        if self._alert.counted:
-            return f"count by ({by}) (\n  {self._series(held_name)}\n)"
+    def _single(self) -> tuple[str, str, str]:
+        labels = ("cluster", *self._by)
+        aged = all(family.aged for name, family, _ in _reasons(self._alert) if name in self._reasons)
+        asks = "" if "reason" in self._alert.by else self._query(held_name, labels)
+        summary, parts = self._texts(asks)
+        since = ["Since {{ $value | humanizeTimestamp }}."] if aged else []
+        expr = f"min by ({', '.join(labels)}) (\n  {self._series(alone_name)}\n)"
+        return expr, summary, " ".join(filter(None, (*parts, *since)))
+
+    def _of_cause(self) -> tuple[str, str, str]:
         # Alerts of what has no namespace have that of the steward.
         there = () if self._alert.cluster_wide else (self._values.namespace_label,)
-        together = ", ".join(("cluster", *there, "reason", "cause"))
-        return (
-            f"min by ({by}) (\n  {self._series(alone_name)}\n)\n"
-            f"or sum by ({together}) (\n  {self._series(together_name)}\n)"
-        )
-
-    def _series(self, name: Callable[[str], str]) -> str:
-        return "\n  or ".join(f"{name(family)}{{{matchers}}}" for family, matchers in self._selectors)
-
-    def _texts(self) -> tuple[str, str]:
-        """Summary and description. Of a cause they say how many findings it has, and name the first objects."""
-        alert = self._alert
-        says = {name: text for name, text in alert.says.items() if name in self._reasons}
-        aged = all(family.aged for name, family, _ in _reasons(alert) if name in self._reasons)
-        asks = "" if "reason" in alert.by or alert.counted else self._query(held_name, ("cluster", *self._by))
-        parts = [alert.description, _of_reason(says, asks)]
-        summary = f"{alert.summary.rstrip('.')}{_CLUSTER}."
-        if alert.counted:
-            first = _first(self._query(held_name, ("cluster", *self._by)), self._values)
-            return summary, " ".join(filter(None, (*parts, f"The first: {first}.")))
-        parts += ["Since {{ $value | humanizeTimestamp }}."] if aged else []
-        return _either(self._of_cause(), summary), _either(self._of_cause_whole(), " ".join(filter(None, parts)))
-
-    def _of_cause(self) -> str:
+        labels = ", ".join(("cluster", *there, "reason", "cause"))
+        expr = f"sum by ({labels}) (\n  {self._series(together_name)}\n)"
         place = f"{{{{ with $labels.{self._values.namespace_label} }}}} in namespace {{{{ . }}}}{{{{ end }}}}"
         place = "" if self._alert.cluster_wide else place
-        return f"{{{{ $value }}}} findings {{{{ $labels.reason }}}} with one cause{place}{_CLUSTER}."
-
-    def _of_cause_whole(self) -> str:
+        summary = f"{{{{ $value }}}} findings {{{{ $labels.reason }}}} with one cause{place}{_CLUSTER}."
         meanings = {
             name: reason.meaning
             for check in all_checks()
@@ -163,10 +168,19 @@ class _Rule:
             if name in self._reasons and reason.alert == self._alert.name
         }
         first = _first(self._query(held_name, ("cluster", "cause"), "unless", alone_name), self._values)
-        return (
+        description = (
             f"{_of_reason(meanings, '')} One act may mend them, or the same act each: {first}. `steward check"
             " --reason {{ $labels.reason }}` lists them and says what to do."
         )
+        return expr, summary, description
+
+    def _series(self, name: Callable[[str], str]) -> str:
+        return "\n  or ".join(f"{name(family)}{{{matchers}}}" for family, matchers in self._selectors)
+
+    def _texts(self, asks: str) -> tuple[str, list[str]]:
+        """The summary, and the first parts of a description."""
+        says = {name: text for name, text in self._alert.says.items() if name in self._reasons}
+        return f"{self._alert.summary.rstrip('.')}{_CLUSTER}.", [self._alert.description, _of_reason(says, asks)]
 
     def _query(
         self,
@@ -180,13 +194,10 @@ class _Rule:
         parts = []
         for family, selected in self._selectors:
             found = f"{name(family)}{{{selected}, {matchers}}}"
-            parts.append(f"({found} {but} {others(family)})" if others else found)
+            parts += [f"({found} {but} {others(family)}{{{matchers}}})"] if others else [found]
         query = " or ".join(parts)
-        return f"query (printf `{query}` {' '.join(f'$labels.{each}' for each in labels * len(parts))})"
-
-
-def _either(of_cause: str, of_object: str) -> str:
-    return f"{{{{ if $labels.cause }}}}{of_cause}{{{{ else }}}}{of_object}{{{{ end }}}}"
+        filled = " ".join(f"$labels.{each}" for each in labels * query.count(matchers))
+        return f"query (printf `{query}` {filled})"
 
 
 def _first(query: str, values: Values) -> str:

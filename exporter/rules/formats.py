@@ -65,6 +65,7 @@ def _rule(rule: Rule, values: Values) -> dict[str, Any]:
             "kubernetes_operator_part_of": "kubevirt",
             "kubernetes_operator_component": "kubevirt-steward",
             **({"area": rule.area} if rule.area else {}),
+            **({"per": "cause"} if rule.per_cause else {}),
             **({"namespace": values.namespace} if rule.own and not values.exported else {}),
         },
         "annotations": {

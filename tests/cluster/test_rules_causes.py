@@ -169,7 +169,7 @@ def test_the_text_of_a_cause_says_how_many_and_names_the_first(binary: Tools, tm
     (test,) = scenario["tests"]
     test["promql_expr_test"] = []
     labels = {"severity": "warning", "operator_health_impact": "none", "kubernetes_operator_part_of": "kubevirt"}
-    labels |= {"kubernetes_operator_component": "kubevirt-steward", "area": "firmware"}
+    labels |= {"kubernetes_operator_component": "kubevirt-steward", "area": "firmware", "per": "cause"}
     alert = {
         "exp_labels": {**labels, "reason": "SerialDuplicate", "cause": "c9"},
         "exp_annotations": {

@@ -120,7 +120,7 @@ BOARD = Board(
                     "By the state of their departure. It ends at 0 when a drain is done; a line of blocked "
                     "ones that stays level is a drain that hangs.",
                     *each_value("state", STATES, _by_state),
-                    empty="none seen",
+                    empty="none, or not seen",
                     stacked=True,
                     width=16,
                 ),
