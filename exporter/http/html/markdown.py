@@ -1,4 +1,4 @@
-"""Runbooks as HTML: by section, with the names of a finding filled in, and what changes something marked as such.
+"""Runbooks as HTML: by section, with the names of a finding filled in, and with a sign at what changes something.
 
 Names are put into the tokens of the Markdown, never into its source: nothing in a name is markup.
 """
@@ -63,9 +63,9 @@ class _Renderer(RendererHTML):
         if found is None:
             return f'<div class="command">{code}</div>\n'
         dangerous = found.interrupts or found.loses
-        mark = "interrupts a guest" if found.interrupts else "can't be undone" if found.loses else "changes the cluster"
+        sign = "interrupts a guest" if found.interrupts else "can't be undone" if found.loses else "changes the cluster"
         kind = "interrupts" if dangerous else "changes"
-        said = f'<p class="marks"><span class="mark {kind}">{mark}</span> {escape(" ".join(found.effects))}</p>'
+        said = f'<p class="effects"><span class="sign {kind}">{sign}</span> {escape(" ".join(found.effects))}</p>'
         return f'<div class="command{" dangerous" if dangerous else ""}">{said}{code}</div>\n'
 
     def link_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:

@@ -49,7 +49,7 @@ class Address(msgspec.Struct, frozen=True):
         return f"/findings{self.asked(**changes)}"
 
     def asked(self, **changes: Any) -> str:
-        """The query of an address that differs in some fields, with its question mark."""
+        """The query of an address that differs in some fields, with its `?`."""
         other = msgspec.structs.replace(self, **changes)
         pairs = other.pairs
         pairs += [("sort", other.sort)] if other.sort != "severity" else []

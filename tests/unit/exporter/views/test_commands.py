@@ -55,5 +55,5 @@ def test_what_may_change_something(text: str, interrupts: bool, loses: bool) -> 
 
 @pytest.mark.parametrize("text", COMMANDS)
 def test_each_command_of_a_reason_is_known_to_look_or_to_change(text: str) -> None:
-    """One that is neither is not marked as what it is: teach `exporter/views/commands.py` its program."""
+    """One that is neither says nothing of what it does: teach `exporter/views/commands.py` its program."""
     assert command(text).changes == (writes(text) or bool(list(acts_of(text))))

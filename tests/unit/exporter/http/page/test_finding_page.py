@@ -38,14 +38,16 @@ async def test_what_is_wrong_since_when_and_how_that_is_known(http: aiohttp.Clie
     assert re.search(r"<time [^>]*>≥ \d+\w", html)
 
 
-async def test_commands_that_look_and_those_that_change_are_apart_and_marked(http: aiohttp.ClientSession) -> None:
+async def test_commands_that_look_and_those_that_change_are_apart_and_say_what_they_do(
+    http: aiohttp.ClientSession,
+) -> None:
     finding, html = await found(http, "NotMigratable")
     look, _, change = section(html, "next").partition("<h3>Change</h3>")
     assert [each for each in finding["commands"] if each in look] == finding["commands"][:1]
     assert "virtctl stop -n billing oracle-1" in change
     assert "interrupts a guest" in change
     assert "Shuts the guest down." in change
-    assert 'class="mark' not in look
+    assert 'class="sign' not in look
 
 
 async def test_the_runbook_says_of_this_reason_with_the_names_filled_in(http: aiohttp.ClientSession) -> None:
@@ -62,7 +64,7 @@ async def test_the_runbook_says_of_this_reason_with_the_names_filled_in(http: ai
     assert "find out who set the finalizer" in runbook  # nothing is lost
     annotate = runbook[: runbook.index("kubectl annotate")]
     assert annotate.rstrip().endswith('<pre tabindex="0"><code>')
-    assert 'class="mark changes">changes the cluster' in annotate[-200:]
+    assert 'class="sign changes">changes the cluster' in annotate[-200:]
 
 
 async def test_evidence_is_a_table_and_related_objects_have_their_findings(http: aiohttp.ClientSession) -> None:

@@ -73,7 +73,7 @@ def test_markup_of_the_text_is_text_and_links_lead_to_what_is_there() -> None:
     assert "/rules/runbooks/../../docs/repairs.md#a" in text
 
 
-def test_what_changes_the_cluster_is_marked_between_what_looks() -> None:
+def test_what_changes_the_cluster_says_so_between_what_looks() -> None:
     before, _, after = shown({}).partition("kubectl delete")
     assert "changes the cluster" not in before.partition("With")[0]
     assert "can't be undone" in before.partition("With")[2]
