@@ -28,7 +28,7 @@ async def test_a_critical_finding_says_whether_it_pages_and_why_not() -> None:
         for row in (*NO_KVM, *ONE_UUID):
             made.evaluation.seen(full(row))
         made.evaluation.evaluate()
-        said = {}
+        said: dict[tuple[str, str], str] = {}
         for finding in json.loads((await made.get("/api/v1/findings"))[2])["findings"]:
             page = (await made.get(f"/findings/{finding['fingerprint']}"))[2].decode()
             (alert,) = re.findall("<dt>Alert</dt><dd>(.*?)</dd>", page)

@@ -196,8 +196,8 @@ async def test_the_page_shows_the_next_step_with_commands_and_runbook(
 
     assert "Stop the VM, or &lt;b&gt;wait&lt;/b&gt;." in step
     look, _, change = step.partition("<h3>Change</h3>")
-    shown = [[unescape(each) for each in re.findall("<pre[^>]*><code>(.*?)</code>", half)] for half in (look, change)]
-    assert shown == [[commands[0]], [commands[1]]]
+    found = [[unescape(each) for each in re.findall("<pre[^>]*><code>(.*?)</code>", half)] for half in (look, change)]
+    assert found == [[commands[0]], [commands[1]]]
     assert "changes the cluster" in change
     assert "changes the cluster" not in look
     assert '<a href="/runbooks/VMEvictionNotMigratable.md"' in html
