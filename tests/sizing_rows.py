@@ -99,7 +99,10 @@ def _created_by(manager: str) -> Row:
 
 def _restore(namespace: str, row: Row, meta: Row) -> Row:
     target = {"apiGroup": "kubevirt.io", "kind": "VirtualMachine", "name": row.get("target", "db")}
-    spec, status = {"target": target, "virtualMachineSnapshotName": "s"}, filled(complete=row.get("complete"))
+    spec = {"target": target, "virtualMachineSnapshotName": row.get("snapshot", "s")} | filled(
+        patches=row.get("patches")
+    )
+    status = filled(complete=row.get("complete"))
     return new("VirtualMachineRestore", namespace, row["name"], spec=spec, status=status, **meta)
 
 
@@ -117,7 +120,8 @@ def _snapshot(namespace: str, row: Row, meta: Row) -> Row:
 
 def _clone(namespace: str, row: Row, meta: Row) -> Row:
     target = {"apiGroup": "kubevirt.io", "kind": "VirtualMachine", "name": row["target"]} if "target" in row else None
-    spec = {"source": _source(row)} | filled(target=target)
+    spec = {"source": _source(row)} | filled(target=target, patches=row.get("patches"))
+    spec |= filled(newMacAddresses=row.get("newMacs"), newSMBiosSerial=row.get("newSerial"))
     status = filled(phase=row.get("phase"), targetName=row.get("targetName"))
     return new("VirtualMachineClone", namespace, row["name"], spec=spec, status=status, **meta)
 

@@ -1,4 +1,4 @@
-"""Who somebody is, and what they may do: TokenReviews, SubjectAccessReviews, and a SelfSubjectReview.
+"""Who somebody is, and what they may do: TokenReviews, SubjectAccessReviews, and those of oneself.
 
 These are the only POST requests of the exporter. The API server keeps nothing of them.
 """
@@ -15,7 +15,7 @@ from .body import whole
 from .errors import MALFORMED, KubeError, MalformedError, UnreachableError
 from .transport import Transport
 
-__all__ = ["Attributes", "Path", "Resource", "Reviews", "User", "own_name"]
+__all__ = ["Attributes", "Path", "Resource", "Reviews", "User", "own_name", "own_permission"]
 
 _BYTES = 1 << 20  # of an answer
 _AT_ONCE = 8  # reviews of each queue
@@ -160,12 +160,25 @@ class Reviews:
 
 async def own_name(transport: Transport) -> str:
     """The name by which the API server knows whose credentials the transport has. Raises KubeError."""
-    version = "authentication.k8s.io/v1"
-    body = {"apiVersion": version, "kind": "SelfSubjectReview"}
-    path = f"/apis/{version}/selfsubjectreviews"
-    async with transport.open("POST", path, read_seconds=10.0, body=body) as response:
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    return (await _of_oneself(transport, body, _SelfReview)).status.user_info.username
+
+
+async def own_permission(transport: Transport, attributes: Attributes) -> bool:
+    """Whether whoever has the credentials of the transport may do something. Raises KubeError."""
+    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": attributes.fields}
+    status = (await _of_oneself(transport, body, _AccessReview)).status
+    return status.allowed is True and status.denied is not True
+
+
+_Own = TypeVar("_Own", _SelfReview, _AccessReview)
+
+
+async def _of_oneself(transport: Transport, body: dict[str, Any], answer: type[_Own]) -> _Own:
+    plural = f"{body['kind'].lower()}s"
+    async with transport.open("POST", f"/apis/{body['apiVersion']}/{plural}", read_seconds=10.0, body=body) as response:
         content = await whole(response, _BYTES)
     try:
-        return msgspec.json.decode(content, type=_SelfReview).status.user_info.username
+        return msgspec.json.decode(content, type=answer)
     except MALFORMED as error:
-        raise MalformedError(f"the answer to a request for selfsubjectreviews can't be decoded: {error}") from error
+        raise MalformedError(f"the answer to a request for {plural} can't be decoded: {error}") from error

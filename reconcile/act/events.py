@@ -49,7 +49,7 @@ def event(plan: Plan, attempt: str, outcome: str, at: float, api_version: str) -
 
 def _reason(plan: Plan, outcome: str) -> str:
     if outcome == "done":
-        return _UNDONE if plan.undoes else _DONE
+        return _UNDONE if plan.undoes or not plan.check else _DONE
     return _IN_USE if outcome == "in_use" else _FAILED
 
 
@@ -63,4 +63,6 @@ def _says(plan: Plan, attempt: str, outcome: str) -> str:
 def _because(plan: Plan) -> str:
     if plan.undoes:
         return f"Because: attempt {plan.undoes} is taken back"
+    if not plan.check:  # no finding asks for it, but a person
+        return f"Because: {plan.why.removesuffix('.')}"
     return f"Because: {plan.check} reports {plan.reason}"

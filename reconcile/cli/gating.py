@@ -42,8 +42,10 @@ class Gating:
         self._situation: Situation | None = None
         self._namespaces: dict[str, Mapping[str, Any] | None] = {}
 
-    async def blocked(self, found: Found, remediation: Remediation, made: Confirmed, mode: Mode) -> tuple[Blocked, ...]:
-        """What is in the way of a plan that is carried out in a mode."""
+    async def blocked(
+        self, found: Found, remediation: Remediation, made: Confirmed, mode: Mode, written: int = 0
+    ) -> tuple[Blocked, ...]:
+        """What is in the way of a plan that is carried out in a mode, after so many writes of the same command."""
         at, namespace = self._at, found.namespace
         if self._situation is None:
             self._situation = await self._now()
@@ -61,6 +63,7 @@ class Gating:
             since=found.since,
             labels=labels_of(found, at.checks),
             annotations=await pausable(at.reads, made, found),
+            planned=written,
         )
         situation = replace(self._situation, namespaces=self._namespaces)
         if half_used(situation, at.config):
@@ -68,11 +71,13 @@ class Gating:
         gates = blocked(ask, situation, at.config)
         return tuple(each for each in gates if each.gate not in _ITS_OWN)
 
-    async def refused(self, found: Found, remediation: Remediation, made: Confirmed, mode: Mode) -> Refused | None:
+    async def refused(
+        self, found: Found, remediation: Remediation, made: Confirmed, mode: Mode, written: int = 0
+    ) -> Refused | None:
         """The first gate that is closed, right before a write: all is read again."""
         self._situation = None
         self._namespaces.clear()
-        return first(await self.blocked(found, remediation, made, mode))
+        return first(await self.blocked(found, remediation, made, mode, written))
 
     async def _now(self) -> Situation:
         """A person needs no Lease: the preconditions of the write keep two of them apart. Whoever approves leaves the

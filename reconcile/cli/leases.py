@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,12 +12,15 @@ from exporter.kube.errors import KubeError, MalformedError, StatusError
 from ..app import pod_namespace
 from ..decide.storms import Storms
 from ..lease.api import read_leases
+from ..lease.record import LeaseRecord
+from ..lease.tenure import NotLeadingError
 from ..plan.annotations import PREFIX, annotations_of, paused_by
 from .session import Session
 
-__all__ = ["lease_path", "standing", "travelling"]
+__all__ = ["Unled", "lease_path", "standing", "travelling"]
 
 _API = "/apis/coordination.k8s.io/v1"
+_LOOK_SECONDS = 1.0
 
 
 async def lease_path(at: Session) -> str:
@@ -57,13 +62,8 @@ async def standing(at: Session) -> tuple[str | None, Storms]:
     """What a Lease of the sidecar's name carries: why everything is paused, which is empty where it is not and None
     where it can't be read; and the storms.
     """
-    namespace = at.config.lease.namespace or pod_namespace()
     try:
-        found = (
-            [await read_leases(at.transport, _path(namespace, at.config.lease.name))] if namespace else await _found(at)
-        )
-    except StatusError as error:
-        return "" if error.not_found else None, Storms()
+        found = await _all(at)
     except KubeError:
         return None, Storms()
     annotations = [annotations_of(each) for each in found]
@@ -72,6 +72,61 @@ async def standing(at: Session) -> tuple[str | None, Storms]:
     values = [paused_by(each) for each in annotations if each is not None]
     paused = next((value or "(no reason given)" for value in values if value is not None), "")
     return paused, Storms(_ours(annotations[0] or {}) if annotations else None)
+
+
+class Unled:
+    """That no sidecar holds a Lease of its name, for writes that a sidecar would meet: a fence of an attempt.
+
+    A holder is known by what it does: it renews the Lease within the time that the Lease says. No time in it is
+    compared with a clock of ours.
+    """
+
+    def __init__(self, at: Session) -> None:
+        self._at, self._known = at, list[LeaseRecord]()
+
+    async def looked(self) -> str:
+        """Who holds it, one sentence; empty for nobody. Of one that is held it waits whether it is renewed, at most as
+        long as that may take. Raises KubeError.
+        """
+        self._known = await self._leases()
+        held = [each for each in self._known if each.holder]
+        own = self._at.config.lease.duration.total_seconds()
+        until = time.monotonic() + max((each.patience(own) for each in held), default=0.0)
+        while held and time.monotonic() < until:
+            await asyncio.sleep(_LOOK_SECONDS)
+            if why := await self._taken():
+                return why
+        return ""
+
+    async def assure(self, _seconds: float) -> None:
+        """Raises NotLeadingError where a sidecar took or renewed it since, or that can't be read."""
+        try:
+            why = await self._taken()
+        except KubeError as error:
+            why = f"whether a sidecar holds the Lease can't be read: {error}"
+        if why:
+            raise NotLeadingError(why)
+
+    async def _taken(self) -> str:
+        now = await self._leases()
+        holder = next((each.holder for each in now if each.holder and each not in self._known), "")
+        return f"a sidecar runs, {holder}: it holds the Lease {self._at.config.lease.name}" if holder else ""
+
+    async def _leases(self) -> list[LeaseRecord]:
+        return [LeaseRecord(each) for each in await _all(self._at)]
+
+
+async def _all(at: Session) -> list[dict[str, Any]]:
+    """The Leases of the sidecar's name, in its namespace where that is known, else in all. Raises KubeError."""
+    namespace = at.config.lease.namespace or pod_namespace()
+    if not namespace:
+        return await _found(at)
+    try:
+        return [await read_leases(at.transport, _path(namespace, at.config.lease.name))]
+    except StatusError as error:
+        if error.not_found:
+            return []
+        raise
 
 
 async def _found(at: Session) -> list[dict[str, Any]]:

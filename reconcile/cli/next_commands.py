@@ -8,7 +8,8 @@ import shlex
 
 __all__ = ["aimed"]
 
-_ASKING = re.compile(r"steward reconcile (?:apply|approve|pause|plan|resume|undo)\b(?:[^;,`\n]*[^;,`\n\s.])?")
+_VERBS = "apply|approve|pause|plan|remove|resume|undo|unguard"
+_ASKING = re.compile(rf"steward reconcile (?:{_VERBS})\b(?:[^;,`\n]*[^;,`\n\s.])?")
 
 
 def aimed(text: str, arguments: argparse.Namespace) -> str:

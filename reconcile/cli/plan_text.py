@@ -9,7 +9,7 @@ from exporter.cli.output.terminal import one_line
 from ..plan.unseen import Unseen, gathered
 from ..show.plans import Repair
 
-__all__ = ["shown"]
+__all__ = ["heading", "reservations", "shown"]
 
 
 def shown(repairs: list[Repair]) -> str:
@@ -25,9 +25,24 @@ def _cause(cause: Unseen) -> Iterator[str]:
     yield f"  remedy   {one_line(cause.remedy)}"
 
 
-def _lines(repair: Repair) -> Iterator[str]:
+def heading(repair: Repair) -> str:
+    """What is repaired by which remediation, in one line."""
     finding = f"finding {repair.fingerprint}, {repair.reason} ({repair.check})"
-    yield f"{repair.remediation}: {one_line(repair.subject)}, {finding}, mode {repair.mode}"
+    return f"{repair.remediation}: {one_line(repair.subject)}, {finding}, mode {repair.mode}"
+
+
+def reservations(repair: Repair) -> Iterator[tuple[str, str]]:
+    """Why there is no plan, or who else has to write it, or what is in its way: each with a word for what it is."""
+    if repair.refused:
+        yield "refused", f"{repair.refused.precondition}: {repair.refused.why}"
+    if repair.proposal:
+        yield "owner", repair.proposal.owner
+        yield "propose", repair.proposal.where
+    yield from (("gate", f"{each.gate}: {each.why}") for each in repair.blocked)
+
+
+def _lines(repair: Repair) -> Iterator[str]:
+    yield heading(repair)
     rows = (
         ("write", repair.write),
         ("why", repair.why),
@@ -36,10 +51,7 @@ def _lines(repair: Repair) -> Iterator[str]:
         ("loses", ", ".join(repair.loses)),
         ("undo", repair.undo),
         ("plan", repair.hash),
-        ("refused", f"{repair.refused.precondition}: {repair.refused.why}" if repair.refused else ""),
-        ("owner", repair.proposal.owner if repair.proposal else ""),
-        ("propose", repair.proposal.where if repair.proposal else ""),
-        *(("gate", f"{each.gate}: {each.why}") for each in repair.blocked),
+        *reservations(repair),
         *(("run", each) for each in repair.commands),
     )
     for name, text in rows:

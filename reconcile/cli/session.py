@@ -24,6 +24,7 @@ from exporter.kube.errors import KubeError
 from exporter.kube.get_json import JSONServer
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
+from exporter.views.nearest import nearest
 
 from ..app import Checks, checks_of, kinds_of
 from ..config.loading import load
@@ -36,7 +37,17 @@ from ..plan.plan import Refused
 from ..plan.remediation import Remediation
 from ..plan.remediations import all_remediations
 
-__all__ = ["Session", "add_options", "configured", "desk", "finish", "named"]
+__all__ = [
+    "Session",
+    "add_options",
+    "answering",
+    "chosen",
+    "configured",
+    "desk",
+    "finish",
+    "known_remediation",
+    "named",
+]
 
 
 def add_options(parser: argparse.ArgumentParser, *, findings: bool = True) -> None:
@@ -150,15 +161,27 @@ def named(observed: Observed, fingerprint: str, remediation: str | None) -> tupl
         gone = ", or it is gone" if not matching else ""
         lists = "`steward reconcile plan` lists those with a repair"
         raise ValueError(f"{what} the fingerprint {fingerprint}{gone}; {lists}")
-    found = matching[0]
-    chosen = [each for each in answering(found) if remediation in (None, each.id)]
-    if len(chosen) == 1:
-        return found, chosen[0]
-    if not chosen:
+    return matching[0], chosen(matching[0], remediation)
+
+
+def chosen(found: Found, remediation: str | None) -> Remediation:
+    """The remediation for a finding, of several the one that is named. Raises ValueError as `named` does."""
+    fitting = [each for each in answering(found) if remediation in (None, each.id)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not fitting:
         which = f"remediation {remediation}" if remediation else "remediation"
         raise ValueError(f"there is no {which} for {found.hint.reason} of check {found.hint.check}")
-    ids = ", ".join(each.id for each in chosen)
+    ids = ", ".join(each.id for each in fitting)
     raise ValueError(f"there are several remediations for {found.hint.reason}: {ids}; choose one with --remediation")
+
+
+def known_remediation(name: str) -> Remediation:
+    """By its id. Raises ValueError, with the id that is most like it."""
+    by_id = {each.id: each for each in all_remediations()}
+    if name not in by_id:
+        raise ValueError(f"there is no remediation {name}; did you mean {nearest(name, by_id)}?")
+    return by_id[name]
 
 
 def finish(main: Coroutine[Any, Any, int]) -> int:

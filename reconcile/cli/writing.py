@@ -24,7 +24,7 @@ from ..plan.plan import Delete, Plan
 from ..plan.remediations import all_remediations
 from ..plan.undo import NoUndo
 from ..plan.undos import undo_of
-from ..run.attempt import Attempts
+from ..run.attempt import Attempts, Fence
 from .session import Session
 
 __all__ = [
@@ -103,7 +103,7 @@ def known(arguments: argparse.Namespace, at: Session) -> Path | None:
     return directory if directory.is_dir() else None
 
 
-def attempts(at: Session, ledger: Ledger) -> Attempts:
+def attempts(at: Session, ledger: Ledger, fence: Fence | None = None) -> Attempts:
     settling = Settling(
         time.time,
         arrives=at.config.settle_after.total_seconds(),
@@ -115,6 +115,7 @@ def attempts(at: Session, ledger: Ledger) -> Attempts:
         ledger,
         at.kinds,
         clock=time.time,
+        fence=fence,
         remediations=all_remediations(),
         settling=settling,
     )

@@ -24,7 +24,7 @@ from exporter.findings.finding import Finding, fingerprint
 from exporter.kube.clocks import boottime
 from exporter.store.kind import ApiKind
 from exporter.store.reader import Reader
-from exporter.store.record import Ref, UnansweredError
+from exporter.store.record import Record, Ref, UnansweredError
 from exporter.store.source import Source, Undecodable
 
 from ..fresh.cluster import FreshCluster, Need, UnreadError
@@ -216,13 +216,23 @@ def _finding(hint: Hint, check: Check, cluster: FreshCluster, settings: Any) -> 
     if hint.subject.uid and subject.uid != hint.subject.uid:
         return Refused("same_object", f"{hint.subject} was created anew: its UID is {subject.uid}")
     unknown: Refused | None = None
-    for partition in tuple(check.partitions(subject, cluster)):
+    for partition in _partitions(check, subject, cluster):
         answer = evaluate(check, cluster, partition, settings)
         if answer.outcome is Outcome.UNKNOWN:
             unknown = _without_answer(check, answer)
         elif found := _same(hint, check, answer):
             return found
     return unknown or Refused("finding_holds", f"{check} no longer reports {hint.reason} of {hint.subject}")
+
+
+def _partitions(check: Check, subject: Record, cluster: FreshCluster) -> tuple[str, ...]:
+    """Where the subject is evaluated: a VMI has no key among the migrations, which are read through it and have one."""
+    found, by = tuple(check.partitions(subject, cluster)), check.scope.by
+    if found or by is None:
+        return found
+    place = f"{subject.namespace}/{subject.name}"
+    read = [each for kind, index in by.through if isinstance(subject, kind) for each in cluster.sharing(index, place)]
+    return tuple(dict.fromkeys(key for each in read for key in cluster.keys_of(by, each)))
 
 
 def _without_answer(check: Check, answer: Answer) -> Refused:

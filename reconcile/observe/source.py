@@ -32,7 +32,9 @@ class SourceError(Exception):
 
 @dataclass(frozen=True)
 class Found:
-    """One finding, as far as it is a hint. `since` is in seconds since 1970; `unknown` says why it may be old."""
+    """One finding, as far as it is a hint. `since` is in seconds since 1970; `unknown` says why it may be old; `cause`
+    is the id of its cause, empty where the exporter does not say.
+    """
 
     hint: Hint
     severity: str
@@ -40,6 +42,7 @@ class Found:
     vm: str = ""
     since: float | None = None
     unknown: str = ""
+    cause: str = ""
 
     @property
     def namespace(self) -> str:
@@ -100,7 +103,15 @@ class EngineSource:
 
 
 def _found(finding: Finding) -> Found:
-    return Found(Hint.of(finding), finding.severity, finding.message, finding.vm, finding.since, finding.unknown)
+    return Found(
+        Hint.of(finding),
+        finding.severity,
+        finding.message,
+        finding.vm,
+        finding.since,
+        finding.unknown,
+        finding.cause,
+    )
 
 
 class _Subject(msgspec.Struct, frozen=True):
@@ -120,6 +131,7 @@ class _Finding(msgspec.Struct, frozen=True):
     vm: str = ""
     since: str | None = None
     unknown: str = ""
+    cause: str = ""
 
 
 class _Unknown(msgspec.Struct, frozen=True):
@@ -175,6 +187,7 @@ class ExporterSource:
                     each.vm,
                     _epoch(each.since) if each.since else None,
                     each.unknown,
+                    each.cause,
                 )
                 for each in report.findings
             ),

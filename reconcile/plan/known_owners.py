@@ -13,7 +13,7 @@ from exporter.domain.features.hco import HYPERCONVERGED, REVERTED, way_of_settin
 
 from .managed_fields import entries
 
-__all__ = ["JSON_PATCH", "KnownOwner", "known_owners"]
+__all__ = ["JSON_PATCH", "KnownOwner", "in_git", "known_owners"]
 
 JSON_PATCH = "kubevirt.kubevirt.io/jsonpatch"
 """The annotation of HyperConverged with a JSON patch of the KubeVirt object."""
@@ -30,6 +30,11 @@ class KnownOwner(NamedTuple):
     name: str
     where: str
     metadata: bool = False  # whether it reverts labels and annotations that it does not know, too
+
+
+def in_git(owner: str) -> bool:
+    """Whether an owner, by its name, is one that makes its objects of manifests: Argo CD, Flux or Helm."""
+    return owner.startswith(("Argo CD ", "Flux ", "Helm"))
 
 
 class _Object(NamedTuple):

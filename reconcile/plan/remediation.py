@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
+from exporter.findings.check import Check, View
 from exporter.findings.finding import Finding
 from exporter.store.index import Index
 from exporter.store.kind import ApiKind, Kind
@@ -120,6 +121,12 @@ class Scene(ClusterView):
         """The object as the API server has it, None where it does not exist."""
         self._declared(kind.record)
         return self._fresh.whole(kind, namespace, name)
+
+    def view(self, check: Check, partition: str) -> View:
+        """What a check sees of one of its partitions, by its own default settings. The remediation declares what it
+        reads and looks up.
+        """
+        return View(self._fresh, check, partition)
 
     def of(self, ref: Ref) -> Mapping[str, Any] | None:
         """The object that a reference names; None where it does not exist, or is another one of that name."""

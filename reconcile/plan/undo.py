@@ -61,8 +61,11 @@ LOSSES: Mapping[Lost, tuple[str, Risk]] = {
     Lost.ADDRESS: ("an IP address goes back to the network, which may give it to another VM or pod", Risk.ADDRESS),
     Lost.COPY: ("a VM no longer finds its instancetype or preference, and can't be started", Risk.DOWNTIME),
     Lost.DOWNTIME: ("the guest is shut down", Risk.DOWNTIME),
-    Lost.IDENTITY: ("the guest sees another UUID than the one that it has started with", Risk.IDENTITY),
-    Lost.UNIQUENESS: ("two VMs have the same UUID", Risk.IDENTITY),
+    Lost.IDENTITY: (
+        "the guest sees another UUID, serial or MAC address than the one that it has started with",
+        Risk.IDENTITY,
+    ),
+    Lost.UNIQUENESS: ("two VMs have the same UUID, serial or MAC address", Risk.IDENTITY),
 }
 
 
@@ -70,7 +73,9 @@ LOSSES: Mapping[Lost, tuple[str, Risk]] = {
 class Taken:
     """A write that is to be taken back: its attempt in the ledger, its plan, the object before and right after it.
 
-    `by` is who takes it back, `accepted` the words of what they give up for that.
+    `by` is who takes it back, `accepted` the words of what they give up for that. `attempt` is empty of a write that no
+    ledger here has: `why` is then the sentence why it is taken back. `pauses` says whether the object is
+    paused with it.
     """
 
     attempt: str
@@ -79,6 +84,8 @@ class Taken:
     after: Mapping[str, Any] | None
     by: str = ""
     accepted: tuple[str, ...] = ()
+    why: str = ""
+    pauses: bool = True
 
 
 class Loss(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ __all__ = [
     "PAUSE",
     "Created",
     "Deleted",
+    "Entries",
     "Field",
     "Form",
     "Item",
@@ -83,7 +84,44 @@ class Item:
         return f"{after}.filter(x, x != {item}) == {before}.filter(x, x != {item})\n&& ({after} == {before} || {there})"
 
 
-Changing: TypeAlias = Field | Item
+@dataclass(frozen=True)
+class Entries:
+    """A list of maps, by its JSON pointer, each with a `name`, which stay as they are but for one key of them. That may
+    change to what is like `to`.
+    """
+
+    path: str
+    key: str
+    to: Pattern = ANYTHING
+    was: Pattern = ANYTHING
+
+    def back(self) -> Entries:
+        return Entries(self.path, self.key, to=self.was, was=self.to)
+
+    def holds(self, new: Any, old: Any) -> bool:
+        before, after = (each if isinstance(each, list) else [] for each in (old, new))
+        return len(before) == len(after) and all(map(self._same, after, before))
+
+    def _same(self, new: Any, old: Any) -> bool:
+        if not (isinstance(new, Mapping) and isinstance(old, Mapping)):
+            return bool(new == old)
+        rest = [{name: each[name] for name in each if name != self.key} for each in (new, old)]
+        values = [each.get(self.key, ABSENT) for each in (new, old)]
+        return rest[0] == rest[1] and (
+            values[0] == values[1] or (self.to.holds(values[0]) and self.was.holds(values[1]))
+        )
+
+    def cel(self, new: At, old: At) -> str:
+        key, before, after = quoted(self.key), old.value("[]"), new.value("[]")
+        same = f"n.all(k, k == {key} || (k in o && o[k] == n[k])) && o.all(k, k == {key} || k in n)"
+        pairs = ((self.was, At("o", (self.key,))), (self.to, At("n", (self.key,))))
+        terms = " && ".join(each.cel(where) for each, where in pairs if each is not ANYTHING) or "true"
+        changed = f"({pairs[0][1].value()} == {pairs[1][1].value()} || {terms})"
+        kept = f"{before}.all(o, {after}.exists(n, n.name == o.name))"
+        return f"size({after}) == size({before}) && {kept}\n&& {after}.all(n, {before}.exists(o, {same} && {changed}))"
+
+
+Changing: TypeAlias = Field | Item | Entries
 _PAUSED = Field(f"/metadata/annotations/{PAUSED.replace('/', '~1')}", to=PRESENT)
 _IS_PAUSED = Like(metadata=Like(annotations=Like(**{PAUSED: PRESENT})))
 

@@ -232,6 +232,19 @@ def guest(**fields: Any) -> Object:
     return spec(template={"spec": fields})
 
 
+def interfaces(client: Client, *changed: Object) -> Callable[[], Object]:
+    """VM `wired` with its interfaces changed, and with others; without any it has the first alone."""
+    own: list[Object] = [
+        {"name": "blue", "bridge": {}, "macAddress": "02:00:00:00:00:02"},
+        {"name": "red", "bridge": {}},
+    ]
+    for at, each in enumerate(changed):
+        merged = (own[at] if at < len(own) else {}) | each
+        own[at : at + 1] = [{key: value for key, value in merged.items() if value is not None}]
+    made = guest(domain={"devices": {"interfaces": own if changed else own[:1]}})
+    return write(client, "PATCH", VMS.path("ns", "wired"), made)
+
+
 def test_everything_else_is_refused(admin: Client, own: Client) -> None:
     allowed = {"annotations": {"steward.kubevirt-steward.io/stop-allowed": "true"}}
     noted = {STOPPED_FOR_DRAIN: "Always"}
@@ -246,6 +259,9 @@ def test_everything_else_is_refused(admin: Client, own: Client) -> None:
         made_of["metadata"] |= notes
         made_of["spec"]["runStrategy"] = strategy
         admin.create(made_of)
+    wired = fleet.vm("ns", "wired", {"blue": "blue", "red": "red"})
+    wired["spec"]["template"]["spec"]["domain"]["devices"]["interfaces"][0]["macAddress"] = "02:00:00:00:00:01"
+    admin.create(wired)
     claim = admin.make(fleet.claim(admin.get(VMS, "ns", "may"), "net", "10.0.0.5/24"))
     resumed = {"annotations": {RESUMED: "2026-07-01T18:00:00Z"}}
     bare = admin.make({**deepcopy(claim), "metadata": {"name": "bare", "namespace": "ns", **resumed}})
@@ -260,6 +276,10 @@ def test_everything_else_is_refused(admin: Client, own: Client) -> None:
     taken = {
         "stop a VM that allows it": write(own, "PATCH", vm, stopped, OURS | {"dryRun": "All"}),
         "take that back": write(own, "PATCH", VMS.path("ns", "drained"), started, OURS | {"dryRun": "All"}),
+        "another MAC address": interfaces(own, {"macAddress": "02:00:00:00:00:02"}),
+        "what KubeMacPool notes with it": write(
+            own, "PATCH", VMS.path("ns", "wired"), annotated(**{"kubemacpool.io/transaction-timestamp": "t"})
+        ),
         "pause an object": write(own, "PATCH", alone, annotated(**{PAUSED: "edit war", RESUMED: None})),
         "renew": write(own, "POST", LEASE, lease("kubevirt-steward-reconcile")),
     }
@@ -282,6 +302,11 @@ def test_everything_else_is_refused(admin: Client, own: Client) -> None:
         "the kernel it boots, to no UUID": write(
             own, "PATCH", vm, guest(domain={"firmware": {"kernelBoot": {"kernelArgs": "x"}, "uuid": None}})
         ),
+        "no MAC address": interfaces(own, {"macAddress": ""}),
+        "a MAC address where there was none": interfaces(own, {}, {"macAddress": "02:00:00:00:00:02"}),
+        "another binding": interfaces(own, {"bridge": None, "masquerade": {}}),
+        "an interface more": interfaces(own, {}, {}, {"name": "green", "bridge": {}}),
+        "an interface less": interfaces(own),
         "an annotation": write(own, "PATCH", vm, annotated(a="b")),
         "an approval": write(own, "PATCH", vm, annotated(**{APPROVED_PLAN: "0"})),
         "an opt-in": write(own, "PATCH", VMS.path("ns", "may-not"), annotated(**allowed["annotations"])),

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from reconcile.plan.plan import Delete, Patch, Remove
+from reconcile.plan.plan import Delete, Patch, Plan, Remove
+from reconcile.plan.remediations.networks._stopped_vm import ALLOWED
 
 from .access import COMPLETED
 from .clocks import NOTICED
@@ -21,11 +22,14 @@ from .saving import under_way
 from .world import Change, Obj, World, meta_of
 from .writer import Write
 
-__all__ = ["SEEN", "Claims"]
+__all__ = ["SEEN", "TAKING", "Claims"]
 
 SEEN = 3 * LINK
 _BROUGHT = 3600.0  # seconds in which a restore, or an import, brings the VM of an IPAMClaim
 _VM, _VMI = "VirtualMachine", "VirtualMachineInstance"
+_OWNING = ("repair_ipam_claim_metadata", "adopt_ipam_claim")
+TAKING = ("adopt_ipam_claim", "reclaim_ipam_claim")
+"""Remediations by which a VM that is there gets another address, as its owner allows."""
 _TOKEN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")  # of the name that ipam-extensions gives an IPAMClaim
 
 
@@ -36,6 +40,16 @@ class Claims:
     world: World
     platform: Platform
     changed: dict[str, float]
+    _asked: dict[str, float] = field(default_factory=dict)  # when a VM was asked to run, by UID
+
+    def __post_init__(self) -> None:
+        self.world.watches.append(self._watch)
+
+    def _watch(self, change: Change) -> None:
+        if change.key[0] != _VM or change.after is None or not _runs(change.after):
+            return
+        if change.before is None or not _runs(change.before):
+            self._asked[meta_of(change.after)["uid"]] = self.world.now
 
     def released(self, ip: str, change: Change) -> Iterator[tuple[str, str]]:
         """To the network, because its IPAMClaim is gone."""
@@ -63,10 +77,13 @@ class Claims:
         claim = write.before if write.key[0] == "IPAMClaim" else self.world.get("IPAMClaim", plan.subject.name)
         if claim is None:
             return
-        if plan.remediation == "repair_ipam_claim_metadata":
+        if plan.remediation in _OWNING and not _takes(plan):
             yield from self._repaired(write, claim)
             return
-        yield from self._gone(claim)
+        if plan.remediation in TAKING:
+            yield from self._allowed(claim)
+        else:
+            yield from self._gone(claim)
         yield from self._unused(claim)
         yield from self._in_time(write, claim)
         if isinstance(plan.step, Delete) and write.after is None:
@@ -81,6 +98,22 @@ class Claims:
                 if each["kind"] == _VMI and not meta_of(each).get("deletionTimestamp"):
                     yield "nobody of its name lives", f"VMI {meta_of(each)['name']} runs with it"
         yield from self._unused(claim)
+
+    def _allowed(self, claim: Obj) -> Iterator[tuple[str, str]]:
+        """Whoever has an interface for it is stopped, and may get another address."""
+        for each in self._interfaces_of(meta_of(claim)["name"], 0):
+            meta = meta_of(each)
+            if each["kind"] == _VMI:
+                if self.world.age(each) > SEEN:
+                    yield "it stays stopped", f"VMI {meta['name']} exists"
+                continue
+            if _runs(each) and self.world.now - self._asked.get(meta["uid"], 0.0) > SEEN:
+                yield "it stays stopped", f"VM {meta['name']} is to run"
+            if claim["status"].get("ips") and (meta.get("annotations") or {}).get(ALLOWED) != "true":
+                yield "its owner allows it", f"VM {meta['name']} is to keep its address"
+        for owner in meta_of(claim).get("ownerReferences") or ():
+            if owner["kind"] not in (_VM, _VMI):
+                yield "owner is known", f"{owner['kind']} {owner['name']} owns it too"
 
     def _repaired(self, write: Write, claim: Obj) -> Iterator[tuple[str, str]]:
         meta = meta_of(write.after or claim)
@@ -206,3 +239,14 @@ class Claims:
 
     def _since(self, thing: Obj) -> float:
         return self.world.now - self.changed.get(meta_of(thing)["uid"], 0.0)
+
+
+def _runs(vm: Obj) -> bool:
+    return vm["spec"].get("runStrategy") not in ("Halted", "Manual")
+
+
+def _takes(plan: Plan) -> bool:
+    """Whether it takes an address from a VM: removes the finalizer, or deletes."""
+    return isinstance(plan.step, Delete) or (
+        isinstance(plan.step, Patch) and any(isinstance(op, Remove) for op in plan.step.ops)
+    )

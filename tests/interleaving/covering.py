@@ -18,7 +18,7 @@ class Covered:
 
 
 _VERSION, _CHECK = ("the test of the resourceVersion",), ("that the check is asked",)
-_GRACE, _HAD_TIME = ("that its grace is over",), ("release_ipam_claim: controller_had_time",)
+_GRACE, _HAD_TIME = ("that its grace is over",), ("_releasing: controller_had_time",)
 _NO_PLAN = "nothing is planned without it"
 COVERED = (
     Covered("the test of the UID", "an object made anew has another resourceVersion", _VERSION, "same object"),
@@ -37,9 +37,9 @@ COVERED = (
     Covered("that any MutatingWebhookConfiguration is seen", "one that is not seen is missing, which refuses"),
     Covered("that MutatingWebhookConfiguration is read afresh", "here it does not change"),
     Covered("release_ipam_claim: same_object", _NO_PLAN),
-    Covered("release_ipam_claim: finding_holds", _NO_PLAN),
+    Covered("_releasing: finding_holds", _NO_PLAN),
     Covered("that its grace is over", "release_ipam_claim asks for the same", _HAD_TIME, "controllers come first"),
-    Covered("release_ipam_claim: controller_had_time", "its grace is as long", _GRACE, "controllers come first"),
+    Covered("_releasing: controller_had_time", "its grace is as long", _GRACE, "controllers come first"),
     Covered("release_ipam_claim: vm_gone", "the check sees the VM", _CHECK, "nobody of its name lives"),
     Covered("release_ipam_claim: vmi_gone", "the check sees the VMI", _CHECK, "nobody of its name lives"),
     Covered("delete_orphan_ipam_claim: same_object", _NO_PLAN),
@@ -49,8 +49,18 @@ COVERED = (
     Covered("repair_ipam_claim_metadata: finding_holds", "a patch without operations changes nothing"),
     Covered("repair_ipam_claim_metadata: not_being_deleted", "the API server takes no finalizer then", _CHECK),
     Covered("repair_ipam_claim_metadata: created_by_kubevirt", "the check reports another reason"),
-    Covered("repair_ipam_claim_metadata: owner_lives (1, in _owner)", _NO_PLAN),
+    Covered("repair_ipam_claim_metadata: owner_lives", _NO_PLAN),
     Covered("repair_ipam_claim_metadata: name_fits_label", "the API server takes no longer label"),
+    Covered("adopt_ipam_claim: same_object", _NO_PLAN),
+    Covered("adopt_ipam_claim: finding_holds", "the check does not report it then", _CHECK),
+    Covered("adopt_ipam_claim: vm_stopped", _NO_PLAN),
+    Covered("reclaim_ipam_claim: same_object", _NO_PLAN),
+    Covered("reclaim_ipam_claim: vm_owns_it (2, in _owner)", "the check reports another reason", _CHECK),
+    Covered("reclaim_ipam_claim: vm_owns_it (3, in _owner)", "the check reports another reason", _CHECK),
+    Covered("_stopped_vm: vm_stopped (3, in awake)", "here VMs are started by their run strategy alone"),
+    Covered("_stopped_vm: vm_stopped (4, in awake)", "a VM that runs has a run strategy that refuses first"),
+    Covered("undo of adopt_ipam_claim: same_object", _NO_PLAN),
+    Covered("undo of adopt_ipam_claim: address_kept", "garbage collection releases it then, and not the write"),
     Covered("_ipam_claims: everything_seen", "here every annotation can be read"),
     Covered("_grounds: not_being_deleted", "the check reports nothing of it then", _CHECK, "what ends is left"),
     Covered("_firmware: has_domain", "the API server adds nothing below what is not there"),
@@ -71,6 +81,12 @@ COVERED = (
     ),
     Covered("undo of repair_ipam_claim_metadata: same_object", _NO_PLAN),
     Covered("undo of _firmware: same_object", _NO_PLAN),
+    Covered("reassign_serial: same_object", _NO_PLAN),
+    Covered("reassign_serial: is_a_vm", _NO_PLAN),
+    Covered("reassign_mac_address: same_object", _NO_PLAN),
+    Covered("reassign_mac_address: is_a_vm", _NO_PLAN),
+    Covered("reassign_mac_address: one_interface", "here each VM has one interface"),
+    Covered("_the_copy: keeper_known", "who is not known is not surely older", ("_the_copy: surely_the_copy",)),
     Covered("undo of guard_instancetype: same_object", _NO_PLAN),
     Covered("restash_missing_revision: same_object", _NO_PLAN),
     Covered("restash_missing_revision: finding_holds", _NO_PLAN),
@@ -93,7 +109,7 @@ COVERED = (
         ("that a copy is what runs",),
         "no content of a stranger",
     ),
-    Covered("undo of repair_ipam_claim_metadata: no_user (2, in _used)", "it is refused under another name then"),
+    Covered("undo of _ipam_claims: no_user (2, in _used)", "it is refused under another name then"),
     Covered("restash_missing_revision: references_kept (2", "another policy than expandAll does not occur here"),
     Covered("_sources: copy_proven", "the live object is copied then, which takes nothing from a stranger"),
     Covered("delete_orphan_revision: owned_by_a_vm", "the check does not report what a snapshot owns", _CHECK),

@@ -77,18 +77,23 @@ class Firmware:
         before, after = write.before, write.after
         if before is None or after is None:
             return
-        meta, running = meta_of(before), self.world.get(_VMI, meta_of(before)["name"])
+        running = self.world.get(_VMI, meta_of(before)["name"])
+        yield from self.changes(before)
+        assert write.plan is not None
+        if write.plan.remediation == "persist_firmware_uuid":
+            yield from self._persisted(before, after, running, write.began)
+        else:
+            yield from self._reassigned(before, after, write.began)
+
+    def changes(self, before: Obj) -> Iterator[tuple[str, str]]:
+        """What holds of any write to a VM's spec."""
+        meta = meta_of(before)
         for each in meta.get("ownerReferences") or ():
             yield "made by nobody else", f"{each['kind']} makes it from a template"
         if _ARGO in (meta.get("annotations") or {}):
             yield "made by nobody else", "Argo CD brings its spec from Git"
         yield from self._ending(meta)
         yield from self._saved(before)
-        assert write.plan is not None
-        if write.plan.remediation == "persist_firmware_uuid":
-            yield from self._persisted(before, after, running, write.began)
-        else:
-            yield from self._reassigned(before, after, running, write.began)
 
     def _ending(self, meta: Obj) -> Iterator[tuple[str, str]]:
         if meta.get("deletionTimestamp"):
@@ -151,8 +156,10 @@ class Firmware:
             if other != name and uuid_of(each) == uuid and self._got.get((each["kind"], other), 0.0) < since:
                 yield other
 
-    def _reassigned(self, before: Obj, after: Obj, running: Obj | None, began: float) -> Iterator[tuple[str, str]]:
-        old, name = uuid_of(before), meta_of(before)["name"]
+    def off(self, before: Obj) -> Iterator[tuple[str, str]]:
+        """What holds where a guest must not see the write before its next start."""
+        name = meta_of(before)["name"]
+        running = self.world.get(_VMI, name)
         if running is not None:
             yield "identity in use", f"its VMI is {running['status']['phase']}"
         for pod in self.world.all("Pod"):
@@ -163,6 +170,10 @@ class Firmware:
             yield "identity in use", f"it starts by itself: {before['spec'].get('runStrategy')}"
         if (before.get("status") or {}).get("stateChangeRequests"):
             yield "identity in use", "somebody has asked for it to start"
+
+    def _reassigned(self, before: Obj, after: Obj, began: float) -> Iterator[tuple[str, str]]:
+        old, name = uuid_of(before), meta_of(before)["name"]
+        yield from self.off(before)
         for each in owned_by(self.world.all("PersistentVolumeClaim"), meta_of(before)["uid"]):
             yield "state is kept", f"what {meta_of(each)['name']} holds is kept under the UUID that it loses"
         for each in self.world.all("VirtualMachineSnapshotContent"):

@@ -14,10 +14,11 @@ from typing import Any
 from reconcile.plan.effects import at
 from reconcile.plan.plan import Create, Patch, Test
 
-from .claims import Claims
+from .claims import TAKING, Claims
 from .clocks import CALL
 from .copies import Copies
 from .identity import Firmware
+from .marked import MARKS, Marks
 from .platform import Platform
 from .steward import Steward
 from .truth import Truth
@@ -50,8 +51,8 @@ class Watch:
 
     def __post_init__(self) -> None:
         self.claims, self.firmware = Claims(self.world, self.platform, self._changed), Firmware(self.world)
-        self.copies = Copies(self.world)
-        self.undone = Undone(self.world, self.claims, self.firmware, self.copies)
+        self.copies, self.marks = Copies(self.world), Marks(self.world, self.firmware)
+        self.undone = Undone(self.world, self.claims, self.firmware, self.copies, self.marks)
         self.truth = Truth(self.world)
         self._late: dict[str, Write] = {}  # by the version after it
         self.platform.released = self.address_released
@@ -85,6 +86,8 @@ class Watch:
             yield from self.undone.of(write)
         elif plan.subject.kind == "IPAMClaim":
             yield from self.claims.of(write)
+        elif plan.remediation in MARKS:
+            yield from self.marks.of(write)
         else:
             yield from (self.copies if plan.check.startswith("instancetype") else self.firmware).of(write)
 
@@ -123,7 +126,8 @@ class Watch:
         if write.key[0] != "IPAMClaim" or not _released(before, write.after):
             return
         self._late[meta_of(before)["uid"]] = write
-        given_up = write.plan is not None and "address" in write.plan.accepted
+        plan = write.plan
+        given_up = plan is not None and ("address" in plan.accepted or plan.remediation in TAKING)
         ips = before["status"].get("ips")
         for invariant, what in self.claims.used(before, address=given_up) if ips else ():
             if not invariant.startswith("nothing"):  # a migration or a restore is no user yet

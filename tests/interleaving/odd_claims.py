@@ -17,7 +17,7 @@ STATES_OF: dict[Odd, tuple[str, ...]] = {
     "VM in deletion": ("ownerless",),
     "VMI of a predecessor": ("ownerless",),
     "VMI alone": ("ownerless",),
-    "name of another": (*_LACKING, "orphan", "stuck"),
+    "name of another": (*_LACKING, "orphan", "stuck", "deleted by hand"),
     "interface gone": _LACKING,
     "network unknown": _LACKING,
     "migrates": _LACKING,

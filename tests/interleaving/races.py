@@ -61,6 +61,11 @@ def _vm_created(world: World, _: Platform) -> None:
     world.create(vm("db", "Always"), "user")
 
 
+def _vm_started(world: World, _: Platform) -> None:
+    found = _there(world, "VirtualMachine", "db")
+    world.change(found, "user", lambda now: now | {"spec": now["spec"] | {"runStrategy": "Always"}})
+
+
 def _vmi_created(world: World, _: Platform) -> None:
     world.create(started(_there(world, "VirtualMachine", "db")), "virt-controller")
 
@@ -158,6 +163,13 @@ _NAMESAKE: tuple[tuple[Call, float], ...] = (
     (_pod_created, LINK),
     (_address_given, LINK),
 )
+_STARTED: tuple[tuple[Call, float], ...] = (
+    (_vm_started, 0.0),
+    (_vmi_created, 0.0),
+    (_pod_created, LINK),
+    (_address_given, LINK),
+)
+_RECLAIMED = ("given up", "reclaim_ipam_claim", "StuckTerminatingDeletedByHand")
 RACES = (
     Race(
         "pending pod",
@@ -201,6 +213,37 @@ RACES = (
         *_OWNER_GONE,
         _NAMESAKE[:2],
         late=25.0,
+    ),
+    Race(
+        "start of a VM that may lose its address",
+        "",
+        "a stopped VM is started, whose IPAMClaim was deleted",
+        *_RECLAIMED,
+        _STARTED,
+    ),
+    Race(
+        "start that is slow",
+        "",
+        "the same, and its VMI is created late",
+        *_RECLAIMED,
+        _STARTED[:2],
+    ),
+    Race(
+        "start while the release is late",
+        "",
+        "the same while the request is under way, and its sender has given up",
+        *_RECLAIMED,
+        _STARTED[:3],
+        late=25.0,
+    ),
+    Race(
+        "start of a VM that was created again",
+        "",
+        "a stopped VM is started, which has the IPAMClaim of its predecessor",
+        "replaced",
+        "adopt_ipam_claim",
+        "OwnerUidMismatch",
+        _STARTED,
     ),
     Race(
         "taken back under a VM",

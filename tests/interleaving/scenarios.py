@@ -9,6 +9,7 @@ from demo.fleet.objects import IPAM_FINALIZER, owner, owner_of
 from demo.fleet.surroundings import deployment, nad, webhook
 from exporter.store.record import Ref
 from reconcile.confirm.confirm import Hint
+from reconcile.plan.remediations.networks._stopped_vm import ALLOWED
 
 from .made import launched, started
 from .odd_claims import STATES_OF, Odd, around, networks_of, varied
@@ -23,9 +24,16 @@ _STATES = (
     *("orphan", "orphan", "stuck", "stuck", "stuck", "blocked", "blocked", "replaced", "live", "running"),
     *("ownerless", "ownerless", "unprotected", "unlabelled", "left", "lost pod", "nameless", "foreign owner"),
     *("stopping", "waiting", "brought"),
+    *("replaced", "handed on", "handed on", "deleted by hand", "deleted by hand", "leaked"),
 )
-_TERMINATING = ("stuck", "replaced", "lost pod", "nameless", "foreign owner", "blocked", "stopping", "waiting")
-_WITH_VM = ("live", "running", "ownerless", "unprotected", "unlabelled", "blocked", "stopping")
+_TERMINATING = (
+    *("stuck", "replaced", "lost pod", "nameless", "foreign owner", "blocked", "stopping", "waiting"),
+    *("deleted by hand", "leaked"),
+)
+_WITH_VM = (
+    *("live", "running", "ownerless", "unprotected", "unlabelled", "blocked", "stopping"),
+    *("deleted by hand", "leaked"),
+)
 _IPS = ["10.0.0.5/16"]
 _OLD = "2026-06-01T00:00:00Z"
 _ODD = 0.2  # of the interleavings
@@ -54,7 +62,7 @@ def begin(world: World, platform: Platform, rng: Random) -> None:
         state = rng.choice(STATES_OF[odd])
     ips = _IPS if rng.random() < 0.9 else []
     platform.pool.update(ips)
-    platform.collecting = state not in ("orphan", "left", "brought")
+    platform.collecting = state not in ("orphan", "left", "brought", "handed on")
     made = _vm_in(state, odd, world, rng)
     meta = _metadata(state, world, rng)
     if made is not None:
@@ -79,7 +87,10 @@ def claim_in(world: World, platform: Platform, state: str) -> Obj:
         meta["owners"] = [owner_of(world.create(vm("db", "Halted", uid="u-db", created=_OLD), "user"))]
     if state == "unprotected":
         meta["finalizers"] = []
-    if state in ("stuck", "held"):
+    if state in ("given up", "replaced"):  # a VM that is stopped, and may get another address
+        uid: Obj = {"uid": "u-db", "created": _OLD} if state == "given up" else {}
+        world.create(vm("db", "Halted", annotations={ALLOWED: "true"}, **uid), "user")
+    if state in ("stuck", "held", "given up", "replaced"):
         meta["deleting"] = world.ago(700)
     if state == "held":
         meta["finalizers"] = ["example.org/keep", IPAM_FINALIZER, "example.org/too"]
@@ -93,12 +104,15 @@ def _network(state: str, rng: Random) -> str:
 
 
 def _vm_in(state: str, odd: Odd, world: World, rng: Random) -> Obj | None:
-    if state == "replaced":
-        world.create(vm("db", rng.choice(("Always", "Halted"))), "user")
+    allowed: Obj = {"annotations": {ALLOWED: "true"} if rng.random() < 0.8 else {}}
+    if state in ("replaced", "handed on"):
+        world.create(vm("db", rng.choice(("Always", "Halted", "Halted")), **allowed), "user")
     if state not in _WITH_VM:
         return None
     strategy = "Always" if state == "running" or odd == "migrates" else "Halted"
-    made = vm("db", strategy, uid="u-db", created=_OLD, networks=networks_of(odd))
+    networks = {"red": "blue"} if state == "leaked" else networks_of(odd)
+    noted = allowed if state == "deleted by hand" else {}
+    made = vm("db", strategy, uid="u-db", created=_OLD, networks=networks, **noted)
     if state in ("blocked", "stopping") or (state in ("ownerless", "unprotected") and rng.random() < 0.2):
         made = with_meta(made, deletionTimestamp=world.ago(700), finalizers=["foregroundDeletion"])
     if state == "blocked" and rng.random() < 0.2:
@@ -153,8 +167,14 @@ def claim_hint(world: World, rng: Random) -> tuple[str, Hint] | None:
         return None
     meta = meta_of(claim)
     ref = Ref("IPAMClaim", "ns", meta["name"], meta["uid"])
+    found = world.get("VirtualMachine", "db")
+    owners = [each["uid"] for each in meta.get("ownerReferences") or ()]
+    if found is not None and owners and meta_of(found)["uid"] not in owners and rng.random() < 0.8:
+        return "adopt_ipam_claim", hint_for("ipam_claims", "OwnerUidMismatch", ref)
+    lives = found is not None and not meta_of(found).get("deletionTimestamp")
+    if meta.get("deletionTimestamp") and lives and rng.random() < 0.8:
+        return "reclaim_ipam_claim", hint_for("ipam_claims", "StuckTerminatingDeletedByHand", ref)
     if meta.get("deletionTimestamp"):
-        found = world.get("VirtualMachine", "db")
         reasons = ["OwnerGone", "BlocksOwnerDeletion", "OwnerDeleting"]
         likely = reasons[0] if found is None else reasons[1 + (world.get("VirtualMachineInstance", "db") is not None)]
         reason = rng.choice((likely, likely, likely, likely, likely, rng.choice(reasons)))

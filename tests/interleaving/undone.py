@@ -12,6 +12,7 @@ from reconcile.plan.plan import Op, Patch, Test
 from .claims import Claims
 from .copies import Copies
 from .identity import Firmware
+from .marked import MARKS, Marks
 from .stashing import COPY, SIZE
 from .world import Obj, World, meta_of
 from .writer import Write
@@ -29,6 +30,7 @@ class Undone:
     claims: Claims
     firmware: Firmware
     copies: Copies
+    marks: Marks
     _after: dict[str, Obj | None] = field(default_factory=dict)  # what a write has left, by its attempt
 
     def wrote(self, write: Write) -> None:
@@ -40,6 +42,8 @@ class Undone:
         if write.key[0] == "IPAMClaim" and write.before is not None and write.after is None:
             for invariant, what in self.claims.used(write.before, address="address" in accepted):
                 yield f"undone: {invariant}", what
+        elif write.plan is not None and write.plan.remediation in MARKS:
+            yield from self.marks.back(write, accepted)
         elif write.key[0] == "VirtualMachine" and write.before is not None and write.after is not None:
             yield from self._firmware(write.before, write.after, write, accepted)
         elif write.key[0] == COPY and write.after is None and "copy" not in accepted:

@@ -34,7 +34,12 @@ _MODULES = {
     "release_ipam_claim": "claims",
     "delete_orphan_ipam_claim": "claims",
     "repair_ipam_claim_metadata": "claims",
+    "adopt_ipam_claim": "claims",
+    "reclaim_ipam_claim": "claims",
     "_ipam_claims": "claims",
+    "_releasing": "claims",
+    "_claim_owner": "claims",
+    "_stopped_vm": "claims",
     "_grounds": "",
     "persist_firmware_uuid": "firmware",
     "reassign_firmware_uuid": "firmware",
@@ -44,21 +49,27 @@ _MODULES = {
     "delete_orphan_revision": "instancetypes",
     "guard_instancetype": "instancetypes",
     "_kept_state": "firmware",
+    "_stopped": "firmware",
+    **dict.fromkeys(("reassign_serial", "reassign_mac_address", "_the_copy"), "marks"),
 }
 """Of the remediations, with the areas in which they make a difference.
 
-A decision: the world that is played here has IPAMClaims, firmware UUIDs and copies of instancetypes: there a write
-that comes too late loses something. What is written elsewhere is held to its preconditions by its cases.
+A decision: the world that is played here has IPAMClaims, firmware UUIDs, serials and MAC addresses of copied VMs, and
+copies of instancetypes: there a write that comes too late loses something. What is written elsewhere is held to its
+preconditions by its cases.
 """
 
 _AREAS = {
-    **dict.fromkeys(("release_ipam_claim", "repair_ipam_claim_metadata"), "claims"),
+    **dict.fromkeys(("release_ipam_claim", "repair_ipam_claim_metadata", "adopt_ipam_claim"), "claims"),
     **dict.fromkeys(("persist_firmware_uuid", "reassign_firmware_uuid"), "firmware"),
+    **dict.fromkeys(("reassign_serial", "reassign_mac_address"), "marks"),
     **dict.fromkeys(("restash_missing_revision", "delete_orphan_revision", "guard_instancetype"), "instancetypes"),
 }
 """Of the remediations whose writes are taken back."""
 _UNDOS = {
+    "adopt_ipam_claim": "claims",
     "repair_ipam_claim_metadata": "claims",
+    "_ipam_claims": "claims",
     "release_ipam_claim": "claims",
     "_firmware": "firmware",
     "restash_missing_revision": "instancetypes",
@@ -94,8 +105,10 @@ _RACES = {
     "that what was read is young": "namesake of a slow process",
     "that VMs are read once more": "namesake in a large cluster",
     "that it is looked again after a release": "namesake of a late release",
-    "undo of repair_ipam_claim_metadata: no_user (1, in _used)": "taken back under a VMI",
-    "undo of repair_ipam_claim_metadata: no_user (2, in _used)": "taken back under a pod",
+    "_stopped_vm: vm_stopped (2, in awake)": "start that is slow",
+    "_stopped_vm: vm_stopped (4, in awake)": "start that is slow",
+    "undo of _ipam_claims: no_user (1, in _used)": "taken back under a VMI",
+    "undo of _ipam_claims: no_user (2, in _used)": "taken back under a pod",
     "undo of repair_ipam_claim_metadata: address_kept": "taken back under a VM",
     "_grounds: no_snapshot_or_restore (1, in under_way)": "a VirtualMachineClone begins",
     "_grounds: no_snapshot_or_restore (2, in under_way)": "a Restore begins",

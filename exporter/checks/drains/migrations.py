@@ -57,7 +57,8 @@ def _trouble(
 ) -> Reason:
     found = REMEDIES[remedy]
     made = Reason((_WARNING, _INFO), meaning, _TROUBLE, grace=grace, lasting=lasting, alert="VMMigrationStuck")
-    return replace(made, next=found.next, commands=found.commands, does=found.does, forbids=forbids)
+    advised = replace(made, next=found.next, commands=found.commands, does=found.does, forbids=forbids)
+    return replace(advised, remediation="propose_next_step")
 
 
 _LEFT = Remedy(

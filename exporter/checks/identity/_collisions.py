@@ -17,7 +17,7 @@ from ...store.record import Record
 from ...store.text.naming import NAMED, named
 from .firmware_duplicates.members import Member, MemberRole, SharedValue
 
-__all__ = ["Collisions", "copies_in", "copy_among", "of_copy", "of_one_vm", "vm_of"]
+__all__ = ["Collisions", "Originals", "copies_in", "copy_among", "of_copy", "of_one_vm", "vm_of"]
 
 _RUNNING = "Running"
 
@@ -37,6 +37,10 @@ class Collisions:
     @cached_property
     def _nodes(self) -> Counter[str]:
         return Counter(self._sends.values())
+
+    @cached_property
+    def _originals(self) -> Originals:
+        return Originals(self.group, self.copies)
 
     def standing(self, member: Member) -> MemberRole | None:
         """As in the group, but for what is still being started: it may collide."""
@@ -79,6 +83,7 @@ class Collisions:
             "others": [self._other(each) for each in others],
             "members": self.group.count(member) + 1,
             "copy": self.copies.get(member.key, ""),
+            "keeper": self._originals.of(member),
         }
         return {name: fact for name, fact in found.items() if fact not in ("", [])}
 
@@ -91,6 +96,24 @@ class Collisions:
             "copy": self.copies.get(member.key, ""),
         }
         return {name: fact for name, fact in found.items() if fact != ""}
+
+
+class Originals:
+    """Who of a group keeps what they share: those that are no copies, and are not about to end."""
+
+    def __init__(self, group: SharedValue, copies: dict[str, str]) -> None:
+        self._copies = copies
+        self._first: dict[str, str] = {}  # by namespace; "" for all
+        for each in group.live if copies else ():
+            if each.key not in copies:
+                self._first.setdefault(each.record.namespace, each.key)
+                self._first.setdefault("", each.key)
+
+    def of(self, member: Member) -> str:
+        """For a copy one of them, of its own namespace where there is one; empty for all others."""
+        if member.key not in self._copies:
+            return ""
+        return self._first.get(member.record.namespace) or self._first.get("", "")
 
 
 def copy_among(copies: dict[str, str], member: Member, others: list[Member]) -> Member | None:

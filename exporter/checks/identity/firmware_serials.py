@@ -26,7 +26,7 @@ from ...store.kinds import (
     virtual_machine_snapshot_content,
 )
 from ...store.text.naming import NAMED, named, the
-from ._collisions import copies_in, of_copy
+from ._collisions import Originals, copies_in, of_copy
 from .firmware_duplicates.members import Member, MemberRole, SharedValue, group_of
 from .firmware_duplicates.reasons import of_vmi
 
@@ -44,6 +44,7 @@ _REASONS = {
         next="Stop the copy and give it another serial.",
         commands=("kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME -o yaml",),
         alert="VMSerialDuplicate",
+        remediation="reassign_serial",
         does=(Act.STOP,),
     ),
 }
@@ -55,14 +56,17 @@ def find(view: View) -> Iterator[Finding | None]:
     if len(group.members) < 2:
         return
     copies = yield from copies_in(view, group.members)
+    originals = Originals(group, copies)
     for member in group.members:
         standing = group.standing(member)
         if standing in _SEVERITY:
-            yield _finding(view, group, member, standing, copies)
+            yield _finding(view, group, member, standing, copies, originals.of(member))
         yield None
 
 
-def _finding(view: View, group: SharedValue, member: Member, standing: MemberRole, copies: dict[str, str]) -> Finding:
+def _finding(
+    view: View, group: SharedValue, member: Member, standing: MemberRole, copies: dict[str, str], keeper: str
+) -> Finding:
     others, count = group.others(member, NAMED), group.count(member)
     who = named([each.key for each in others], count, most=1)
     has = "runs with" if standing is MemberRole.RUNS_TOGETHER else "has"
@@ -80,7 +84,8 @@ def _finding(view: View, group: SharedValue, member: Member, standing: MemberRol
             "others": [{"name": each.key, "kind": each.ref.kind, "running": each.runs} for each in others],
             "members": count + 1,
         }
-        | ({"copy": copies[member.key]} if member.key in copies else {}),
+        | ({"copy": copies[member.key]} if member.key in copies else {})
+        | ({"keeper": keeper} if keeper else {}),
     )
 
 

@@ -70,6 +70,7 @@ _REASONS = {
         next="Decide with their owners which one keeps the MAC address, stop the other one, and give it a new one.",
         commands=_COMMANDS,
         alert="VMMACAddressDuplicate",
+        remediation="reassign_mac_address",
         does=(Act.STOP,),
     ),
     "LatentDuplicateMAC": Reason(
@@ -78,6 +79,7 @@ _REASONS = {
         _MAC,
         next="Give one of them a new MAC address before both run.",
         commands=_COMMANDS,
+        remediation="reassign_mac_address",
         forbids=Forbids((Act.START,), "it shares its MAC address with another VM"),
     ),
 }

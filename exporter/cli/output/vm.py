@@ -185,6 +185,9 @@ def _findings(found: VMWhole) -> str:
     text += "".join(part for each in found.findings for part in _finding(each))
     if found.around:
         text += "\nFindings around it\n" + "".join(part for each in found.around for part in _finding(each, who=True))
+    if found.copies:
+        text += "\nRestores and clones that have not run\n"
+        text += "".join(part for each in found.copies for part in _finding(each, who=True))
     return text
 
 

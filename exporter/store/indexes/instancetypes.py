@@ -125,8 +125,8 @@ def _saved_objects(record: Record, lookup: ByName) -> Iterable[str]:
 
 
 def _sources(record: Record, _: ByName) -> Iterable[str]:
-    named = isinstance(record, VirtualMachineSnapshotContent) and record.source
-    return (f"{record.namespace}/{record.source}",) if named else ()
+    source = record.source if isinstance(record, VirtualMachineSnapshotContent) else ""
+    return (f"{record.namespace}/{source}",) if source else ()
 
 
 def _saved_copies(record: Record, lookup: ByName) -> Iterable[str]:

@@ -5,8 +5,12 @@ Phases as in staging/src/kubevirt.io/api/clone of kubevirt/kubevirt.
 
 from __future__ import annotations
 
+from msgspec import field
+
+from ...domain.identity.copying import Changes, changes_of
+from ...domain.networks.mac import comparable
 from ..kind import ApiKind
-from ..record import Record, Wire, WireMeta, identity
+from ..record import Record, Wire, WireMeta, epoch, identity
 
 __all__ = ["KIND", "VirtualMachineClone"]
 
@@ -21,6 +25,9 @@ class _Object(Wire, frozen=True, gc=False):
 class _Spec(Wire, frozen=True, gc=False):
     source: _Object | None = None
     target: _Object | None = None
+    new_mac_addresses: dict[str, str | None] | None = None
+    new_smbios_serial: str | None = field(name="newSMBiosSerial", default=None)
+    patches: list[str | None] | None = None
 
 
 class _Status(Wire, frozen=True, gc=False):
@@ -39,6 +46,11 @@ class VirtualMachineClone(Record, frozen=True, gc=False):
     target: str  # the VM that it creates there; empty until it has a name
     active: bool  # neither succeeded nor failed
     made: bool  # it has made its target
+    deleting: float | None
+    saved: str  # the VirtualMachineSnapshot that it is made from; empty where it is made from a VM
+    macs: tuple[tuple[str, str], ...]  # names of interfaces, each with the MAC address that it sets, comparable
+    serial: str  # that it sets; empty for none
+    changes: Changes  # what its patches change of the VM that it creates, after all that
 
     @property
     def vms(self) -> tuple[str, ...]:
@@ -54,6 +66,11 @@ def _reduce(wire: _Clone) -> VirtualMachineClone:
         target=target.name or status.target_name or "",
         active=status.phase not in _OVER,
         made=status.phase == _OVER[0],
+        deleting=epoch(wire.metadata.deletion_timestamp),
+        saved=(source.name or "") if source.kind == "VirtualMachineSnapshot" else "",
+        macs=tuple((name, mac) for name, text in (spec.new_mac_addresses or {}).items() if (mac := comparable(text))),
+        serial=spec.new_smbios_serial or "",
+        changes=changes_of(spec.patches),
     )
 
 

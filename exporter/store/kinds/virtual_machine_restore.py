@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...domain.identity.copying import Changes, changes_of
 from ..kind import ApiKind, Reach
 from ..record import Record, Wire, WireCondition, WireMeta, epoch, identity
 from .common.stalled import stalled
@@ -16,6 +17,7 @@ class _Target(Wire, frozen=True, gc=False):
 class _Spec(Wire, frozen=True, gc=False):
     target: _Target | None = None
     virtual_machine_snapshot_name: str | None = None
+    patches: list[str | None] | None = None
 
 
 class _Status(Wire, frozen=True, gc=False):
@@ -36,6 +38,7 @@ class VirtualMachineRestore(Record, frozen=True, gc=False):
     deleting: float | None
     stalled: str  # why it makes no progress, as KubeVirt says; empty where it does not say so
     stalled_since: float | None
+    changes: Changes  # what its patches change of a VM that it creates
 
 
 def _reduce(wire: _Restore) -> VirtualMachineRestore:
@@ -52,6 +55,7 @@ def _reduce(wire: _Restore) -> VirtualMachineRestore:
         deleting=epoch(wire.metadata.deletion_timestamp),
         stalled=why,
         stalled_since=since,
+        changes=changes_of(spec.patches),
     )
 
 

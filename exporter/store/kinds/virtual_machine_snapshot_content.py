@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from sys import intern
 
 from ...domain.identity.firmware import WireFirmware, identifying
 from ...domain.instancetypes.matching import Reference, WireMatcher, pins_of, reference_of
+from ...domain.networks.mac import comparable
+from ...domain.networks.vm_networks import networks_of
 from ..kind import ApiKind
 from ..record import Record, Wire, WireMeta, epoch, identity
 from .common.template import WireTemplate
-from .common.vm_spec import WireDomain, WireVMSpec
+from .common.vm_spec import WireDevices, WireDomain, WireVMSpec
 
-__all__ = ["KIND", "VirtualMachineSnapshotContent"]
+__all__ = ["KIND", "SavedMAC", "VirtualMachineSnapshotContent"]
 
 
 class _VMSpec(Wire, frozen=True, gc=False):
@@ -39,6 +42,10 @@ class _Content(Wire, frozen=True, gc=False):
     spec: _Spec | None = None
 
 
+SavedMAC = tuple[int, str, str, str]
+"""An interface's place in the list, its name, its NAD (`namespace/name`), and its MAC address, comparable."""
+
+
 class VirtualMachineSnapshotContent(Record, frozen=True, gc=False):
     created: float | None
     deleting: float | None
@@ -46,6 +53,8 @@ class VirtualMachineSnapshotContent(Record, frozen=True, gc=False):
     source: str  # the VM that was saved, which may be gone
     uuid: str  # as it was saved; empty for none
     identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies nobody
+    serial: str
+    macs: tuple[SavedMAC, ...]
     pins: tuple[str, ...]  # the ControllerRevisions that the saved spec names
     instancetype: Reference | None  # of the saved spec; what the VM's status referred to is not saved
     preference: Reference | None
@@ -62,20 +71,33 @@ def _reduce(wire: _Content) -> VirtualMachineSnapshotContent | None:
     if not source:
         return None
     template = (saved.spec and saved.spec.template) or WireTemplate()
-    domain = (template.spec or WireVMSpec()).domain or WireDomain()
-    uuid = (domain.firmware or WireFirmware()).uuid
+    spec_of = template.spec or WireVMSpec()
+    domain = spec_of.domain or WireDomain()
+    firmware, fields = domain.firmware or WireFirmware(), identity(meta)
+    uuid = firmware.uuid
     return VirtualMachineSnapshotContent(
-        *identity(meta),
+        *fields,
         created=epoch(meta.creation_timestamp),
         deleting=epoch(meta.deletion_timestamp),
         snapshot=spec.virtual_machine_snapshot_name or "",
         source=source,
         uuid=intern(uuid or ""),
         identity=identifying(uuid),
+        serial=intern(firmware.serial or ""),
+        macs=tuple(_macs(spec_of, fields[0])),
         pins=pins_of(saved.spec.instancetype, saved.spec.preference) if saved.spec else (),
         instancetype=reference_of(saved.spec.instancetype, None) if saved.spec else None,
         preference=reference_of(saved.spec.preference, None) if saved.spec else None,
     )
+
+
+def _macs(spec: WireVMSpec, namespace: str) -> Iterator[SavedMAC]:
+    nads = {name: nad for name, nad, absent in networks_of(spec, namespace) if nad and not absent}
+    devices = (spec.domain and spec.domain.devices) or WireDevices()
+    for at, each in enumerate(devices.interfaces or ()):
+        mac = comparable(each.mac_address) if each is not None and each.name in nads else ""
+        if each is not None and each.name and mac:
+            yield at, intern(each.name), nads[each.name], intern(mac)
 
 
 KIND = ApiKind(

@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterable, Iterator
 
 import msgspec
 
+from ...checks.identity.copies_ahead import CHECK as COPIES_AHEAD
 from ...engine.engine import Engine
 from ...findings.finding import Finding, Severity, Unknown
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
@@ -87,6 +88,7 @@ def whole(
         features=tuple(features(context)),
         findings=tuple(findings),
         around=tuple(_around(context, engine)),
+        copies=tuple(_copies(context, engine)),
         unseen=context.unseen(concerning(context)),
         unread=context.unread,
         unanswered=tuple(blanks[:_MOST_UNANSWERED]),
@@ -138,6 +140,20 @@ def _around(context: OneVM, engine: Engine) -> list[FindingReport]:
         nad = each.subject.kind == "NetworkAttachmentDefinition" and each.subject.path in nads
         if on_node or nad or (each.network and each.network in networks and each.subject.kind != "IPAMClaim"):
             chosen.append(each)
+    return [reported(each, "", engine.unknown_of(each)) for each in sorted(chosen, key=order)[:_MOST_AROUND]]
+
+
+def _copies(context: OneVM, engine: Engine) -> list[FindingReport]:
+    """Of restores and clones that are not made of it alone, but of what it has: an address may be a third one's."""
+    refs = {(each.ref.namespace, each.ref.name) for each in context.records}
+    chosen = (
+        each
+        for each in engine.findings()
+        if each.check == COPIES_AHEAD.id
+        and (
+            (each.subject.namespace, each.vm) in refs or any((one.namespace, one.name) in refs for one in each.related)
+        )
+    )
     return [reported(each, "", engine.unknown_of(each)) for each in sorted(chosen, key=order)[:_MOST_AROUND]]
 
 

@@ -1,49 +1,42 @@
-"""`steward reconcile apply`: carries out one plan now, by the person who asks."""
+"""`steward reconcile apply`: carries out one plan now, or several of one remediation, by the person who asks."""
 
 from __future__ import annotations
 
 import argparse
-import time
-from pathlib import Path
+import shlex
 from typing import Any
 
 from exporter.cli.output.terminal import complain, say
 
 from ...config.settings import Mode
-from ...confirm.confirm import Confirmed
-from ...observe.source import Found
+from ...observe.source import Found, Observed
 from ...plan.plan import Refused
 from ...plan.remediation import Remediation
-from ...run.attempt import AttemptState, Result
-from ...run.witness import cluster_uid
-from ...show.plans import Repair
-from ..gating import Gating
+from ..applying import Applying, ended
+from ..by_cause import in_order
 from ..next_commands import aimed
 from ..plan_text import shown
-from ..session import add_options, desk, finish, named
-from ..writing import (
-    add_ledger_option,
-    agreed,
-    attempts,
-    directory_of,
-    named_directory,
-    opened,
-    settled,
-    taking_back,
-    who,
-)
+from ..session import Session, add_options, answering, desk, finish, known_remediation, named
+from ..several import AT_ONCE, add_limit_option, listed, repair_of
+from ..writing import add_ledger_option, agreed, named_directory
 
-__all__ = ["add", "ended"]
+__all__ = ["add"]
 
 
 def add(commands: Any) -> None:
     parser = commands.add_parser(
         "apply",
-        help="carry out one plan now",
-        description="Confirms a finding on fresh reads, shows the plan, asks, and writes with your permissions.",
+        help="carry out one plan now, or several of one remediation",
+        description="Confirms a finding on fresh reads, shows the plan, asks, and writes with your permissions. With "
+        "--remediation and no fingerprint: the first plans of that one, in the order of their causes, until one fails.",
     )
-    parser.add_argument("fingerprint", metavar="FINGERPRINT", help="of the finding; its first digits are enough")
+    parser.add_argument("fingerprint", nargs="?", metavar="FINGERPRINT", help="of the finding; its first digits do")
     parser.add_argument("--remediation", metavar="ID", help="which one, where there are several")
+    several = parser.add_argument_group("several plans of one remediation")
+    where = several.add_mutually_exclusive_group()
+    where.add_argument("-n", "--namespace", metavar="NAME", help="of findings in this namespace")
+    where.add_argument("-A", "--all-namespaces", action="store_true", help="of findings anywhere")
+    add_limit_option(several, "at most so many plans")
     parser.add_argument("--plan", metavar="HASH", help="only if it is still this plan")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_ledger_option(parser)
@@ -52,51 +45,63 @@ def add(commands: Any) -> None:
 
 
 async def _run(arguments: argparse.Namespace) -> int:
+    remediation = _several(arguments)
     async with desk(arguments) as at:
         observed = await at.observed()
-        found, remediation = named(observed, arguments.fingerprint, arguments.remediation)
-        made = await at.planned(found, remediation)
-        say(aimed(shown([_repair(found, remediation, made)]), arguments))
-        if isinstance(made, Refused) or made.plan.proposal is not None:
-            return 1
-        if arguments.plan and made.plan.hash != arguments.plan:
-            complain(f"the plan is {made.plan.hash} now, and not {arguments.plan}; look at it anew")
-            return 1
-        if not agreed(arguments, "Carry it out?"):
-            return 1
-        by = await who(at)
-        directory = directory_of(arguments, at)
-        with opened(directory, await cluster_uid(at.reads)) as ledger:
-            attempting = attempts(at, ledger)
-            await settled(attempting, ledger)
-            gating = Gating(at, observed, directory, ledger.probe())
+        if remediation is not None:
+            return await _all_of(at, observed, remediation)
+        return await _one(at, observed)
 
-            async def make() -> Confirmed | Refused:
-                again = await at.planned(found, remediation)
-                if isinstance(again, Confirmed) and again.plan.hash != made.plan.hash:
-                    return Refused("same_plan", "the plan is another one than the one that was shown")
-                return again
 
-            async def permit(confirmed: Confirmed) -> Refused | None:
-                return await gating.refused(found, remediation, confirmed, Mode.APPLY)
+def _several(arguments: argparse.Namespace) -> Remediation | None:
+    """Of which remediation several plans are asked for; None where one finding is named. Raises ValueError."""
+    everywhere = arguments.all_namespaces or arguments.namespace is not None
+    if arguments.fingerprint is not None:
+        if everywhere or arguments.limit is not None:
+            raise ValueError("-n, -A and --limit are for several plans: name no FINGERPRINT then")
+        return None
+    if arguments.plan is not None:
+        raise ValueError("--plan is for one finding: name its FINGERPRINT")
+    if not arguments.remediation or not everywhere:
+        raise ValueError("name a FINGERPRINT; or, for several plans, --remediation ID and -n NAMESPACE or -A")
+    if arguments.namespace == "":
+        raise ValueError("a name is empty; for all namespaces say -A")
+    return known_remediation(arguments.remediation)
 
-            result = await attempting.run(make, permit, mode=Mode.APPLY.value, by=lambda: by)
+
+async def _one(at: Session, observed: Observed) -> int:
+    arguments = at.arguments
+    found, remediation = named(observed, arguments.fingerprint, arguments.remediation)
+    made = await at.planned(found, remediation)
+    say(aimed(shown([repair_of(found, remediation, made, Mode.APPLY)]), arguments))
+    if isinstance(made, Refused) or made.plan.proposal is not None:
+        return 1
+    if arguments.plan and made.plan.hash != arguments.plan:
+        complain(f"the plan is {made.plan.hash} now, and not {arguments.plan}; look at it anew")
+        return 1
+    if not agreed(arguments, "Carry it out?"):
+        return 1
+    async with Applying.begun(at, observed) as applying:
+        result = await applying.carried_out(found, remediation, made)
     return ended(result, named_directory(arguments, at), arguments)
 
 
-def ended(result: Result, directory: Path | None, arguments: argparse.Namespace) -> int:
-    """Says how an attempt ended, and gives the exit code; `directory` is as of `taking_back`."""
-    if result.state == AttemptState.DONE:
-        back = taking_back(result.plan, result.attempt, directory) if result.plan is not None else ""
-        say(f"Done, attempt {result.attempt}. {aimed(back, arguments)}\n")
-        if result.why:
-            complain(result.why)
-        return 2 if result.why else 0
-    what = f"refused, {result.refused}" if result.state == AttemptState.REFUSED else result.state
-    complain(aimed(f"{what}: {result.why}", arguments))
-    return 2 if result.state == AttemptState.UNCLEAR else 1
+async def _all_of(at: Session, observed: Observed, remediation: Remediation) -> int:
+    arguments = at.arguments
+    findings = [each for each in in_order(observed.findings) if _wanted(each, remediation, arguments)]
+    plans = await listed(at, findings, remediation, Mode.APPLY, arguments.limit or AT_ONCE)
+    say(aimed(shown([each.repair for each in plans.chosen]), arguments))
+    where = f" -n {shlex.quote(arguments.namespace)}" if arguments.namespace else ""
+    if others := plans.others(f"--remediation {remediation.id}{where}"):
+        say(f"\n{aimed(others, arguments)}\n")
+    if not plans.chosen:
+        return 1 if plans.refused or plans.proposed else 0
+    count = len(plans.chosen)
+    if not agreed(arguments, f"Carry out {'it' if count == 1 else f'these {count}, until one fails'}?"):
+        return 1
+    async with Applying.begun(at, observed) as applying:
+        return await applying.all_carried_out(plans.chosen, remediation, named_directory(arguments, at))
 
 
-def _repair(found: Found, remediation: Remediation, made: Confirmed | Refused) -> Repair:
-    repair = Repair.of(found, remediation.id, Mode.APPLY, time.time())
-    return repair.unplanned(made) if isinstance(made, Refused) else repair.planned(made)
+def _wanted(found: Found, remediation: Remediation, arguments: argparse.Namespace) -> bool:
+    return arguments.namespace in (None, found.namespace) and remediation in answering(found)

@@ -1,4 +1,4 @@
-"""`steward reconcile approve`: lets the sidecar carry out one plan, for a while."""
+"""`steward reconcile approve`: lets the sidecar carry out one plan, or those of one cause, for a while."""
 
 from __future__ import annotations
 
@@ -6,22 +6,32 @@ import argparse
 import time
 from typing import Any
 
+import msgspec
+
 from exporter.cli.output.terminal import complain, say
 
 from ...act.execute import PlanWriter, WriteOutcome
 from ...config.settings import Mode, mode_of
-from ...decide.approval import write
+from ...confirm.confirm import Confirmed
+from ...decide.approval import approved, write
 from ...decide.gates import GATES, Blocked
+from ...ledger.history import History
 from ...observe.source import Found
 from ...plan.annotations import APPROVED_PLAN
 from ...plan.effects import annotation
 from ...plan.plan import Patch, Plan, Refused
+from ...plan.remediation import Remediation
 from ...plan.time_text import moment
+from ...run.permission import approval
 from ...show.plans import sentence
+from ..by_cause import of_cause
 from ..gating import Gating, first
+from ..ledger_pages import history_of
 from ..next_commands import aimed
-from ..session import Session, add_options, desk, finish, named
-from ..writing import add_ledger_option, known, who
+from ..plan_text import shown
+from ..session import Session, add_options, chosen, desk, finish, named
+from ..several import AT_ONCE, Chosen, add_limit_option, listed
+from ..writing import add_ledger_option, agreed, known, who
 
 __all__ = ["add"]
 
@@ -31,12 +41,17 @@ _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0}
 def add(commands: Any) -> None:
     parser = commands.add_parser(
         "approve",
-        help="let the sidecar carry out one plan",
+        help="let the sidecar carry out one plan, or those of one cause",
         description="Confirms a finding, and annotates the object with the plan's hash, your name and an end. The "
-        "sidecar carries it out where the remediation's mode is approve; `steward reconcile apply` needs no sidecar.",
+        "sidecar carries it out where the remediation's mode is approve; `steward reconcile apply` needs no sidecar. "
+        "Of a cause it shows the plans of the first objects, asks, and annotates each of them.",
     )
-    parser.add_argument("fingerprint", metavar="FINGERPRINT", help="of the finding; its first digits are enough")
+    parser.add_argument(
+        "fingerprint", metavar="ID", help="fingerprint of a finding, or a cause's id; its first digits are enough"
+    )
     parser.add_argument("--remediation", metavar="ID", help="which one, where there are several")
+    add_limit_option(parser, "at most so many objects of a cause")
+    parser.add_argument("--yes", action="store_true", help="do not ask; of one finding nothing is asked")
     parser.add_argument("--plan", metavar="HASH", help="only if it is still this plan")
     parser.add_argument("--for", dest="lasting", default=3600.0, type=_duration, metavar="TIME", help="default: 1h")
     add_ledger_option(parser)
@@ -47,6 +62,11 @@ def add(commands: Any) -> None:
 async def _run(arguments: argparse.Namespace) -> int:
     async with desk(arguments) as at:
         observed = await at.observed()
+        gating = Gating(at, observed, known(arguments, at))
+        if findings := of_cause(observed, arguments.fingerprint):
+            return await _all_of(at, gating, findings)
+        if arguments.limit is not None:
+            raise ValueError(f"no cause has the id {arguments.fingerprint}; --limit is for those of a cause")
         found, remediation = named(observed, arguments.fingerprint, arguments.remediation)
         made = await at.planned(found, remediation)
         if isinstance(made, Refused):
@@ -59,17 +79,72 @@ async def _run(arguments: argparse.Namespace) -> int:
         if arguments.plan and plan.hash != arguments.plan:
             complain(f"the plan is {plan.hash} now, and not {arguments.plan}: {sentence(plan)}; look at it anew")
             return 1
-        gates = await Gating(at, observed, known(arguments, at)).blocked(found, remediation, made, Mode.APPROVE)
-        if why := _in_vain(at, found, plan, gates):
-            complain(aimed(why, arguments))
-            return 1
-        until = time.time() + arguments.lasting
-        text = write(plan, await who(at), until)
-        code = await _annotate(at, plan, made.whole, APPROVED_PLAN, text)
+        code = await _approved(at, gating, found, remediation, made)
         if not code:
             say(f"The sidecar carries it out where the mode of {remediation.id} is approve.\n")
-            _warn(arguments, gates, until)
+            _tell_unknown(arguments)
         return code
+
+
+async def _all_of(at: Session, gating: Gating, findings: list[Found]) -> int:
+    """The plans of a cause, one an object. Raises ValueError, KubeError."""
+    arguments = at.arguments
+    if arguments.plan is not None:
+        raise ValueError("--plan is for one finding: name its fingerprint")
+    remediation = chosen(findings[0], arguments.remediation)
+    directory = known(arguments, at)
+    history = history_of(directory, time.time()) if directory is not None else History()
+
+    def standing(made: Confirmed) -> bool:
+        """Whether an approval of the plan is on the object that has let nothing happen yet, as far as is known."""
+        why = approved(made.plan, made.whole, time.time(), at.config.approval.longest)
+        return not why and not history.used(approval(made))
+
+    plans = await listed(at, findings, remediation, Mode.APPROVE, arguments.limit or AT_ONCE, standing)
+    say(aimed(shown([msgspec.structs.replace(each.repair, commands=()) for each in plans.chosen]), arguments))
+    if others := plans.others(findings[0].cause):
+        say(f"\n{aimed(others, arguments)}\n")
+    if not plans.chosen:
+        return 1 if plans.refused or plans.proposed else 0
+    count = len(plans.chosen)
+    if not agreed(arguments, f"Approve {'it' if count == 1 else f'these {count}'}?"):
+        return 1
+    code, given = 0, 0
+    for each in plans.chosen:
+        own = await _approved_again(at, gating, each, remediation)
+        code, given = max(code, own), given + (not own)
+    where = f"where the mode of {remediation.id} is approve"
+    say(f"{given} of {count} are approved. The sidecar carries out what is approved {where}.\n")
+    _tell_unknown(arguments)
+    return code
+
+
+async def _approved_again(at: Session, gating: Gating, shown: Chosen, remediation: Remediation) -> int:
+    """As `_approved`, if it is still the plan that was shown: somebody has thought about it meanwhile."""
+    again, bound_to = await at.planned(shown.found, remediation), shown.made.plan.bound_to
+    if isinstance(again, Refused):
+        complain(f"{bound_to}: refused, {again.precondition}: {again.why}")
+        return 1
+    if again.plan.proposal is not None or again.plan.hash != shown.made.plan.hash:
+        complain(f"{bound_to}: the plan is another one than the one that was shown; look at it anew")
+        return 1
+    return await _approved(at, gating, shown.found, remediation, again, f"{bound_to}: ")
+
+
+async def _approved(
+    at: Session, gating: Gating, found: Found, remediation: Remediation, made: Confirmed, of: str = ""
+) -> int:
+    """Annotates the object of a plan, if it may be carried out then; the exit code. What is said begins with `of`."""
+    plan = made.plan
+    gates = await gating.blocked(found, remediation, made, Mode.APPROVE)
+    if why := _in_vain(at, found, plan, gates):
+        complain(aimed(f"{of}{why}", at.arguments))
+        return 1
+    until = time.time() + at.arguments.lasting
+    code = await _annotate(at, plan, made.whole, APPROVED_PLAN, write(plan, await who(at), until))
+    if not code:
+        _warn(at.arguments, gates, until, of)
+    return code
 
 
 def _in_vain(at: Session, found: Found, plan: Plan, gates: tuple[Blocked, ...]) -> str:
@@ -86,14 +161,17 @@ def _in_vain(at: Session, found: Found, plan: Plan, gates: tuple[Blocked, ...]) 
     return f"refused, {refused.precondition}: {refused.why}" if refused else ""
 
 
-def _warn(arguments: argparse.Namespace, gates: tuple[Blocked, ...], until: float) -> None:
-    """What holds it up for now, and what is not known from here."""
+def _tell_unknown(arguments: argparse.Namespace) -> None:
     if arguments.config is None:
         complain("its mode, limits and windows are not known here; --config names the sidecar's configuration")
+
+
+def _warn(arguments: argparse.Namespace, gates: tuple[Blocked, ...], until: float, of: str) -> None:
+    """What holds it up for now."""
     for each in gates:
         late = each.until is not None and each.until >= until
         more = f"; the approval ends before, at {moment(until)}: give a longer --for" if late else ""
-        complain(aimed(f"it waits, {each.gate}: {each.why}{more}", arguments))
+        complain(aimed(f"{of}it waits, {each.gate}: {each.why}{more}", arguments))
 
 
 async def _annotate(at: Session, plan: Plan, whole: Any, name: str, text: str) -> int:

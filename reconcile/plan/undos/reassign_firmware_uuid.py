@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from exporter.store.kinds.pod import Pod
-from exporter.store.kinds.virtual_machine import VirtualMachine
-from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ..plan import Refused
 from ..remediation import Scene
 from ..undo import Given, Taken, Undo
-from ._firmware import IDENTITY, LOSSES, PRECONDITIONS, READS, weighed, written_with
+from ._firmware import IDENTITY, LOSSES, PRECONDITIONS, READS, weighed
+from ._identifying import started
 
 __all__ = ["UNDO"]
 
 
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
-    return weighed(taken, scene, _started)
-
-
-def _started(taken: Taken, scene: Scene, vm: VirtualMachine) -> str:
-    vmi = scene.named(VirtualMachineInstance, vm.namespace, vm.name)
-    if vmi is not None:
-        return f"{vmi.ref} exists, in phase {vmi.phase or 'unknown'}"
-    launchers = [each.ref for each in scene.within(Pod, vm.namespace) if each.domain == vm.name]
-    if launchers:
-        return f"{launchers[0]} runs, or may run, the guest of {vm.ref}"
-    return written_with(taken, scene, vm)
+    return weighed(taken, scene, started)
 
 
 UNDO = Undo(

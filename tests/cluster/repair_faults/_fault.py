@@ -11,6 +11,7 @@ from tests.cluster import fleet
 from tests.cluster.resources import INSTANCETYPES, Resource
 from tests.cluster.stage import Stage
 from tests.manifests import Object
+from tests.rows import full
 
 __all__ = [
     "CLAIM",
@@ -20,6 +21,7 @@ __all__ = [
     "LATER",
     "SIZE",
     "Fault",
+    "cloned",
     "copy_of_db",
     "instancetype",
     "named",
@@ -83,6 +85,17 @@ def _gone_vm(stage: Stage) -> Object:
 
 def orphan_claim(stage: Stage) -> None:
     stage.claim(_gone_vm(stage))
+
+
+def cloned(stage: Stage, source: str, target: str) -> None:
+    """A VirtualMachineClone that has made a VM of another one."""
+    made = full(
+        {"kind": "VirtualMachineClone", "namespace": stage.namespace, "name": f"of-{source}"}
+        | {"source": source, "target": target, "phase": "Succeeded"}
+    )
+    for field in ("uid", "creationTimestamp"):
+        made["metadata"].pop(field, None)
+    stage.client.make(made)
 
 
 def instancetype(stage: Stage, **annotations: str) -> Object:

@@ -369,6 +369,7 @@ def _io_error(stage: Stage) -> Values:
 
 def _starts_failing(stage: Stage) -> Values:
     vm = fleet.vm(stage.namespace, "db")
+    vm["spec"]["runStrategy"] = "Always"
     failure = {"consecutiveFailCount": 4, "retryAfterTimestamp": REQUESTED}
     return _values(stage, stage.client.make({**vm, "status": {**vm.get("status", {}), "startFailure": failure}}))
 

@@ -6,16 +6,15 @@ from collections.abc import Iterator
 
 from reconcile.plan.plan import Plan
 from tests.kubevirt.audit_history import AuditHistory, Taken
-from tests.kubevirt.power_rules import ENDED, READ, VMIS, VMS
+from tests.kubevirt.power_rules import READ, VMS
 
-from ._objects import uuid_of
+from ._objects import runs, uuid_of
 
 __all__ = ["RULE"]
 
 
 def _reassigned(write: Taken, plan: Plan, history: AuditHistory) -> Iterator[str]:
-    vmi = history.at((*VMIS, *write.key[2:]), write.at - READ)
-    if vmi is not None and vmi.get("status", {}).get("phase") not in (*ENDED, None):
+    if runs(write, history):
         yield "gives another UUID to a VM that runs"
     new = uuid_of(write.after)
     for each in history.there(VMS, "", write.at, for_seconds=READ):

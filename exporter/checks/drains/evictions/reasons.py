@@ -121,7 +121,10 @@ REASONS = {
         forbids=Forbids((Act.DRAIN,), "its next eviction shuts its guest down"),
     ),
     "MigrationFailing": _reason(
-        "At least two migrations in a row, since the VMI was asked to leave, failed.", _STUCK, "MigrationFailing"
+        "At least two migrations in a row, since the VMI was asked to leave, failed.",
+        _STUCK,
+        "MigrationFailing",
+        remediation="propose_next_step",
     ),
     "TargetUnschedulable": _reason(
         "No node takes the target pod of the VMI's migration.",
@@ -129,6 +132,7 @@ REASONS = {
         "TargetUnschedulable",
         60.0,
         forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
+        remediation="propose_next_step",
     ),
     "TargetNotStarting": _reason(
         "The target pod of the VMI's migration has a node and does not start; `waiting` says what it waits for.",
@@ -136,6 +140,7 @@ REASONS = {
         "TargetNotStarting",
         300.0,
         forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
+        remediation="propose_next_step",
     ),
     "MigrationPending": _reason(
         "The migration of the VMI is held up; `cause` says by what.",
@@ -143,6 +148,7 @@ REASONS = {
         "MigrationPending",
         300.0,
         forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
+        remediation="propose_next_step",
     ),
     "MigrationHanging": _reason(
         "The migration of the VMI has a target pod and waits for somebody who does not act, which KubeVirt never ends;"
@@ -151,6 +157,7 @@ REASONS = {
         "MigrationHanging",
         300.0,
         forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
+        remediation="propose_next_step",
     ),
     "RequestOnSchedulableNode": _reason(
         "The VMI is asked to leave a node that nobody drains, and is migrated again and again until it has left.",
@@ -203,6 +210,7 @@ REASONS = {
         lasting=True,
         cause=Cause.NODE,
         forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
+        remediation="propose_next_step",
     ),
     "NotStarted": _reason(
         "The VMI has to leave its node and can be migrated, and no migration was made.",

@@ -68,6 +68,7 @@ REASONS = {
         next="Give the VM a valid UUID of its own, unless it has a persistent TPM that is in use.",
         commands=(_VM + " -o yaml",),
         alert=_ALERT,
+        remediation="replace_invalid_uuid",
         does=(Act.END,),
     ),
     "MemberPinsUUID": Reason(

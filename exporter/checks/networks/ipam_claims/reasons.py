@@ -70,6 +70,7 @@ REASONS = {
         next="Keep the finalizer while the VM runs; agree on a stop with the VM's owner, then remove it.",
         commands=_OWNER,
         alert="VMIPAMClaimStuckTerminating",
+        remediation="reclaim_ipam_claim",
         does=(Act.STOP, Act.DELETE),
         forbids=Forbids((Act.START,), "the IPAMClaim that holds its addresses is being deleted"),
     ),
@@ -117,6 +118,7 @@ REASONS = {
             USERS,
         ),
         alert="VMIPAMClaimStuckTerminating",
+        remediation="handle_foreign_finalizer",
     ),
     "OwnerUidMismatch": Reason(
         _BOTH,
@@ -126,6 +128,7 @@ REASONS = {
         next="Make the new VM the owner of the IPAMClaim before garbage collection deletes it.",
         commands=_OWNER,
         alert="VMIPAMClaimUnprotected",
+        remediation="adopt_ipam_claim",
         forbids=Forbids(
             (Act.START, Act.STOP, Act.RESTART, Act.DELETE),
             "its IPAMClaim belongs to an earlier VM of this name, and may be deleted with that",
@@ -267,6 +270,7 @@ REASONS = {
         next="Delete the IPAMClaim if the network needs its addresses; the interface gets others if it comes back.",
         commands=_OWNER,
         alert="VMIPAMClaimLeftBehind",
+        remediation="reclaim_ipam_claim",
         does=(Act.DELETE,),
     ),
     "EmptyClaim": Reason(
@@ -277,6 +281,7 @@ REASONS = {
         next="Look at the events of the VM's pod and at ovnkube-control-plane.",
         commands=(READ_CLAIM, NADS, NETWORK_STACK),
         alert="VMPersistentIPBroken",
+        remediation="handle_unkept_address",
         cause=Cause.NETWORK,
     ),
     "NotReferenced": Reason(
@@ -292,6 +297,7 @@ REASONS = {
             ANNOTATE_POD,
         ),
         alert="VMIPAMClaimUnprotected",
+        remediation="handle_unkept_address",
         forbids=Forbids((Act.STOP, Act.RESTART, Act.END), "its address is released when its pod ends"),
     ),
     "UnprotectedClaim": Reason(
@@ -320,5 +326,6 @@ REASONS = {
         grace=30 * DAY,
         next="Ask the VM's owner whether the VM is still needed; deleting the VM releases its addresses.",
         commands=(READ_CLAIM, READ_VM),
+        remediation="reclaim_ipam_claim",
     ),
 }

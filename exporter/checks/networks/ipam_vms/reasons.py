@@ -38,6 +38,7 @@ REASONS = {
             ANNOTATE_VMI,
         ),
         alert="VMPersistentIPBroken",
+        remediation="recreate_ipam_claim",
         forbids=Forbids((Act.STOP, Act.RESTART, Act.END), "its addresses are released when its pod ends"),
     ),
     "NameTooLong": Reason(

@@ -30,7 +30,6 @@ from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_cluster_preference import VirtualMachineClusterPreference
-from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_preference import VirtualMachinePreference
 from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
@@ -39,15 +38,15 @@ from ...patterns import PRESENT
 from ...plan import Patch, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
-from .._grounds import table, tables
+from .._grounds import table
 from ._firmware import PRECONDITIONS, READS, firmware_of, forbidden, put
 from ._kept_state import KEEPS_NO_STATE, kept_state
+from ._stopped import STOPPED, saved, stopped
 
 __all__ = ["ALLOWED", "REMEDIATION"]
 
 ALLOWED = f"{PREFIX}new-uuid-allowed"
 _NAMESPACE = UUID("0b6f2c1e-5f0a-4d0c-9c1b-6a4b1e1d7a55")  # of the new UUIDs; never to be changed
-_STAYS_DOWN = ("Halted", "Manual")
 
 
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
@@ -57,7 +56,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
     if whole is None or vm is None:
         return Refused("same_object", f"{ref} does not exist")
-    if refused := forbidden(scene, vm, whole) or _kept_by_another(finding, whole) or _stopped(scene, vm, whole):
+    if refused := forbidden(scene, vm, whole) or _kept_by_another(finding, whole) or stopped(scene, vm, whole):
         return refused
     old = vm.uuid or legacy(vm.name)
     new = str(uuid5(_NAMESPACE, f"{vm.uid} {vm.identity or old}"))
@@ -67,7 +66,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     return REMEDIATION.planned(
         finding,
         Patch(target=ref, ops=put(firmware_of(whole), {"uuid": new})),
-        effect=_effect(snapshots),
+        effect=_EFFECT + saved(scene, vm, "the UUID"),
         risk=Risk.IDENTITY,
         undo=f"put the old UUID {old} back while the VM is stopped",
     )
@@ -87,22 +86,6 @@ def _kept_by_another(finding: Finding, whole: Mapping[str, Any]) -> Refused | No
     return None
 
 
-def _stopped(scene: Scene, vm: VirtualMachine, whole: Mapping[str, Any]) -> Refused | None:
-    """Refuses unless nothing of the VM runs, and nothing starts it by itself."""
-    vmi = scene.named(VirtualMachineInstance, vm.namespace, vm.name)
-    if vmi is not None:
-        return Refused("stopped", f"{vmi.ref} exists, in phase {vmi.phase or 'unknown'}: stop the VM first")
-    launchers = [each.ref for each in scene.within(Pod, vm.namespace) if each.domain == vm.name]
-    if launchers:
-        return Refused("stopped", f"{launchers[0]} still runs, or may run, the guest of {vm.ref}")
-    if vm.invalid or vm.run_strategy not in _STAYS_DOWN:
-        strategy = vm.invalid or f"its run strategy is {vm.run_strategy or 'not set'}"
-        return Refused("stopped", f"{vm.ref} may start at any moment: {strategy}")
-    if tables(table(whole.get("status")).get("stateChangeRequests")):
-        return Refused("stopped", f"somebody has asked for {vm.ref} to be started or stopped")
-    return None
-
-
 def _taken(scene: Scene, vm: VirtualMachine, new: str) -> Refused | None:
     taken = sorted(each.ref.path for each in scene.sharing(IDENTITY, new))
     return Refused("new_uuid_is_free", f"{taken[0]} has the UUID that {vm.ref} would get") if taken else None
@@ -117,15 +100,10 @@ def _restorable(vm: VirtualMachine, snapshots: list[VirtualMachineSnapshotConten
     return None
 
 
-def _effect(snapshots: list[VirtualMachineSnapshotContent]) -> str:
-    effect = (
-        "At its next start the guest sees a new identity: licences may ask to be activated again, cloud-init runs as "
-        "on the first boot, and inventories and backups take it for another VM."
-    )
-    names = sorted(each.snapshot or each.name for each in snapshots)
-    return f"{effect} Restoring snapshot {names[0]} brings the UUID of its time back." if names else effect
-
-
+_EFFECT = (
+    "At its next start the guest sees a new identity: licences may ask to be activated again, cloud-init runs as on "
+    "the first boot, and inventories and backups take it for another VM."
+)
 _UUID = Field("/spec/template/spec/domain/firmware/uuid", to=PRESENT)
 REMEDIATION = Remediation(
     id="reassign_firmware_uuid",
@@ -148,7 +126,7 @@ REMEDIATION = Remediation(
         "another_keeps_it": "that is another VM than this one",
         "allowed_across": "the VM that keeps the UUID is in the same namespace, or the VM has the annotation "
         f'{ALLOWED}: "true"',
-        "stopped": "the VM has no VMI and no launcher pod, and nothing starts it by itself",
+        **STOPPED,
         **KEEPS_NO_STATE,
         "new_uuid_is_free": "no VM has the new UUID",
         "snapshots_have_a_uuid": "every snapshot of the VM has a UUID, which a restore then need not derive",

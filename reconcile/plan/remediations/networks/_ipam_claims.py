@@ -20,6 +20,7 @@ from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from exporter.store.record import Ref
 
 from ...plan import Refused
 from ...remediation import Scene
@@ -32,11 +33,13 @@ __all__ = [
     "NO_OTHER_HOLDER",
     "NO_POD_USES_IT",
     "STACK_HEALTHY",
+    "attached_by",
     "claim_of",
     "in_use",
     "made_for",
     "migrating",
     "misfit",
+    "moving",
     "names_of",
     "namesakes",
     "restored",
@@ -78,9 +81,14 @@ def claim_of(whole: Mapping[str, Any]) -> IPAMClaim | None:
     return record if isinstance(record, IPAMClaim) else None
 
 
+def attached_by(claim: str, vm: VirtualMachine | VirtualMachineInstance) -> list[str]:
+    """The NADs, by `namespace/name` or empty for the primary one, of the interfaces whose IPAMClaim has this name."""
+    return [nad for network, nad, _ in vm.networks if claim_name(vm.name, network) == claim]
+
+
 def made_for(claim: IPAMClaim, vm: VirtualMachine | VirtualMachineInstance) -> list[str]:
-    """The NADs, by `namespace/name` or empty for the primary one, of the interfaces whose IPAMClaim has its name."""
-    return [nad for network, nad, _ in vm.networks if claim_name(vm.name, network) == claim.name]
+    """The same of an IPAMClaim that is there."""
+    return attached_by(claim.name, vm)
 
 
 def namesakes(scene: Scene, kind: type[V], claim: IPAMClaim) -> list[V]:
@@ -130,24 +138,35 @@ def _other_network(scene: Scene, claim: IPAMClaim, key: str) -> Refused | None:
 
 
 def migrating(scene: Scene, claim: IPAMClaim) -> Refused | None:
-    """One that only waits counts too: its target may be created at any moment."""
-    names = names_of(claim)
-    for each in scene.within(VirtualMachineInstanceMigration, claim.namespace):
+    return moving(scene, claim.namespace, names_of(claim))
+
+
+def moving(scene: Scene, namespace: str, names: tuple[str, ...]) -> Refused | None:
+    """Refuses with `not_migrating` for VMIs of these names. A migration that only waits counts too: its target may be
+    created at any moment.
+    """
+    for each in scene.within(VirtualMachineInstanceMigration, namespace):
         if each.vmi in names and not each.finished:
             return Refused("not_migrating", f"{each.ref} of VMI {each.vmi} is {each.phase or 'not started yet'}")
     for name in names:
-        vmi = scene.named(VirtualMachineInstance, claim.namespace, name)
+        vmi = scene.named(VirtualMachineInstance, namespace, name)
         if vmi is not None and vmi.migrating:  # even where its migration object is gone
             return Refused("not_migrating", f"the status of {vmi.ref} says that it is migrating")
     return None
 
 
-def in_use(scene: Scene, claim: IPAMClaim) -> Refused | None:
-    """Refuses with `everything_seen` where a pod may use it that can't be read."""
+def in_use(scene: Scene, claim: IPAMClaim, *, of_vm: bool = True, but: Ref | None = None) -> Refused | None:
+    """Refuses with `everything_seen` where a pod may use it that can't be read.
+
+    A pod of a VM that it names counts by that alone; without `of_vm` only where it is attached to the network by
+    nothing that refers to another IPAMClaim, or has no address of any network yet. The pod `but` does not count.
+    """
     pods, undecodables = scene.readable(Pod)
     unread: Refused | None = None
     for pod in pods:
-        if why := _use(scene, claim, pod):
+        if pod.ref == but:
+            continue
+        if why := _use(scene, claim, pod, of_vm=of_vm):
             return Refused("no_pod_uses_it", f"{pod.ref} {why}")
         if pod.unread and unread is None:
             unread = unread_use(scene, claim, pod)
@@ -157,11 +176,13 @@ def in_use(scene: Scene, claim: IPAMClaim) -> Refused | None:
     return unread
 
 
-def _use(scene: Scene, claim: IPAMClaim, pod: Pod) -> str:
+def _use(scene: Scene, claim: IPAMClaim, pod: Pod, *, of_vm: bool) -> str:
     if f"{claim.namespace}/{claim.name}" in pod.known_claims:
         return "refers to it"
     if pod.namespace == claim.namespace and pod.domain and pod.domain in names_of(claim):
-        return f"is a pod of VM {pod.domain}"
+        why = f"is a pod of VM {pod.domain}" if of_vm else _attached(scene, claim, pod)
+        if why:
+            return why
     for key, address, _ in pod.known_addresses:
         if address in claim.hosts:
             namespace, _, name = key.partition("/")
@@ -171,6 +192,15 @@ def _use(scene: Scene, claim: IPAMClaim, pod: Pod) -> str:
             if nad.network == claim.network:
                 return f"has {address} in network {claim.network}"
     return ""
+
+
+def _attached(scene: Scene, claim: IPAMClaim, pod: Pod) -> str:
+    for key, other in pod.known_selections:
+        namespace, _, name = key.partition("/")
+        nad = scene.named(NetworkAttachmentDefinition, namespace, name)
+        if other in ("", claim.name) and (nad is None or not nad.readable or nad.network == claim.network):
+            return f"is attached to NAD {key} for VM {pod.domain}"
+    return "" if pod.known_addresses else f"is a pod of VM {pod.domain} that has no address yet"
 
 
 def shared(scene: Scene, claim: IPAMClaim) -> Refused | None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from exporter.findings.finding import Finding
 from exporter.store.kinds.deployment import Deployment
-from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
+from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
@@ -24,10 +24,9 @@ from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
-from ...patterns import Has, Like
 from ...plan import Delete, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
-from ...writes import Deleted, Write
+from ...writes import Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS
 from ._ipam_claims import (
     NO_OTHER_HOLDER,
@@ -41,6 +40,7 @@ from ._ipam_claims import (
     shared,
     stack_broken,
 )
+from ._releasing import DELETED, PROTECTED, unprotected
 
 __all__ = ["REMEDIATION"]
 
@@ -54,8 +54,8 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         return Refused("same_object", f"{ref} does not exist")
     if claim.deleting is not None:
         return Refused("not_being_deleted", f"{ref} is being deleted already")
-    if FINALIZER not in claim.finalizers:
-        return Refused("protected", f"{ref} has no finalizer {FINALIZER}: deleting it releases its addresses")
+    if refused := unprotected(claim):
+        return refused
     if claim.created is None or scene.now - claim.created <= _AGE:
         return Refused("an_hour_old", f"{ref} is not older than an hour: its VM may still be created, as by a restore")
     if owners := [*namesakes(scene, VirtualMachine, claim), *namesakes(scene, VirtualMachineInstance, claim)]:
@@ -74,7 +74,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     )
 
 
-_PROTECTED = Like(metadata=Like(finalizers=Has(FINALIZER)))
 REMEDIATION = Remediation(
     id="delete_orphan_ipam_claim",
     title="Delete an orphaned IPAMClaim",
@@ -91,10 +90,10 @@ REMEDIATION = Remediation(
         Pod.KIND,
         *SAVERS,
     ),
-    writes=(Write("k8s.cni.cncf.io", "ipamclaims", ("delete",), (Deleted(_PROTECTED),)),),
+    writes=(Write("k8s.cni.cncf.io", "ipamclaims", ("delete",), (DELETED,)),),
     plan=_plan,
     preconditions={
-        "protected": "the IPAMClaim has KubeVirt's finalizer, so that deleting it releases nothing yet",
+        **PROTECTED,
         "an_hour_old": "the IPAMClaim was created more than an hour ago",
         "vm_gone": "no VM or VMI that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, "
         "exists",

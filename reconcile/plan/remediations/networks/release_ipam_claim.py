@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from exporter.findings.finding import Finding
-from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
+from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
@@ -29,11 +29,9 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from exporter.store.record import epoch
 
-from ...annotations import PREFIX
-from ...patterns import PRESENT
-from ...plan import Add, Op, Patch, Plan, Refused, Remove, Replace, Risk, Test
+from ...plan import Plan, Refused, Risk
 from ...remediation import Remediation, Scene
-from ...writes import Field, Item, Patched, Write
+from ...writes import Patched, Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, table
 from .._shapes import TERMINATING
 from ._came_meanwhile import came_meanwhile
@@ -49,16 +47,12 @@ from ._ipam_claims import (
     shared,
     waits,
 )
+from ._nudging import NUDGED, NUDGED_FIELD, nudge, nudged
+from ._releasing import CONTROLLER_HAD_TIME, NO_UNDO, RELEASED, SEND_SECONDS, had_time, released
 
 __all__ = ["NUDGED", "REMEDIATION"]
 
-NUDGED = f"{PREFIX}nudged"
-"""Annotation of a VM in deletion: the UIDs of the IPAMClaims for which it was written, with spaces between."""
-
-_CONTROLLER_SECONDS = 600.0  # as the finding's grace; a controller that works needs seconds
 _NUDGE_SECONDS = 120.0
-_SEND_SECONDS = 2.0  # a VM that is created has no pod with an address by then
-_NO_UNDO = "none: the network may allocate the addresses to another VM or pod at once"
 
 
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
@@ -78,17 +72,15 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     refused = migrating(scene, claim) or restored(scene, claim) or in_use(scene, claim) or shared(scene, claim)
     if refused:
         return refused
-    return _nudge(finding, scene, claim, blocked) or _release(finding, claim, whole)
+    return _nudge(finding, scene, claim, blocked) or released(REMEDIATION, finding, claim, whole)
 
 
 def _unfit(claim: IPAMClaim, now: float) -> Refused | None:
-    if claim.deleting is None or now - claim.deleting < _CONTROLLER_SECONDS:
-        return Refused("controller_had_time", f"{claim.ref} was not deleted before the last 10 minutes")
     if claim.other_owners:
         return Refused("no_other_owner", f"{claim.ref} also has owner references to what is no VM and no VMI")
     if not names_of(claim):
         return Refused("vm_named", f"{claim.ref} has neither an owner reference to a VM or VMI, nor its label")
-    return None
+    return had_time(claim, now)
 
 
 def _nudge(
@@ -100,8 +92,7 @@ def _nudge(
         if whole is None:
             return Refused("same_object", f"{vm.ref} with UID {vm.uid} is no longer there")
         meta = table(whole.get("metadata"))
-        note = table(meta.get("annotations")).get(NUDGED)
-        if not isinstance(note, str) or claim.uid not in note.split():
+        if not nudged(meta, claim.uid):
             return _annotate(finding, vm, meta, claim.uid)
         written = _written(meta)
         if written is None or scene.now - written < _NUDGE_SECONDS:
@@ -129,71 +120,18 @@ def _moment(time: object) -> float | None:
 
 
 def _annotate(finding: Finding, vm: VirtualMachine, meta: Mapping[str, Any], uid: str) -> Plan:
-    """The time of the write is the API server's, in managedFields: a time in the value would make it another plan at
-    each look.
-    """
-    notes, path = table(meta.get("annotations")), f"/metadata/annotations/{NUDGED.replace('/', '~1')}"
-    ops: tuple[Op, ...]
-    if not notes:
-        ops = (Add("/metadata/annotations", {NUDGED: uid}),)
-    elif NUDGED not in notes:
-        ops = (Add(path, uid),)
-    else:
-        ops = (Test(path, notes[NUDGED]), Replace(path, f"{notes[NUDGED]} {uid}".strip()))
-    return _made(
+    return REMEDIATION.planned(
         finding,
-        Patch(target=vm.ref, ops=ops),
+        nudge(vm.ref, meta, uid),
         effect=f"KubeVirt's IPAM controller reconciles {vm.ref} and removes the finalizers of its IPAMClaims; "
         "if it does not within 2 minutes, the finalizer of this one is removed.",
         risk=Risk.NONE,
         undo=f"remove the annotation {NUDGED} from {vm.ref}",
+        settles=False,  # it may do nothing
     )
 
 
-def _release(finding: Finding, claim: IPAMClaim, whole: Mapping[str, Any]) -> Plan | Refused:
-    meta = whole["metadata"]
-    finalizers = list(meta.get("finalizers") or ())
-    if FINALIZER not in finalizers:
-        return Refused("finding_holds", f"{claim.ref} no longer has the finalizer {FINALIZER}")
-    path = f"/metadata/finalizers/{finalizers.index(FINALIZER)}"
-    others = [each for each in finalizers if each != FINALIZER]
-    ips = ", ".join(claim.hosts) or "no address"
-    effect = f"The API server deletes the IPAMClaim, and network {claim.network or '(none)'} releases {ips}."
-    if others:
-        effect = (
-            f"KubeVirt no longer holds the IPAMClaim; {', '.join(others)} still does. It reserves {ips} until then."
-        )
-    return _made(
-        finding,
-        Patch(
-            target=claim.ref,
-            ops=(
-                Test("/metadata/deletionTimestamp", meta.get("deletionTimestamp")),
-                Test(path, FINALIZER),
-                Remove(path),
-            ),
-        ),
-        effect=effect,
-        risk=Risk.ADDRESS if claim.hosts else Risk.NONE,
-        undo=_NO_UNDO if claim.hosts else "none: the IPAMClaim is gone; it held no address",
-        loses=claim.ips,
-    )
-
-
-def _made(finding: Finding, step: Patch, *, effect: str, risk: Risk, undo: str, loses: tuple[str, ...] = ()) -> Plan:
-    return REMEDIATION.planned(
-        finding,
-        step,
-        effect=effect,
-        risk=risk,
-        undo=undo,
-        loses=loses,
-        settles=step.target == finding.subject,  # a nudge may do nothing
-    )
-
-
-_RELEASED = Patched(Item("/metadata/finalizers", FINALIZER, added=False), old=TERMINATING, back=False)
-_NUDGED = Patched(Field(f"/metadata/annotations/{NUDGED.replace('/', '~1')}", to=PRESENT), old=TERMINATING)
+_NUDGED = Patched(NUDGED_FIELD, old=TERMINATING)
 REMEDIATION = Remediation(
     id="release_ipam_claim",
     title="Release an IPAMClaim that is stuck in deletion",
@@ -214,13 +152,12 @@ REMEDIATION = Remediation(
         *SAVERS,
     ),
     writes=(
-        Write("k8s.cni.cncf.io", "ipamclaims", ("patch",), (_RELEASED,)),
+        Write("k8s.cni.cncf.io", "ipamclaims", ("patch",), (RELEASED,)),
         Write("kubevirt.io", "virtualmachines", ("patch",), (_NUDGED,)),
     ),
     plan=_plan,
     preconditions={
-        "controller_had_time": "the IPAMClaim has been in deletion for 10 minutes, in which KubeVirt's IPAM controller "
-        "would have removed the finalizer",
+        **CONTROLLER_HAD_TIME,
         "no_other_owner": "nothing but VMs and VMIs owns the IPAMClaim",
         "vm_named": "the IPAMClaim names a VM or VMI, by an owner reference or its label",
         "vm_gone": "no VM that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, exists, "
@@ -233,7 +170,7 @@ REMEDIATION = Remediation(
         **NO_SNAPSHOT_OR_RESTORE,
     },
     risk=Risk.ADDRESS,
-    undo=_NO_UNDO,
-    send_seconds=_SEND_SECONDS,
+    undo=NO_UNDO,
+    send_seconds=SEND_SECONDS,
     looks_again=came_meanwhile,
 )

@@ -32,15 +32,13 @@ from ...remediation import Remediation, Scene
 from ...writes import Field, Item, Patched, Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, table
 from .._shapes import LIVING, owned_by
+from ._claim_owner import OF_KUBEVIRT, ClaimOwner, named_owner, reference, unsettled
 from ._ipam_claims import NOT_MIGRATING, STACK_HEALTHY, migrating, misfit, restored, stack_broken
 
 __all__ = ["REMEDIATION"]
 
 _LABEL = "kubevirt.io/vm"
 _LONGEST_LABEL = 63  # characters of the value of a label
-_API_VERSION = "kubevirt.io/v1"
-
-_Owner = VirtualMachine | VirtualMachineInstance
 
 
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
@@ -69,35 +67,28 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     )
 
 
-def _owner(scene: Scene, claim: IPAMClaim) -> _Owner | Refused:
+def _owner(scene: Scene, claim: IPAMClaim) -> ClaimOwner | Refused:
     """The one VM or VMI that owns it, or is to own it."""
     if not claim.managed:
         return Refused("created_by_kubevirt", f"{claim.ref} has no finalizer, label or owner of KubeVirt")
     if claim.other_owners or len(claim.owners) > 1:
         return Refused("one_owner", f"{claim.ref} has more owner references than one to a VM or VMI")
     name = claim.owners[0].name if claim.owners else claim.vm
-    vm = scene.named(VirtualMachine, claim.namespace, name) if name else None
-    vmi = scene.named(VirtualMachineInstance, claim.namespace, name) if name else None
+    vm, vmi = named_owner(scene, claim, name)
     owner = _referred(claim, vm, vmi) if claim.owners else vm or vmi
     if owner is None:
         return Refused("owner_lives", f"the owner of {claim.ref}, {name or 'which it does not name'}, does not exist")
-    if owner.deleting is not None:
-        return Refused("owner_lives", f"{owner.ref} is being deleted")
-    if vmi is not None and vmi.vm_uid and vmi.vm_uid != (vm.uid if vm is not None else ""):
-        return Refused("owner_lives", f"{vmi.ref} runs for a VM with UID {vmi.vm_uid}, which no longer exists")
-    if isinstance(owner, VirtualMachine) and vmi is not None and not vmi.vm_uid:
-        return Refused("owner_lives", f"{vmi.ref} is not of {owner.ref}: either may use the IPAMClaim")
-    return owner
+    return unsettled(owner, vm, vmi) or owner
 
 
-def _referred(claim: IPAMClaim, *named: _Owner | None) -> _Owner | None:
+def _referred(claim: IPAMClaim, *named: ClaimOwner | None) -> ClaimOwner | None:
     """The owner itself, by its UID."""
     reference = claim.owners[0]
     found = (each for each in named if each is not None and each.ref.kind == reference.kind)
     return next((each for each in found if each.uid == reference.uid), None)
 
 
-def _unfit(scene: Scene, claim: IPAMClaim, owner: _Owner) -> Refused | None:
+def _unfit(scene: Scene, claim: IPAMClaim, owner: ClaimOwner) -> Refused | None:
     if len(owner.name) > _LONGEST_LABEL:
         return Refused("name_fits_label", f"{owner.ref} has {len(owner.name)} characters in its name")
     if scene.of(owner.ref) is None:
@@ -105,7 +96,7 @@ def _unfit(scene: Scene, claim: IPAMClaim, owner: _Owner) -> Refused | None:
     return restored(scene, claim) or migrating(scene, claim) or misfit(scene, claim, owner) or stack_broken(scene)
 
 
-def _missing(meta: Mapping[str, Any], claim: IPAMClaim, owner: _Owner) -> tuple[tuple[Op, ...], list[str]]:
+def _missing(meta: Mapping[str, Any], claim: IPAMClaim, owner: ClaimOwner) -> tuple[tuple[Op, ...], list[str]]:
     """The operations, and what each adds in words. JSON patch can't test that a field is absent: there the
     resourceVersion says that nothing has changed.
     """
@@ -120,7 +111,7 @@ def _missing(meta: Mapping[str, Any], claim: IPAMClaim, owner: _Owner) -> tuple[
         ops += _labelled(table(meta.get("labels")), owner.name)
         added.append(f"the label {_LABEL}={owner.name}")
     if not claim.owners:
-        ops.append(Add("/metadata/ownerReferences", [_reference(owner)]))
+        ops.append(Add("/metadata/ownerReferences", [reference(owner)]))
         added.append(f"the owner reference to {owner.ref} with UID {owner.uid}")
     return tuple(ops), added
 
@@ -132,21 +123,10 @@ def _labelled(labels: Mapping[str, Any], name: str) -> list[Op]:
     return [Test(path, labels[_LABEL]), Replace(path, name)] if _LABEL in labels else [Add(path, name)]
 
 
-def _reference(owner: _Owner) -> dict[str, Any]:
-    return {
-        "apiVersion": _API_VERSION,
-        "kind": owner.ref.kind,
-        "name": owner.name,
-        "uid": owner.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-
-
 _REPAIRED = Patched(
     Item("/metadata/finalizers", FINALIZER, added=True),
     Field(f"/metadata/labels/{_LABEL.replace('/', '~1')}", to=PRESENT),
-    Field("/metadata/ownerReferences", was=EMPTY, to=owned_by("VirtualMachine", "VirtualMachineInstance")),
+    Field("/metadata/ownerReferences", was=EMPTY, to=owned_by(*OF_KUBEVIRT)),
     old=LIVING,
 )
 REMEDIATION = Remediation(

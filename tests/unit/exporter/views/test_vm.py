@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from exporter.cli.output.vm import whole_vm
 from exporter.store.record import epoch
 from exporter.views import vm
 from exporter.views.vm import NoSuchVMError
@@ -323,3 +324,27 @@ def test_a_vm_alone_says_what_it_is() -> None:
     assert found.restart is not None
     assert found.restart.start.unknown == "nodes is missing"
     assert vm.exit_code(found) == 2
+
+
+def test_what_a_restore_of_it_will_duplicate_and_how_to_make_it_anew() -> None:
+    uuid = "3e6c1f0a-6f0e-4d6b-9a43-0c8e5b1d2f31"
+    saved: Row = {"kind": "VirtualMachineSnapshotContent", "name": "c", "snapshot": "s", "source": "a", "uuid": uuid}
+    restore: Row = {"kind": "VirtualMachineRestore", "name": "r", "target": "copy"}
+    elsewhere: Row = {"kind": "VirtualMachineRestore", "namespace": "other", "name": "r", "target": "a"}
+    (found,) = OneVMStage(STOPPED | {"uuid": uuid}, saved, restore, elsewhere).take().copies
+    assert (found.reason, str(found.subject)) == ("RestoreWillDuplicate", "VirtualMachineRestore ns/r")
+    assert found.message == "The restore of snapshot s will make VM copy with the firmware UUID of ns/a."
+    anew = found.commands[1]
+    assert "  target: {apiGroup: kubevirt.io, kind: VirtualMachine, name: copy}\n" in anew
+    assert '  - \'{"op": "replace", "path": "/spec/template/spec/domain/firmware/uuid", "value": ""}\'\nRESTORE' in anew
+    text = whole_vm(OneVMStage(STOPPED | {"uuid": uuid}, saved, restore).take())
+    assert "Restores and clones that have not run\n  info RestoreWillDuplicate" in text
+
+
+def test_a_restore_that_takes_it_out_is_not_named() -> None:
+    saved: Row = {"kind": "VirtualMachineSnapshotContent", "name": "c", "snapshot": "s", "source": "a", "serial": "s-1"}
+    path = "/spec/template/spec/domain/firmware/serial"
+    restore: Row = {"kind": "VirtualMachineRestore", "name": "r", "target": "copy"}
+    patches = {"patches": [f'{{"op": "replace", "path": "{path}", "value": ""}}']}
+    assert OneVMStage(STOPPED | {"serial": "s-1"}, saved, restore).take().copies
+    assert OneVMStage(STOPPED | {"serial": "s-1"}, saved, restore | patches).take().copies == ()

@@ -16,6 +16,7 @@ from reconcile.cli.next_commands import aimed
         ("steward reconcile undo a1 --accept copy; or wait", "steward reconcile undo a1 --accept copy OWN; or wait"),
         ("`steward reconcile plan` lists them.", "`steward reconcile plan OWN` lists them."),
         ("Run steward reconcile resume VM a/b.\n", "Run steward reconcile resume VM a/b OWN.\n"),
+        ("do: steward reconcile unguard --all --accept copy", "do: steward reconcile unguard --all --accept copy OWN"),
         ("steward reconcile ledger a1 --object", "steward reconcile ledger a1 --object"),
     ],
 )

@@ -11,18 +11,15 @@ from demo.apiserver.resources import Obj
 from reconcile.confirm.confirm import Confirmed, Hint
 from reconcile.plan.plan import Patch, Refused
 from reconcile.plan.remediation import Remediation
-from reconcile.plan.remediations.networks import (
-    delete_orphan_ipam_claim,
-    release_ipam_claim,
-    repair_ipam_claim_metadata,
-)
+from reconcile.plan.remediations import all_remediations
+from reconcile.plan.remediations.networks import release_ipam_claim
 from reconcile.plan.remediations.networks.release_ipam_claim import NUDGED
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.remediation_cases import cases_of
 from tests.rows import full
 
-OURS = [each.REMEDIATION for each in (delete_orphan_ipam_claim, release_ipam_claim, repair_ipam_claim_metadata)]
+OURS = [each for each in all_remediations() if not {"ipam_claims", "ipam_vms"}.isdisjoint(each.answers)]
 RELEASE = release_ipam_claim.REMEDIATION
 PLANNED = [
     pytest.param(remediation, case, id=f"{remediation.id}-{name}")

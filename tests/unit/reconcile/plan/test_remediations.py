@@ -41,7 +41,8 @@ def test_case(remediation: Remediation, case: dict[str, Any]) -> None:
     assert wanted.get("undo", "") in plan.undo
     assert list(plan.loses) == wanted.get("loses", list(plan.loses))
     assert (plan.proposal is not None) is wanted.get("proposed", False)
-    assert wanted.get("owner", "") in (plan.proposal.owner if plan.proposal else "")
+    for part in ("owner", "where", "patch"):
+        assert wanted.get(part, "") in (getattr(plan.proposal, part) if plan.proposal else "")
 
 
 @pytest.mark.parametrize("remediation", all_remediations(), ids=lambda remediation: remediation.id)

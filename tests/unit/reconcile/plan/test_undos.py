@@ -150,7 +150,7 @@ def test_what_somebody_wrote_since_is_left_alone_whatever_is_accepted(of: str, c
 def path_of(whole: Any, path: str) -> tuple[Any, str]:
     *parents, last = (part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:])
     for part in parents:
-        whole = whole[part]
+        whole = whole[int(part) if isinstance(whole, list) else part]
     return whole, last
 
 

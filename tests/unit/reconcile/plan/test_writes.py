@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from demo.apiserver.patching import patched
+from exporter.store.record import Ref
 from reconcile.act.events import event
 from reconcile.permissions.policy import EVENT
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED
@@ -160,3 +161,38 @@ def test_a_form_takes_its_fields_and_nothing_else() -> None:
 )
 def test_patterns(pattern: Pattern, fits: list[Any], does_not: list[Any]) -> None:
     assert [pattern.holds(each) for each in (*fits, *does_not)] == [True] * len(fits) + [False] * len(does_not)
+
+
+NOBODY = Ref("VirtualMachine", "ns", "db", "u")
+INTERFACES = [{"name": "a", "bridge": {}, "macAddress": "02:00:00:00:00:01"}, {"name": "b", "bridge": {}}]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "allowed"),
+    [
+        ("/0/macAddress", "02:00:00:00:00:02", True),
+        ("/0/macAddress", "", False),  # which KubeMacPool fills in with the old one
+        ("/1/macAddress", "02:00:00:00:00:02", False),  # that interface had none
+        ("/0/model", "e1000", False),
+        ("/0/name", "c", False),
+        ("/-", {"name": "c", "bridge": {}}, False),
+        ("", [], False),
+    ],
+)
+def test_of_the_interfaces_only_an_address_that_is_there_may_be_another(path: str, value: Any, allowed: bool) -> None:
+    remediation = next(each for each in all_remediations() if each.id == "reassign_mac_address")
+    devices = {"interfaces": INTERFACES}
+    old = {"metadata": {"name": "db"}, "spec": {"template": {"spec": {"domain": {"devices": devices}}}}}
+    new = after(Patch(target=NOBODY, ops=(Add(f"/spec/template/spec/domain/devices/interfaces{path}", value),)), old)
+    (form,) = (form for write in remediation.writes for form in write.forms if isinstance(form, Patched))
+    assert form.holds(new, old) is allowed
+    pooled = deepcopy(new) | {"metadata": {"name": "db", "annotations": {"kubemacpool.io/transaction-timestamp": "t"}}}
+    assert form.holds(pooled, old) is allowed
+    assert not form.holds(pooled | {"metadata": {"name": "db", "annotations": {"example.org/x": "t"}}}, old)
+
+
+@pytest.mark.parametrize("remediation", WRITING, ids=IDS)
+def test_a_list_of_entries_may_go_back(remediation: Remediation) -> None:
+    for form in (form for write in remediation.writes for form in write.forms if isinstance(form, Patched)):
+        for each in form.fields:
+            assert each.back().back() == each

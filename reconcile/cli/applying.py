@@ -1,0 +1,103 @@
+"""Carries out plans as a person asks: each with the gates, the ledger and the Event of one."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from exporter.cli.output.terminal import complain, one_line, say
+
+from ..config.settings import Mode
+from ..confirm.confirm import Confirmed
+from ..observe.source import Found, Observed
+from ..plan.plan import Refused
+from ..plan.remediation import Remediation
+from ..run.attempt import Attempts, AttemptState, Result
+from ..run.witness import cluster_uid
+from .gating import Gating
+from .next_commands import aimed
+from .session import Session
+from .several import Chosen
+from .writing import attempts, directory_of, opened, settled, taking_back, who
+
+__all__ = ["Applying", "ended"]
+
+_GONE = "finding_holds"  # the precondition by which nothing is left to do
+
+
+class Applying:
+    def __init__(self, at: Session, attempting: Attempts, gating: Gating, by: str) -> None:
+        self._at, self._attempting, self._gating, self._by = at, attempting, gating, by
+
+    @classmethod
+    @asynccontextmanager
+    async def begun(cls, at: Session, observed: Observed) -> AsyncIterator[Applying]:
+        """With the ledger open, and what earlier commands left in it settled. Raises KubeError, LedgerError."""
+        by, directory = await who(at), directory_of(at.arguments, at)
+        with opened(directory, await cluster_uid(at.reads)) as ledger:
+            attempting = attempts(at, ledger)
+            await settled(attempting, ledger)
+            yield cls(at, attempting, Gating(at, observed, directory, ledger.probe()), by)
+
+    async def carried_out(self, found: Found, remediation: Remediation, shown: Confirmed, written: int = 0) -> Result:
+        """The plan that was shown, after so many others of this command. Raises LedgerError, KubeError."""
+
+        async def make() -> Confirmed | Refused:
+            again = await self._at.planned(found, remediation)
+            if isinstance(again, Confirmed) and again.plan.hash != shown.plan.hash:
+                return Refused("same_plan", "the plan is another one than the one that was shown")
+            return again
+
+        async def permit(confirmed: Confirmed) -> Refused | None:
+            return await self._gating.refused(found, remediation, confirmed, Mode.APPLY, written)
+
+        return await self._attempting.run(make, permit, mode=Mode.APPLY.value, by=lambda: self._by)
+
+    async def all_carried_out(self, plans: list[Chosen], remediation: Remediation, directory: Path | None) -> int:
+        """One after the other, until one does not end as it should; the exit code. `directory` is as of `taking_back`.
+
+        However it ends, what was carried out and what was not is said. Raises LedgerError, KubeError.
+        """
+        left, unknown, written, code = list(plans), list[Chosen](), 0, 0
+        try:
+            while left and not code:
+                unknown = [left.pop(0)]  # until it has an end
+                say(f"{one_line(unknown[0].repair.write)}\n")
+                result = await self.carried_out(unknown[0].found, remediation, unknown[0].made, written)
+                if result.state == AttemptState.REFUSED and result.refused == _GONE:
+                    complain(f"nothing is left to do there: {result.why}")
+                else:
+                    code = ended(result, directory, self._at.arguments)
+                    written += result.state == AttemptState.DONE
+                if result.state != AttemptState.UNCLEAR:
+                    left = [*(unknown if code and result.state != AttemptState.DONE else ()), *left]
+                    unknown = []
+        finally:
+            say(_summary(written, len(plans), unknown, left))
+        return code
+
+
+def _summary(written: int, count: int, unknown: list[Chosen], left: list[Chosen]) -> str:
+    lines = [f"{written} of {count} {'plan is' if count == 1 else 'plans are'} carried out."]
+    for what, plans in (("Not known, see the ledger", unknown), ("Not carried out", left)):
+        if plans:
+            lines += [
+                f"{what}:",
+                *(f"  {one_line(f'{each.repair.target}, plan {each.repair.hash}')}" for each in plans),
+            ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def ended(result: Result, directory: Path | None, arguments: argparse.Namespace) -> int:
+    """Says how an attempt ended, and gives the exit code; `directory` is as of `taking_back`."""
+    if result.state == AttemptState.DONE:
+        back = taking_back(result.plan, result.attempt, directory) if result.plan is not None else ""
+        say(f"Done, attempt {result.attempt}. {aimed(back, arguments)}\n")
+        if result.why:
+            complain(result.why)
+        return 2 if result.why else 0
+    what = f"refused, {result.refused}" if result.state == AttemptState.REFUSED else result.state
+    complain(aimed(f"{what}: {result.why}", arguments))
+    return 2 if result.state == AttemptState.UNCLEAR else 1

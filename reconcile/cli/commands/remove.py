@@ -1,0 +1,138 @@
+"""`steward reconcile remove`: takes off everything that repairs left on objects, before the steward is uninstalled."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import Any
+
+from exporter.cli.output.terminal import complain, one_line, say
+from exporter.kube.clocks import boottime
+from exporter.kube.errors import KubeError
+
+from ...confirm.confirm import Confirmed
+from ...confirm.reading import document
+from ...lease.tenure import NotLeadingError
+from ...ledger import Ledger
+from ...plan.owners import claimed
+from ...plan.plan import Refused
+from ...plan.removal import REMOVAL, removal
+from ...run.attempt import AttemptState, Result
+from ...run.witness import cluster_uid
+from ..applying import ended
+from ..leases import Unled
+from ..leftovers import Leftover, Scan, may_not, scanned
+from ..next_commands import aimed
+from ..session import Session, add_options, desk, finish
+from ..undoing import carried_out, permitted
+from ..unguarding import Unguarding, considered, guard_of, known_guards, unguarded
+from ..writing import (
+    add_ledger_option,
+    agreed,
+    attempts,
+    directory_of,
+    known,
+    named_directory,
+    opened,
+    settled,
+    who,
+)
+
+__all__ = ["add"]
+
+_DONE_ALREADY = "something_left"  # the precondition that does not hold where somebody else took it off
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "remove",
+        help="take off what repairs left on objects, before an uninstall",
+        description="Lists what repairs left on objects for themselves: annotations, guards, and the label of "
+        "migrations that are over; asks, and takes it off. Not while a sidecar runs. What repairs mended stays.",
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_ledger_option(parser)
+    add_options(parser, findings=False)
+    parser.set_defaults(run=lambda arguments: finish(_run(arguments)))
+
+
+async def _run(arguments: argparse.Namespace) -> int:
+    async with desk(arguments) as at:
+        unled = Unled(at)
+        if why := await unled.looked():
+            complain(f"{why}; scale its Deployment to 0 first: it would write anew what is taken off")
+            return 1
+        directory, cluster, by = directory_of(arguments, at), await cluster_uid(at.reads), await who(at)
+        scan = await scanned(at)
+        if missing := [*(f"list {kind.resource}" for kind in scan.unlisted), *await may_not(at, scan.found)]:
+            complain(f"{by} may not {', '.join(missing)}; nothing was changed")
+            return 2
+        attempted = known_guards(known(arguments, at))
+        own = [
+            replace(guard_of(each.ref, each.whole, by, attempted), pauses=False) for each in scan.found if each.guarded
+        ]
+        guards = [await considered(at, each, ()) for each in own]
+        scan.left += [each for each in guards if isinstance(each, str)]
+        say(aimed(_shown(scan), arguments))
+        if not scan.found:
+            return int(bool(scan.left))
+        if not agreed(arguments, "Take it off?"):
+            return 1
+        ready = [each for each in guards if isinstance(each, Unguarding)]
+        with opened(directory, cluster) as ledger:
+            await settled(attempts(at, ledger), ledger)
+            try:
+                code = await unguarded(at, ledger, ready, unled)
+                code = max([code, *[await _removed(at, ledger, each, unled, by) for each in scan.found if each.paths]])
+            except NotLeadingError as error:
+                complain(f"{error}; stopped here: scale its Deployment to 0, and do this again")
+                return 2
+        return max(code, int(bool(scan.left)))
+
+
+def _shown(scan: Scan) -> str:
+    lines = ["Taken off:", *(f"  {one_line(str(each))}" for each in scan.found)] if scan.found else []
+    lines += ["Left:", *(f"  {one_line(each)}" for each in scan.left)] if scan.left else []
+    return "".join(f"{line}\n" for line in lines) or "Nothing of repairs is left on any object.\n"
+
+
+async def _removed(at: Session, ledger: Ledger, each: Leftover, unled: Unled, by: str) -> int:
+    """Takes the annotations and labels off one object, as they were shown; the exit code."""
+    plan = removal(each.ref, each.whole)
+    if isinstance(plan, Refused):
+        result = Result(AttemptState.REFUSED, refused=plan.precondition, why=plan.why)
+    else:
+        result = await carried_out(
+            at,
+            ledger,
+            lambda: _made(at, each),
+            plan,
+            by,
+            permit=lambda: permitted(at, plan, ledger, REMOVAL),
+            fence=unled,
+        )
+    if result.state == AttemptState.DONE:
+        say(f"{one_line(str(each.ref))}: taken off, attempt {result.attempt}.\n")
+        return 0
+    if result.refused == _DONE_ALREADY:
+        return 0
+    say(f"{one_line(str(each.ref))}:\n")
+    return ended(result, named_directory(at.arguments, at), at.arguments)
+
+
+async def _made(at: Session, each: Leftover) -> Confirmed | Refused:
+    """What takes it off, by the object as it is now."""
+    read, ref = boottime(), each.ref
+    try:
+        raw = await at.reads.get(each.kind, await at.reads.served(each.kind), ref.namespace, ref.name)
+        whole = document(raw) if raw is not None else {}
+    except KubeError as error:
+        return Refused("everything_seen", f"{ref} can't be read: {error}")
+    if (whole.get("metadata") or {}).get("uid") != ref.uid:
+        return Refused(_DONE_ALREADY, f"{ref} with UID {ref.uid} is no longer there")
+    plan = removal(ref, {"kind": ref.kind, **whole})
+    if isinstance(plan, Refused):
+        return plan
+    if (proposal := claimed(plan, whole)) is not None:
+        return Refused("ours_to_write", f"{proposal.owner} owns it; {proposal.where}")
+    return Confirmed(plan, whole, read)

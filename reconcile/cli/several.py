@@ -1,0 +1,102 @@
+"""Plans for several findings: which there are, one an object, as many as are wanted at once."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from ..config.settings import Mode
+from ..confirm.confirm import Confirmed
+from ..observe.source import Found
+from ..plan.plan import Refused
+from ..plan.remediation import Remediation
+from ..show.plans import Repair
+from .session import Session
+
+__all__ = ["AT_ONCE", "Chosen", "Listed", "add_limit_option", "listed", "repair_of"]
+
+AT_ONCE = 5
+_MOST = 100  # plans that somebody looks at before saying yes
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A finding, and the plan for it as it is shown."""
+
+    found: Found
+    made: Confirmed
+    repair: Repair
+
+
+@dataclass
+class Listed:
+    """The plans in their order. `refused` counts what has none, by preconditions; `proposed` what is for somebody else
+    to write, `same` further plans for the same objects, `skipped` what needs none, and `left` what was not looked at.
+    """
+
+    chosen: list[Chosen] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+    proposed: int = 0
+    same: int = 0
+    skipped: int = 0
+    left: int = 0
+
+    def others(self, selection: str) -> str:
+        """What is not among the plans, with the command that shows it by the same selection; empty for nothing."""
+        why = ", ".join(f"{count} {name}" for name, count in sorted(self.refused.items()))
+        parts = (
+            (self.refused.total(), f"refused ({why})"),
+            (self.proposed, "for somebody else to write"),
+            (self.same, "of an object that has a plan above"),
+            (self.skipped, "approved already"),
+            (self.left, "not looked at (--limit)"),
+        )
+        told = "; ".join(f"{count:,} {what}" for count, what in parts if count)
+        return f"Not among them: {told}. To look: steward reconcile plan {selection}" if told else ""
+
+
+def add_limit_option(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--limit", type=_limit, metavar="N", help=f"{what}, 1 to {_MOST}; default: {AT_ONCE}")
+
+
+def _limit(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {_MOST}")
+    return int(text)
+
+
+async def listed(
+    at: Session,
+    findings: Iterable[Found],
+    remediation: Remediation,
+    mode: Mode,
+    limit: int,
+    needless: Callable[[Confirmed], bool] = lambda _: False,
+) -> Listed:
+    """The first plans for findings, in their order, each on fresh reads; those that are `needless` are only counted."""
+    plans, objects = Listed(), set[str]()
+    for found in findings:
+        if len(plans.chosen) >= limit:
+            plans.left += 1
+            continue
+        made = await at.planned(found, remediation)
+        if isinstance(made, Refused):
+            plans.refused[made.precondition] += 1
+        elif made.plan.proposal is not None:
+            plans.proposed += 1
+        elif str(made.plan.bound_to) in objects:
+            plans.same += 1
+        elif needless(made):
+            plans.skipped += 1
+        else:
+            objects.add(str(made.plan.bound_to))
+            plans.chosen.append(Chosen(found, made, repair_of(found, remediation, made, mode)))
+    return plans
+
+
+def repair_of(found: Found, remediation: Remediation, made: Confirmed | Refused, mode: Mode) -> Repair:
+    repair = Repair.of(found, remediation.id, mode, time.time())
+    return repair.unplanned(made) if isinstance(made, Refused) else repair.planned(made)

@@ -1,0 +1,128 @@
+"""Says who set the finalizer that still holds an IPAMClaim in deletion, and what removes it, once nobody uses that.
+
+Nothing is written: no object of a cluster says which controller a finalizer is of. The field manager that set it is a
+name that anybody may give, its Deployment may be scaled to zero for a moment, or run in another cluster, as with a
+hosted control plane; and what the controller has left to do is never done once its finalizer is gone. So whether it is
+gone for good is for a person to say. OVN-Kubernetes releases the addresses with the last finalizer, even those that a
+pod has (go-controller/pkg/persistentips); so the change is proposed only while no VM, VMI, pod or other IPAMClaim can
+use them, and KubeVirt's own finalizer is removed first.
+
+Undo: none. Nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from exporter.findings.finding import Finding
+from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
+from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from exporter.store.kinds.pod import Pod
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+
+from ...managed_fields import writers
+from ...plan import Patch, Plan, Proposal, Refused, Risk
+from ...remediation import Remediation, Scene
+from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, table, texts
+from ._ipam_claims import (
+    NO_OTHER_HOLDER,
+    NO_POD_USES_IT,
+    NOT_MIGRATING,
+    in_use,
+    migrating,
+    namesakes,
+    restored,
+    shared,
+)
+from ._releasing import CONTROLLER_HAD_TIME, had_time
+
+__all__ = ["REMEDIATION"]
+
+
+def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
+    ref = finding.subject
+    whole, claim = scene.of(ref), scene.named(IPAMClaim, ref.namespace, ref.name)
+    if whole is None or claim is None:
+        return Refused("same_object", f"{ref} does not exist")
+    if FINALIZER in claim.finalizers:
+        return Refused("kubevirt_let_go", f"{ref} still has KubeVirt's finalizer, which is removed first")
+    users = [*namesakes(scene, VirtualMachine, claim), *namesakes(scene, VirtualMachineInstance, claim)]
+    if users:
+        return Refused("vm_gone", f"{users[0].ref} exists")
+    refused = had_time(claim, scene.now) or migrating(scene, claim) or restored(scene, claim)
+    refused = refused or in_use(scene, claim) or shared(scene, claim)
+    if refused:
+        return refused
+    names, ips = ", ".join(claim.finalizers), ", ".join(claim.hosts) or "no address"
+    return REMEDIATION.planned(
+        finding,
+        Patch(target=ref, ops=()),
+        effect=f"Nothing is written: whoever set {names} has to remove it, or say that it may go. With the last "
+        f"finalizer network {claim.network or '(none)'} releases {ips}.",
+        risk=Risk.NONE,
+        undo="none: nothing is written",
+        proposal=Proposal(owner=_setter(whole), where=_where(names), patch=_patch(whole)),
+    )
+
+
+def _setter(whole: Mapping[str, Any]) -> str:
+    names = dict.fromkeys(each.manager for each in writers(whole, "/metadata/finalizers"))
+    return f"whoever writes as {' or '.join(names)}, by managedFields" if names else "whoever set it"
+
+
+def _where(names: str) -> str:
+    return (
+        f"Let the controller of {names} finish; if it was removed from the cluster for good, its administrators say "
+        "that the finalizer may go, and it is removed by a JSON patch."
+    )
+
+
+def _patch(whole: Mapping[str, Any]) -> str:
+    """As a JSON patch, bound to the object as it was read; none where several controllers have to be asked."""
+    meta = table(whole.get("metadata"))
+    finalizers = texts(meta.get("finalizers"))
+    if len(finalizers) != 1:
+        return ""
+    path = "/metadata/finalizers"
+    ops = [
+        {"op": "test", "path": "/metadata/uid", "value": meta.get("uid")},
+        {"op": "test", "path": path, "value": finalizers},
+        {"op": "remove", "path": path},
+    ]
+    return msgspec.json.format(msgspec.json.encode(ops), indent=2).decode()
+
+
+REMEDIATION = Remediation(
+    id="handle_foreign_finalizer",
+    title="Name who has to release an IPAMClaim that another finalizer holds",
+    answers={"ipam_claims": ("StuckTerminatingForeignFinalizer",)},
+    reads=(
+        IPAMClaim.KIND,
+        NetworkAttachmentDefinition.KIND,
+        VirtualMachineInstanceMigration.KIND,
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
+        Pod.KIND,
+        *SAVERS,
+    ),
+    writes=(),
+    plan=_plan,
+    preconditions={
+        "kubevirt_let_go": "the IPAMClaim no longer has KubeVirt's own finalizer",
+        "vm_gone": "no VM or VMI that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, "
+        "exists",
+        **CONTROLLER_HAD_TIME,
+        **NOT_MIGRATING,
+        **NO_SNAPSHOT_OR_RESTORE,
+        **NO_POD_USES_IT,
+        **NO_OTHER_HOLDER,
+    },
+    risk=Risk.NONE,
+    undo="none: nothing is written",
+    proposes_only=True,
+)

@@ -1,0 +1,193 @@
+"""Takes back the addresses that a VM does not need, where their network is short of them: deletes the IPAMClaim of an
+interface that was removed, and releases one that was deleted while its VM exists.
+
+KubeVirt's ipam-extensions leaves the IPAMClaim of an interface that is removed: it deletes none (its ClusterRole). And
+OVN-Kubernetes keeps the addresses until the IPAMClaim is gone (go-controller/pkg/persistentips). It takes two plans:
+the first deletes it while KubeVirt's finalizer holds it, which releases nothing; the second removes the finalizer, at
+least 10 minutes later, once all was read again.
+
+A VM without the interface may run; its pod must not refer to the IPAMClaim, have one of its addresses, or be attached
+to its network by anything that does not refer to another IPAMClaim. If the interface comes back, also by the restore of
+a snapshot, it gets another address.
+
+A VM that still has the interface may come back, however long it has been stopped. So what is reserved for it is taken
+only while it is stopped, and if its owner allows another address by the annotation
+`steward.kubevirt-steward.io/new-address-allowed: "true"`; until then an idle reservation is a proposal, for that owner.
+The same holds for an IPAMClaim that somebody deleted: its finalizer keeps the addresses as long as the VM exists.
+
+What uses it may be created after it was looked for. So the finalizer is removed within 2 seconds of the last look or
+not at all, and then it is looked once more: what came in between is reported by the alert StewardRepairInUse.
+
+Undo: none. The network may allocate the addresses to another VM or pod at once; the ledger keeps the IPAMClaim whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from exporter.findings.finding import Finding
+from exporter.store.kinds.deployment import Deployment
+from exporter.store.kinds.ipam_claim import IPAMClaim
+from exporter.store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+
+from ...plan import Delete, Patch, Plan, Proposal, Refused, Risk
+from ...remediation import Remediation, Scene
+from ...writes import Write
+from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS
+from . import _pool_pressure
+from ._came_meanwhile import came_to_use
+from ._ipam_claims import (
+    NO_OTHER_HOLDER,
+    NO_POD_USES_IT,
+    NOT_MIGRATING,
+    STACK_HEALTHY,
+    in_use,
+    made_for,
+    migrating,
+    restored,
+    shared,
+    stack_broken,
+)
+from ._pool_pressure import ADDRESSES_NEEDED, unneeded
+from ._releasing import (
+    CONTROLLER_HAD_TIME,
+    DELETED,
+    NO_UNDO,
+    PROTECTED,
+    RELEASED,
+    SEND_SECONDS,
+    had_time,
+    released,
+    unprotected,
+)
+from ._stopped_vm import ALLOWED, GIVEN_UP, NEW_ADDRESS, VM_STOPPED, allows, awake, kept
+
+__all__ = ["REMEDIATION"]
+
+_COMES_BACK = "If the interface comes back, also by the restore of a snapshot, it gets another address."
+
+
+def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
+    ref = finding.subject
+    whole, claim = scene.of(ref), scene.named(IPAMClaim, ref.namespace, ref.name)
+    if whole is None or claim is None:
+        return Refused("same_object", f"{ref} does not exist")
+    vm = _owner(scene, claim)
+    if isinstance(vm, Refused):
+        return vm
+    left = _left(scene, claim)
+    refused = None if left else awake(scene, claim, vm)
+    refused = refused or migrating(scene, claim) or restored(scene, claim)
+    refused = refused or in_use(scene, claim, of_vm=not left) or shared(scene, claim)
+    if refused:
+        return refused
+    if claim.deleting is None:
+        return _delete(finding, scene, claim, vm, left=left)
+    return _release(finding, scene, claim, vm, whole, left=left)
+
+
+def _owner(scene: Scene, claim: IPAMClaim) -> VirtualMachine | Refused:
+    if claim.other_owners or len(claim.owners) != 1:
+        return Refused("vm_owns_it", f"{claim.ref} has other owner references than one to a VM")
+    owner = claim.owners[0]
+    vm = scene.named(VirtualMachine, claim.namespace, owner.name) if owner.kind == "VirtualMachine" else None
+    if vm is None or vm.uid != owner.uid:
+        return Refused("vm_owns_it", f"{owner.kind} {owner.name} with UID {owner.uid}, which owns it, is no VM")
+    if vm.deleting is not None:
+        return Refused("vm_owns_it", f"{vm.ref} is being deleted, and its IPAMClaims with it")
+    if claim.vm not in ("", vm.name):
+        return Refused("vm_owns_it", f"{claim.ref} has the label of VM {claim.vm}, and is owned by VM {vm.name}")
+    return vm
+
+
+def _left(scene: Scene, claim: IPAMClaim) -> bool:
+    """Whether no VM or VMI has an interface whose IPAMClaim has its name."""
+    vms: list[VirtualMachine | VirtualMachineInstance] = list(scene.within(VirtualMachine, claim.namespace))
+    vms += scene.within(VirtualMachineInstance, claim.namespace)
+    return not any(made_for(claim, each) for each in vms)
+
+
+def _delete(finding: Finding, scene: Scene, claim: IPAMClaim, vm: VirtualMachine, *, left: bool) -> Plan | Refused:
+    refused = unprotected(claim) or stack_broken(scene) or unneeded(scene, claim)
+    if refused:
+        return refused
+    ips, undo = ", ".join(claim.ips), "none: a deletion can't be taken back"
+    if not left and not allows(scene, vm):
+        return _proposed(finding, claim, vm)
+    then = _COMES_BACK if left else NEW_ADDRESS
+    return REMEDIATION.planned(
+        finding,
+        Delete(target=claim.ref),
+        vm=vm.name,
+        effect=f"The IPAMClaim becomes terminating; its finalizer keeps {ips} until it is released. {then}",
+        risk=Risk.NONE,
+        undo=f"{undo}; its addresses ({ips}) are still reserved",
+    )
+
+
+def _proposed(finding: Finding, claim: IPAMClaim, vm: VirtualMachine) -> Plan:
+    ips = ", ".join(claim.hosts)
+    where = (
+        f"Delete {vm.ref} if nobody needs it any more. If it may start with another address than {ips}, annotate it: "
+        f"kubectl annotate virtualmachines.kubevirt.io -n {vm.namespace} {vm.name} {ALLOWED}=true"
+    )
+    return REMEDIATION.planned(
+        finding,
+        Patch(target=claim.ref, ops=()),
+        vm=vm.name,
+        effect=f"Nothing is written: {vm.ref} may start again, and {ips} is reserved for it.",
+        risk=Risk.NONE,
+        undo="none: nothing is written",
+        proposal=Proposal(owner=f"the owner of {vm.ref}", where=where),
+    )
+
+
+def _release(
+    finding: Finding, scene: Scene, claim: IPAMClaim, vm: VirtualMachine, whole: Mapping[str, Any], *, left: bool
+) -> Plan | Refused:
+    refused = had_time(claim, scene.now) or (None if left else kept(scene, claim, vm))
+    return refused or released(REMEDIATION, finding, claim, whole, _COMES_BACK if left else NEW_ADDRESS, vm.name)
+
+
+_STOPPED = {name: f"where the VM still has the interface: {what}" for name, what in (VM_STOPPED | GIVEN_UP).items()}
+REMEDIATION = Remediation(
+    id="reclaim_ipam_claim",
+    title="Take back the addresses that a VM does not need",
+    answers={"ipam_claims": ("LeakedClaim", "IdleReservation", "StuckTerminatingDeletedByHand")},
+    reads=tuple(
+        dict.fromkeys(
+            (
+                *_pool_pressure.READS,
+                Deployment.KIND,
+                MutatingWebhookConfiguration.KIND,
+                VirtualMachineInstanceMigration.KIND,
+                *SAVERS,
+            )
+        )
+    ),
+    indexes=_pool_pressure.INDEXES,
+    writes=(Write("k8s.cni.cncf.io", "ipamclaims", ("delete", "patch"), (DELETED, RELEASED)),),
+    plan=_plan,
+    preconditions={
+        "vm_owns_it": "the IPAMClaim has one owner, a VM that exists with that UID and is not being deleted, and the "
+        "label of that VM or none",
+        **_STOPPED,
+        **NOT_MIGRATING,
+        **NO_SNAPSHOT_OR_RESTORE,
+        **NO_POD_USES_IT,
+        **NO_OTHER_HOLDER,
+        **{
+            name: f"of one that is not in deletion: {what}"
+            for name, what in (PROTECTED | STACK_HEALTHY | ADDRESSES_NEEDED).items()
+        },
+        **{name: f"of one in deletion: {what}" for name, what in CONTROLLER_HAD_TIME.items()},
+    },
+    risk=Risk.ADDRESS,
+    undo=NO_UNDO,
+    send_seconds=SEND_SECONDS,
+    looks_again=came_to_use,
+)

@@ -1,0 +1,316 @@
+"""`remove` on a real API server: what repairs left goes, what has to stay is named, and no sidecar runs meanwhile."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demo.fleet import instancetypes as its
+from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN
+from exporter.store.record import Ref
+from reconcile.ledger import Entry, Event, Ledger
+from reconcile.plan.annotations import APPROVED_PLAN, PAUSED, PREFIX, RESUMED
+from reconcile.plan.plan import Patch, Plan
+from reconcile.plan.remediations.instancetypes.guard_instancetype import FINALIZER
+from reconcile.plan.removal import removal
+from tests.cluster import fleet
+from tests.cluster.accounts import account
+from tests.cluster.apiserver import ApiServer
+from tests.cluster.client import Client
+from tests.cluster.conftest import MakeApiServer
+from tests.cluster.exporter import Exporter, grant
+from tests.cluster.on_terminal import OnTerminal
+from tests.cluster.repair_faults import KUBEVIRT, SIZE
+from tests.cluster.resources import EVENTS, INSTANCETYPES, LEASES, NAMESPACES, VMIMS, VMS, Resource
+from tests.cluster.sidecar import Sidecar, steward
+from tests.cluster.test_gated_commands import APPROVE
+from tests.manifests import Object
+
+pytestmark = pytest.mark.long
+
+KIND = "VirtualMachineInstancetype"
+LEASE = "kubevirt-steward-reconcile"
+MINE = "example.com/mine"
+MADE_BY = "app.kubernetes.io/managed-by"
+ALLOWED = f"{PREFIX}guard-allowed"
+
+
+@dataclass
+class Ground:
+    client: Client
+    kubeconfig: Path
+    namespace: str
+    folder: Path
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        return ("--ledger", str(self.folder / "ledger"), "--kubeconfig", str(self.kubeconfig))
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return steward("reconcile", "remove", *words, *self.own)
+
+    def vm(self, name: str, notes: dict[str, str], run_strategy: str = "Halted", **status: Any) -> Object:
+        vm = fleet.vm(self.namespace, name)
+        vm["spec"]["runStrategy"] = run_strategy
+        vm["metadata"]["annotations"] = {MINE: "x", **notes}
+        vm["status"] = status
+        return self.client.make(vm)
+
+    def migration(self, name: str, phase: str) -> Object:
+        return self.client.make(
+            {
+                "apiVersion": "kubevirt.io/v1",
+                "kind": "VirtualMachineInstanceMigration",
+                "metadata": {
+                    "name": name,
+                    "namespace": self.namespace,
+                    "labels": {MADE_BY: "kubevirt-steward", MINE: "x"},
+                },
+                "spec": {"vmiName": "db"},
+                "status": {"phase": phase},
+            }
+        )
+
+    def notes(self, resource: Resource, name: str, part: str = "annotations") -> Any:
+        namespace = None if resource is NAMESPACES else self.namespace
+        return self.client.get(resource, namespace, name)["metadata"].get(part, {})
+
+    def entries(self) -> list[Entry]:
+        return list(Ledger.read(self.folder / "ledger")) if (self.folder / "ledger").is_dir() else []
+
+
+@pytest.fixture(scope="module")
+def server(module_api_server: MakeApiServer) -> ApiServer:
+    made = module_api_server()
+    admin = made.client()
+    admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kubevirt"}})
+    admin.make(KUBEVIRT)
+    grant(admin)
+    return made
+
+
+@pytest.fixture
+def ground(server: ApiServer, tmp_path: Path) -> Iterator[Ground]:
+    """What is in it goes, since the command looks everywhere."""
+    name = f"remove-{uuid.uuid4().hex[:8]}"
+    with server.client() as client:
+        client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        yield Ground(client, server.kubeconfig("admin"), name, tmp_path)
+        client.patch(NAMESPACES, None, name, {"metadata": {"annotations": {PAUSED: None}}})
+        for resource in (VMS, VMIMS, INSTANCETYPES):
+            for each in client.list(resource, name)["items"]:
+                client.patch(resource, name, each["metadata"]["name"], {"metadata": {"finalizers": None}})
+                if client.find(resource, name, each["metadata"]["name"]) is not None:
+                    client.remove(resource, name, each["metadata"]["name"])
+
+
+def littered(ground: Ground) -> None:
+    """One of everything that goes."""
+    ground.vm("db", {PAUSED: "x\x1b[2J\ny", RESUMED: "x", APPROVED_PLAN: "x", f"{PREFIX}nudged-at": "1"})
+    ground.vm("stale", {STOPPED_FOR_DRAIN: "{}"}, "Always", created=True)
+    ground.client.patch(NAMESPACES, None, ground.namespace, {"metadata": {"annotations": {PAUSED: "x", MINE: "x"}}})
+    ground.migration("steward-evacuation-1", "Succeeded")
+    notes = {ALLOWED: "true", MINE: "x"}
+    ground.client.create(
+        its.kept(KIND, ground.namespace, "small", SIZE, finalizers=[MINE, FINALIZER], annotations=notes)
+    )
+
+
+LISTED = """\
+Taken off:
+  Namespace NS: annotation steward.kubevirt-steward.io/paused
+  VirtualMachine NS/db: annotations steward.kubevirt-steward.io/approved-plan, \
+steward.kubevirt-steward.io/nudged-at, steward.kubevirt-steward.io/paused, steward.kubevirt-steward.io/resumed-at
+  VirtualMachine NS/stale: annotation steward.kubevirt-steward.io/stopped-for-drain
+  VirtualMachineInstanceMigration NS/steward-evacuation-1: label app.kubernetes.io/managed-by
+  VirtualMachineInstancetype NS/small: annotation steward.kubevirt-steward.io/guard-allowed; its guard
+"""
+
+
+FORGET = f"kubectl annotate virtualmachines.kubevirt.io -n NS off {STOPPED_FOR_DRAIN}-"
+OFF = "a repair stopped it for a drain, and the annotation says how to start it: start it, or, if it is to stay off: "
+LEFT = (
+    "  VirtualMachine NS/going: it is being deleted",
+    f"  VirtualMachine NS/off: {OFF}{FORGET}",
+    "  VirtualMachineInstanceMigration NS/steward-evacuation-2: it is a migration that is not over",
+    "  VirtualMachineInstancetype NS/small: it is being deleted",
+)
+
+
+def test_all_that_repairs_left_goes_and_nothing_of_others(ground: Ground) -> None:
+    littered(ground)
+    asked = ground.run()
+    assert (asked.returncode, asked.stdout) == (1, LISTED.replace("NS", ground.namespace))
+    assert "standard input is no terminal to ask on" in asked.stderr
+    assert ground.entries() == []
+
+    done = ground.run("--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(LISTED.replace("NS", ground.namespace))
+    assert done.stdout.count(": taken off, attempt ") == 5
+    for resource, name in ((VMS, "db"), (VMS, "stale"), (INSTANCETYPES, "small"), (NAMESPACES, ground.namespace)):
+        assert ground.notes(resource, name) == {MINE: "x"}
+    assert ground.notes(VMIMS, "steward-evacuation-1", "labels") == {MINE: "x"}
+    assert ground.notes(INSTANCETYPES, "small", "finalizers") == [MINE]
+    assert [each.event for each in ground.entries()] == [Event.INTENDED, Event.DONE] * 6
+    assert {each.mode for each in ground.entries() if each.plan is not None} == {"undo"}
+    plans = [each.plan for each in ground.entries() if each.plan is not None]
+    assert {(each.check, each.settles) for each in plans} == {("", False)}  # nobody follows them
+    events = ground.client.list(EVENTS, ground.namespace)["items"]
+    assert {each["reason"] for each in events} == {"RepairUndone"}
+    assert any("Because: what repairs left is taken off (attempt " in each["message"] for each in events)
+
+    again = ground.run("--yes")
+    assert (again.returncode, again.stdout) == (0, "Nothing of repairs is left on any object.\n")
+
+
+def test_what_has_to_stay_is_named_with_what_to_do(ground: Ground) -> None:
+    ground.vm("off", {STOPPED_FOR_DRAIN: "{}", PAUSED: "x"}, created=False)
+    ground.vm("going", {PAUSED: "x"})
+    ground.client.patch(VMS, ground.namespace, "going", {"metadata": {"finalizers": [MINE]}})
+    ground.client.delete(VMS, ground.namespace, "going")
+    ground.migration("steward-evacuation-2", "Running")
+    ground.client.create(its.kept(KIND, ground.namespace, "small", SIZE, finalizers=[FINALIZER]))
+    ground.client.delete(INSTANCETYPES, ground.namespace, "small")
+
+    done = ground.run("--yes")
+    assert done.returncode == 1
+    left = done.stdout.partition("Left:\n")[2].splitlines()
+    assert left == [line.replace("NS", ground.namespace) for line in LEFT]
+    assert "Taken off" not in done.stdout
+    assert ground.entries() == []
+    assert ground.notes(VMS, "off") == {MINE: "x", STOPPED_FOR_DRAIN: "{}", PAUSED: "x"}
+    assert ground.notes(INSTANCETYPES, "small", "finalizers") == [FINALIZER]
+
+
+def test_while_a_sidecar_holds_the_lease_nothing_is_touched(ground: Ground, server: ApiServer) -> None:
+    ground.vm("db", {PAUSED: "x"})
+    with (
+        Exporter(server.kubeconfig("steward-exporter")) as exporter,
+        Sidecar(ground.folder / "sidecar", ground.kubeconfig, exporter.url, APPROVE) as sidecar,
+    ):
+        sidecar.runs_again(1)
+        refused = ground.run("--yes")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "a sidecar runs, " in refused.stderr
+    assert "scale its Deployment to 0 first" in refused.stderr
+    assert PAUSED in ground.notes(VMS, "db")
+
+    done = ground.run("--yes")  # it gave the Lease up
+    assert done.returncode == 0, done.stderr
+    assert PAUSED not in ground.notes(VMS, "db")
+
+
+def held(ground: Ground, holder: str | None, renewed: int = 1) -> None:
+    spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "leaseTransitions": renewed}
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": spec}
+    if ground.client.find(LEASES, "default", LEASE) is None:
+        ground.client.create({**lease, "metadata": {"name": LEASE, "namespace": "default"}})
+    else:
+        ground.client.patch(LEASES, "default", LEASE, {"spec": spec})
+
+
+def test_a_lease_that_nobody_renews_is_nobodys(ground: Ground) -> None:
+    ground.vm("db", {PAUSED: "x"})
+    held(ground, "gone")
+    try:
+        begun = time.monotonic()
+        done = ground.run("--yes")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert time.monotonic() - begun > 15  # as long as whoever holds it may take
+    finally:
+        held(ground, None)
+    assert PAUSED not in ground.notes(VMS, "db")
+
+
+def test_a_sidecar_that_starts_meanwhile_ends_it(ground: Ground) -> None:
+    ground.vm("db", {PAUSED: "x"})
+    held(ground, None)
+    with OnTerminal("reconcile", "remove", *ground.own) as command:
+        command.read_until("Take it off? [y/N] ")
+        held(ground, "another", 2)
+        code, _, err = command.answered("y")
+    held(ground, None, 3)
+    assert code == 2
+    assert "a sidecar runs, another: it holds the Lease" in err
+    assert PAUSED in ground.notes(VMS, "db")
+    assert [each.event for each in ground.entries()] == [Event.INTENDED, Event.FAILED]
+    done = ground.run("--yes")
+    assert done.returncode == 0, done.stderr
+    assert PAUSED not in ground.notes(VMS, "db")
+
+
+def test_what_is_set_anew_meanwhile_stays_and_the_rest_goes(ground: Ground) -> None:
+    ground.vm("db", {PAUSED: "x"})
+    ground.vm("web", {PAUSED: "x"})
+    with OnTerminal("reconcile", "remove", *ground.own) as command:
+        command.read_until("Take it off? [y/N] ")
+        ground.client.patch(VMS, ground.namespace, "db", {"metadata": {"annotations": {PAUSED: "since a minute"}}})
+        code, out, err = command.answered("y")
+    assert code == 1
+    assert "refused, same_plan: " in err
+    assert f"VirtualMachine {ground.namespace}/db:\n" in out
+    assert ground.notes(VMS, "db")[PAUSED] == "since a minute"
+    assert PAUSED not in ground.notes(VMS, "web")
+    assert ground.run("--yes").returncode == 0
+    assert PAUSED not in ground.notes(VMS, "db")
+
+
+def test_it_goes_on_where_it_was_interrupted(ground: Ground) -> None:
+    """A process that was killed has left an entry without an end, before the write or after it."""
+    made = [ground.vm(name, {PAUSED: "x"}) for name in ("app", "db", "web")]
+    assert ground.run("--yes").returncode == 0
+    first = ground.entries()
+    for vm in made[:2]:
+        ground.client.patch(VMS, ground.namespace, vm["metadata"]["name"], {"metadata": {"annotations": {PAUSED: "x"}}})
+    long_ago, whose = time.time() - 600, first[0].opens
+    assert whose is not None
+    with Ledger.open(ground.folder / "ledger", clock=lambda: long_ago, cluster=whose.cluster) as ledger:
+        for vm in made:
+            whole = {"kind": "VirtualMachine", **vm}
+            ref = Ref("VirtualMachine", ground.namespace, vm["metadata"]["name"], vm["metadata"]["uid"])
+            plan = removal(ref, whole)
+            assert isinstance(plan, Plan)
+            assert isinstance(plan.step, Patch)
+            ledger.append(Event.INTENDED, plan=plan, whole=whole, mode="undo")
+
+    done = ground.run("--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count(": taken off, attempt ") == 2
+    for name in ("app", "db", "web"):
+        assert ground.notes(VMS, name) == {MINE: "x"}
+    settled = [each for each in ground.entries()[len(first) :] if each.event is Event.RESOLVED]
+    assert len(settled) == 3
+
+
+def test_whoever_may_not_is_told_which_permissions_are_missing(ground: Ground, server: ApiServer) -> None:
+    littered(ground)
+    somebody = account(ground.client)
+    rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"]}]
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": ground.namespace}}
+    rules[0]["resources"] = [
+        *("namespaces", "leases", "virtualmachines", "virtualmachineinstances", "virtualmachineinstancemigrations"),
+        *("ipamclaims", "kubevirts", "virtualmachineinstancetypes", "virtualmachineclusterinstancetypes"),
+        *("virtualmachinepreferences", "virtualmachineclusterpreferences", "controllerrevisions", "pods"),
+    ]
+    ground.client.create({**role, "rules": rules})
+    somebody.grant(ground.namespace)
+    theirs = Ground(ground.client, server.kubeconfig("somebody", somebody.token), ground.namespace, ground.folder)
+    done = theirs.run("--yes")
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line == (
+        f"steward: system:serviceaccount:default:{somebody.name} may not list poddisruptionbudgets.policy, patch "
+        f"namespaces, patch virtualmachines.kubevirt.io in namespace {ground.namespace}, patch "
+        f"virtualmachineinstancemigrations.kubevirt.io in namespace {ground.namespace}, patch "
+        f"virtualmachineinstancetypes.instancetype.kubevirt.io in namespace {ground.namespace}; nothing was changed"
+    )
+    assert PAUSED in ground.notes(VMS, "db")
+    assert ground.notes(INSTANCETYPES, "small", "finalizers") == [MINE, FINALIZER]
