@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +22,6 @@ from .runbook_parts import Runbooks
 __all__ = ["FindingPage"]
 
 _SHOWN = 20  # findings of a related object
-_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _IN_ALL = "InAll"
 
 
@@ -119,7 +117,7 @@ def _rows(evidence: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
         left_out = evidence.get(f"{name}{_IN_ALL}")
         if isinstance(left_out, int) and left_out > len(values):
             values.append(f"and {left_out - len(values)} more")
-        yield _CAPITAL.sub(" ", name).lower(), values
+        yield "".join(f" {each.lower()}" if each.isupper() else each for each in name), values
 
 
 def _texts(fact: Any) -> Iterable[str]:
