@@ -40,8 +40,8 @@ def write(folder: Path, count: int) -> None:
 
 def ours(folder: Path) -> int:
     """Everything that `steward check --from` does, including evaluation, the larger part for JSON."""
-    from exporter.app import read_dump
     from exporter.config.settings import Config
+    from exporter.dump import read_dump
 
     engine, tally = asyncio.run(read_dump(str(folder), time.time(), Config(), complete=True, progress=lambda _: None))
     assert not engine.unknowns()

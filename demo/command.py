@@ -7,106 +7,26 @@ this command by its entry point, and has none where the package is not installed
 from __future__ import annotations
 
 import argparse
-import asyncio
-import errno
 import json
-import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from exporter.app import Steward, assemble, serve, wait_until_seen
-from exporter.cli.input.listen_address import add_listen_option, run_until_signalled
-from exporter.cli.output.terminal import one_line, say
-from exporter.config.forms import address
-from exporter.config.settings import Config, ReconcileSettings
-from exporter.engine.engine import Engine
-from exporter.kube.transport import Transport
-from exporter.views.times import rfc3339
+from exporter.cli.options.listening import add_listen_option
 
-from .apiserver.server import ApiServer
-from .fleet.sample import sample_fleet
-from .repairs import join
-from .story import Say, play
-
-__all__ = ["Joining", "Part", "add", "demo", "kubeconfig", "run"]
-
-
-class Part(Protocol):
-    """What takes part in the demo beside the exporter."""
-
-    @property
-    def url(self) -> str:
-        """Of the repairs that the exporter shows with its findings, as in `reconcile.url`."""
-
-    def commands(self, exporter: str) -> Iterable[str]:
-        """What to try, as lines for a shell; `exporter` is its URL."""
-
-    async def play(self, exporter: str, say: Say, pace: float) -> None:
-        """Its story, once, with so many seconds between two steps."""
-
-
-Joining = Callable[[Path, Awaitable[Engine]], AbstractAsyncContextManager[Part]]
-"""Makes a part of a kubeconfig and the engine to come; it is at work while entered."""
+__all__ = ["add", "kubeconfig", "run"]
 
 
 def add(commands: Any) -> None:
     parser = commands.add_parser("demo", help="a sample fleet to look at, without a cluster")
     add_listen_option(parser)
     parser.add_argument("--pace", type=float, default=10.0, metavar="SECONDS", help="between two changes; default: 10")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, logs=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return run_until_signalled(_demo(arguments))
+    from .showing import run as act  # what only this command needs
 
-
-async def _demo(arguments: argparse.Namespace) -> int:
-    listen = address(arguments.listen or Config().listen)
-    await demo(listen, arguments.pace, [join])
-    return 0
-
-
-async def demo(listen: tuple[str, int], pace: float, joining: Iterable[Joining]) -> None:
-    """Serves the sample fleet and plays its story, and once those of the parts; cancel it to end it."""
-    fleet = sample_fleet(datetime.now(UTC))
-    engine: asyncio.Future[Engine] = asyncio.get_running_loop().create_future()
-    async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(_sample_cluster())
-        server.load(fleet.objects)
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="steward-demo-")))
-        path = kubeconfig(folder, server.url)
-        parts = [await stack.enter_async_context(join(path, engine)) for join in joining]
-        config = Config(reconcile=ReconcileSettings(url=parts[0].url)) if parts else Config()
-        steward = assemble(Transport.from_environment(str(path)), config)
-        engine.set_result(steward.engine)
-        url = await _serve(stack, steward, *listen)
-        await wait_until_seen(steward, 30)
-        _say_what_to_look_at(url, folder, fleet.troubles, [each for part in parts for each in part.commands(url)])
-        await asyncio.gather(play(server, _say_when, pace), *(part.play(url, _say_when, pace) for part in parts))
-
-
-@asynccontextmanager
-async def _sample_cluster() -> AsyncIterator[ApiServer]:
-    server = ApiServer()
-    await server.start()
-    try:
-        yield server
-    finally:
-        await server.stop()
-
-
-async def _serve(stack: AsyncExitStack, steward: Steward, host: str, port: int) -> str:
-    """Serves on the port, or on a free one where that is taken."""
-    try:
-        return await stack.enter_async_context(serve(steward, host, port, "kubevirt-steward demo"))
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            raise
-        _say(f"Port {port} is taken, so the demo takes another one.")
-        return await stack.enter_async_context(serve(steward, host, 0, "kubevirt-steward demo"))
+    return act(arguments)
 
 
 def kubeconfig(folder: Path, server: str) -> Path:
@@ -127,26 +47,3 @@ def kubeconfig(folder: Path, server: str) -> Path:
         encoding="utf-8",
     )
     return path
-
-
-def _say_what_to_look_at(url: str, folder: Path, troubles: list[Any], commands: list[str]) -> None:
-    _say(f"A sample fleet runs, and {len(troubles)} of its objects have a fault:")
-    for trouble in troubles:
-        _say(f"  {trouble.kind} {f'{trouble.namespace}/{trouble.name}'.lstrip('/')}: {trouble.wrong}")
-    _say("")
-    _say(f"  Page      {url}/")
-    _say(f"  Metrics   {url}/metrics")
-    _say(f"  JSON      {url}/api/v1/findings?severity=critical")
-    _say(f"  Terminal  steward check --kubeconfig {folder / 'kubeconfig'}")
-    for command in commands:
-        _say(f"            {command}")
-    _say("")
-    _say("The fleet changes while you look: findings open and close, as reported here. Ctrl-C ends it.")
-
-
-def _say_when(sentence: str) -> None:
-    _say(f"{rfc3339(datetime.now(UTC).timestamp())[11:19]} {sentence}")
-
-
-def _say(text: str) -> None:
-    say(one_line(text) + "\n")

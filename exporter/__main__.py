@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import IO, Any
+from typing import IO
 
-from .cli.commands import all_commands
-from .cli.input.config import MistakesError
 from .cli.output.logs import log_as
-from .cli.output.terminal import OutputError, complain, say, say_lines
-from .config.settings import Config
-from .kube.errors import ConfigError
-from .version import installed
+from .cli.output.terminal import OutputError, complain, say_lines
+from .cli.parsing import parsed
+from .config.mistakes import MistakesError
+from .config.names import LOG_LEVEL, QUIET
 
 __all__ = ["main"]
 
 log = logging.getLogger(__name__)
-
-
-class _Parser(argparse.ArgumentParser):
-    """Its own would pass over output that can't be written."""
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        if file is sys.stdout:
-            say(message)
-        else:
-            say_lines(message.rstrip("\n"))
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -43,13 +30,11 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _run(words: Sequence[str] | None) -> int:
     try:
-        arguments = _parsed(words)
-        log_as(arguments.log_level or Config().log_level)
+        arguments = parsed(words)
+        log_as(arguments.log_level or (LOG_LEVEL if arguments.logs else QUIET))
         code: int = arguments.run(arguments)
     except MistakesError as error:
         say_lines(str(error))
-    except ConfigError as error:
-        complain(str(error))
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # whoever read the output has enough of it
@@ -58,26 +43,21 @@ def _run(words: Sequence[str] | None) -> int:
     except OutputError as error:  # as of a full disk
         _let_go(sys.stdout)
         complain(str(error))
-    except Exception as error:  # 1 means findings: whatever is not expected must not end with it
-        log.debug('event="unexpected error"', exc_info=True)
-        complain(
-            f"unexpected {type(error).__name__}: {error}; please report this with what `steward --log-level debug` adds"
-        )
+    except Exception as error:  # noqa: BLE001 # 1 means findings: whatever is not expected must not end with it
+        complain(_sentence(error))
     else:
         return code
     return 2
 
 
-def _parsed(words: Sequence[str] | None) -> argparse.Namespace:
-    parser = _Parser(prog="steward", description="Sees, explains and alerts on drift in KubeVirt fleets.")
-    parser.add_argument(
-        "--log-level", choices=("debug", "info", "warning", "error"), help=f"default: {Config().log_level}"
-    )
-    parser.add_argument("--version", action="version", version=f"steward {installed()}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add in all_commands():
-        add(commands)
-    return parser.parse_args(words)
+def _sentence(error: Exception) -> str:
+    """What is wrong, of an error that ended a command."""
+    from .kube.errors import KubeError  # only after an error: what it decodes answers with is dear to import
+
+    if isinstance(error, KubeError):
+        return str(error)
+    log.debug('event="unexpected error"', exc_info=True)
+    return f"unexpected {type(error).__name__}: {error}; please report this with what `steward --log-level debug` adds"
 
 
 def _ended(code: int) -> int:

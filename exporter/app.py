@@ -13,6 +13,7 @@ from typing import Any
 from .checks import all_checks
 from .config.reloading import ReloadStatus
 from .config.settings import Config
+from .dump import configure
 from .engine.engine import Engine
 from .engine.intake import Intake
 from .findings.check import Check
@@ -35,20 +36,17 @@ from .metrics.profile import Profile
 from .metrics.series_limit import SeriesLimit
 from .metrics.states import States
 from .metrics.telemetry import Served, Telemetry, registry_of
-from .offline.files import files
-from .offline.source import OfflineSource, Progress, Tally
 from .rules.paging import why_not_paging
 from .rules.urgency import urgencies
 from .sidecar.follower import Follower
 from .sidecar.repairs import Repairs
 from .states import all_states
 from .states.base import Aggregates
-from .store.kind import Kind
 from .store.reader import Reader, Reading, watched
 from .store.source import Source, SyncState
 from .views import all_views
 
-__all__ = ["Steward", "assemble", "read_dump", "serve", "wait_until_seen"]
+__all__ = ["Steward", "assemble", "serve", "wait_until_seen"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class Steward:
         self.engine.settle = config.settle.total_seconds()
         self.intake.assume(config.assume_upstream_version or "")
         self.exposition.series_limit = _series_limit(config)
-        _configure(self.engine, config)
+        configure(self.engine, config)
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
@@ -230,35 +228,3 @@ async def wait_until_seen(steward: Steward, seconds: float, say: Callable[[str],
     except TimeoutError:
         return False
     return True
-
-
-async def read_dump(
-    path: str,
-    now: float,
-    config: Config,
-    *,
-    complete: bool,
-    progress: Progress,
-    also: Iterable[Kind[Any]] = (),
-) -> tuple[Engine, Tally]:
-    """Evaluates the dump at a path as of `now`, in seconds since 1970. Raises DumpError.
-
-    `also` are kinds to read beside those of the checks.
-    """
-    gc.set_threshold(10_000, 5, 5000)
-    checks = [check for check in all_checks() if config.of(check.id).enabled]
-    engine = Engine(checks, clock=lambda: now, timer=time.monotonic, readers=all_views(), initial=True)
-    _configure(engine, config)
-    intake = Intake(engine, lambda: now)
-    intake.assume(config.assume_upstream_version or "")
-    source = OfflineSource({**watched(checks), **dict.fromkeys(also)}, intake, complete=complete)
-    await source.read(files(path), progress)
-    while engine.step():
-        pass
-    return engine, source.tally
-
-
-def _configure(engine: Engine, config: Config) -> None:
-    for check in engine.checks:
-        if check.settings:
-            engine.configure(check.id, config.of(check.id).settings or check.settings())

@@ -27,11 +27,13 @@ from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
 
-from .act.execute import PlanWriter, ServerAnswer
+from .act.execute import IdleWriter, PlanWriter, ServerAnswer
 from .act.pauses import Pauses
-from .config.settings import SidecarConfig, may_write, mode_of
+from .config.modes import may_write, mode_of, shadows
+from .config.settings import SidecarConfig
 from .confirm.reading import ApiReads
 from .decide.gates import Labels
+from .lease.api import LeaseApi
 from .lease.lease import Election
 from .lease.none import NoElection
 from .ledger import Entry, Ledger, Retention
@@ -49,6 +51,7 @@ from .plan.remediations import all_remediations
 from .run.attempt import Attempts
 from .run.context import RunContext
 from .run.outcomes import AttemptOutcomes
+from .run.shadowing import Shadowing
 from .run.sidecar import Alerts, Sidecar
 from .run.verifying import Verifying
 from .run.witness import Witness
@@ -117,18 +120,25 @@ async def run(
         )
         ledger.recall(history=history, following=following)
         history.forget(clock())
-        board, reads, writer = ShownRepairs(), ApiReads(transport), PlanWriter(transport)
+        in_shadow, writes = history.in_shadow(), may_write(config, remediations)
+        board, reads = ShownRepairs(), ApiReads(transport)
+        writer = PlanWriter(transport) if writes else IdleWriter(transport)
         witness = Witness(ledger)
         with suppress(TimeoutError):  # it is tried again, beside all else
             async with asyncio.timeout(_IDENTIFYING):
                 await witness.identify(reads, once=True)
-        election = _election(config, transport, identity, witness) if may_write(config, remediations) else NoElection()
+        election: Election | NoElection
+        if writes:
+            election = _election(config, transport, identity, witness)
+        else:
+            election = NoElection(_lease(config, transport), lambda: shadows(parts.config, remediations))
         modes = {each.id: mode_of(config, each.id, "").value for each in remediations}
         enabled = {each.id for each in remediations if may_write(config, [each])}
         measures = Measures(remediations, modes, board, enabled, lambda: None if tls is None else tls.expires)
 
         def kept(entry: Entry) -> None:
             history.add(entry)
+            in_shadow.add(entry)
             following.add(entry)
 
         async def annotate(path: str, annotations: Mapping[str, str | None]) -> ServerAnswer:
@@ -159,6 +169,8 @@ async def run(
             reads=reads,
             vms=VMCounts(reads, time.monotonic),
             attempts=attempts,
+            kept=kept,
+            shadowing=Shadowing(reads, ledger, kinds, kept=kept, reached=reached, remediations=remediations),
             following=following,
             board=board,
             measures=measures,
@@ -180,12 +192,13 @@ async def run(
             measures=measures,
             kept=kept,
             takers=by_hand.takers,
+            skew=skew,
         )
         found = source or _exporter(config, clock)
         firing = Firing(config.webhook.repeat.total_seconds(), time.monotonic)
         pauses = Pauses(history, ledger, reads, kinds, kept=kept, annotate=annotate)
         alerts = _alerts(config, firing)
-        sidecar = Sidecar(parts, found, ledger, election, verifying, history, pauses, alerts, by_hand)
+        sidecar = Sidecar(parts, found, ledger, election, verifying, history, pauses, alerts, by_hand, shadow=in_shadow)
         access = Access(reviews, others=OWN_TOKEN, times=times) if reviews else None
         webhook = receiver(config.webhook, firing) if config.webhook.enabled else None
         app = build(board, measures, modes, secrets.token_hex(4), webhook, access)
@@ -204,8 +217,10 @@ def _alerts(config: SidecarConfig, firing: Firing) -> Alerts:
     return Alerts(silences.silenced, gate.answer, firing.now if config.webhook.enabled else None)
 
 
-def _paused(election: Election | NoElection) -> str:
-    """By the annotation of the Lease, which each renewal reads anew."""
+def _paused(election: Election | NoElection) -> str | None:
+    """By the annotation of the Lease, which each renewal reads anew; None where it could not be read."""
+    if isinstance(election, NoElection) and not election.seen:
+        return None
     said = paused_by({f"{PREFIX}{name}": text for name, text in election.state.items()})
     return "without a reason" if said == "" else said or ""
 
@@ -233,6 +248,10 @@ def _election(config: SidecarConfig, transport: Transport, identity: str, witnes
         duration=config.lease.duration.total_seconds(),
         carry=witness.travelling,
     )
+
+
+def _lease(config: SidecarConfig, transport: Transport) -> LeaseApi:
+    return LeaseApi(transport, lease_namespace(config), config.lease.name)
 
 
 def _exporter(config: SidecarConfig, clock: Callable[[], float]) -> ExporterSource:

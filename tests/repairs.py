@@ -39,7 +39,14 @@ def entry(event: str, at: float = NOW, **fields: Any) -> Entry:
     return Entry(seq=0, at=at, event=Event(event), **fields)
 
 
-def plan(*, target: Ref = CLAIM, vm: str = "db", remediation: str = "repair", fingerprint: str = "f1") -> Plan:
+def plan(
+    *,
+    target: Ref = CLAIM,
+    vm: str = "db",
+    remediation: str = "repair",
+    fingerprint: str = "f1",
+    settles: bool = True,
+) -> Plan:
     return Plan(
         remediation=remediation,
         fingerprint=fingerprint,
@@ -52,14 +59,17 @@ def plan(*, target: Ref = CLAIM, vm: str = "db", remediation: str = "repair", fi
         risk=Risk.NONE,
         undo="none",
         vm=vm,
+        settles=settles,
     )
 
 
-def written(number: int, at: float, *after: str, why: str = "", mode: str = "auto", **more: Any) -> list[Entry]:
+def written(
+    number: int, at: float, *after: str, why: str = "", mode: str = "auto", canary: str = "", **more: Any
+) -> list[Entry]:
     """The entries of one attempt: that it was intended, and what came after."""
     attempt = f"a{number}"
     events = [entry(event, at, attempt=attempt, why=why, mode=mode) for event in after]
-    return [entry("intended", at, attempt=attempt, plan=plan(**more), mode=mode), *events]
+    return [entry("intended", at, attempt=attempt, plan=plan(**more), mode=mode, canary=canary), *events]
 
 
 def config(**values: Any) -> SidecarConfig:

@@ -29,6 +29,7 @@ from reconcile.plan.remediations import all_remediations
 from reconcile.run.attempt import Attempts
 from reconcile.run.context import RunContext
 from reconcile.run.outcomes import AttemptOutcomes
+from reconcile.run.shadowing import Shadowing
 from reconcile.run.sidecar import Sidecar
 from reconcile.run.verifying import Verifying
 from reconcile.show.metrics import Measures
@@ -128,7 +129,9 @@ class Findings:
         for each in self.objects:
             evaluation.seen(each)
         evaluation.evaluate()
-        return [Found(Hint.of(f), f.severity, f.message, f.vm, f.since) for f in evaluation.engine.findings()]
+        return [
+            Found(Hint.of(f), f.severity, f.message, f.vm, f.since, cause=f.cause) for f in evaluation.engine.findings()
+        ]
 
     async def observed(self) -> Observed:
         if self.down:
@@ -141,6 +144,8 @@ class Findings:
 
 @asynccontextmanager
 async def on(tmp_path: Path, settings: dict[str, Any], *objects: dict[str, Any]) -> AsyncIterator[Running]:
+    """Without a canary, unless the settings say so."""
+    settings = {"canary": {"enabled": False}, **settings}
     server = FakeApiServer()
     server.load([*NAMESPACES, KUBEVIRT, *objects])
     await server.start()
@@ -169,8 +174,11 @@ def _made(
     following, history = AttemptOutcomes(entries, keep=86_400), History.of(entries, clock[0])
     measures = Measures(remediations, {}, board)
 
+    in_shadow = history.in_shadow()
+
     def kept(entry: Entry) -> None:
         history.add(entry)
+        in_shadow.add(entry)
         following.add(entry)
 
     now = lambda: clock[0]  # noqa: E731
@@ -197,6 +205,8 @@ def _made(
         reads=reads,
         vms=VMCounts(reads, now),
         attempts=attempts,
+        shadowing=Shadowing(reads, ledger, kinds, kept=kept, remediations=remediations),
+        kept=kept,
         following=following,
         board=board,
         measures=measures,
@@ -217,9 +227,10 @@ def _made(
         measures=measures,
         kept=kept,
         takers=by_hand.takers,
+        skew=lambda: skew[0],
     )
     pauses = Pauses(history, ledger, reads, kinds, kept=kept)
-    sidecar = Sidecar(parts, source, ledger, leader, verifying, history, pauses, by_hand=by_hand)  # type: ignore[arg-type]
+    sidecar = Sidecar(parts, source, ledger, leader, verifying, history, pauses, by_hand=by_hand, shadow=in_shadow)  # type: ignore[arg-type]
     return Running(server, sidecar, board, ledger, leader, source, clock, skew, timer)  # type: ignore[arg-type]
 
 

@@ -14,7 +14,8 @@ from exporter.checks import all_checks
 from exporter.config.documents import in_yaml, schema_of
 from exporter.config.keys import Key, keys_within
 from reconcile.cli import commands
-from reconcile.config.forms import Window
+from reconcile.config.forms import Blackout, Window
+from reconcile.config.selectors import LabelRequirement, NamespaceSelector
 from reconcile.config.settings import Mode, model_of
 from reconcile.decide.gates import GATES
 from reconcile.permissions.manifests import in_lines
@@ -143,11 +144,16 @@ def _keys(remediations: tuple[Remediation, ...]) -> Iterator[str]:
         if key.path[0] != "remediations" or key.path[1] == first
     ]
     rows += [_row(key, f"windows[].{key.name}") for key in keys_within(Window)]
+    rows += [_row(key, f"blackouts[].{key.name}") for key in keys_within(Blackout)]
+    selectors = "remediations.ID.namespaceSelectors[]"
+    rows += [_row(key, f"{selectors}.{key.name}") for key in keys_within(NamespaceSelector)]
+    expressions = keys_within(LabelRequirement)
+    rows += [_row(key, f"{selectors}.matchExpressions[].{key.name}") for key in expressions]
     yield from _table(("Key", "Type", "Default", "Meaning"), rows)
 
 
 def _row(key: Key, name: str) -> tuple[str, ...]:
-    default = f"`{in_yaml(key.default)}`" if key.default is not None else "not set"
+    default = f"`{in_yaml(key.default)}`" if key.default not in (None, "") else "not set"
     return f"`{name}`", key.title, default, key.meaning
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..findings.check import Check
-from .keys import CONFIG_VARIABLE, Key
+from .keys import Key
 from .loading import Loaded
+from .names import CONFIG_VARIABLE
 from .reader import scalar
 from .settings import Section, model_of
 

@@ -16,6 +16,7 @@ __all__ = [
     "Address",
     "Duration",
     "HostNames",
+    "OptionalDuration",
     "OptionalHostName",
     "OptionalServer",
     "OptionalText",
@@ -101,6 +102,7 @@ Duration = Annotated[
     PlainSerializer(write_duration),
     WithJsonSchema({"type": "string", "pattern": f"^{_DURATION}$"}),
 ]
+OptionalDuration = Annotated[Duration | None, WithJsonSchema({"type": "string", "pattern": f"^{_DURATION}$"})]
 Address = Annotated[
     str,
     BeforeValidator(lambda value: address(value) and value),
@@ -132,7 +134,7 @@ _TYPES: dict[Any, tuple[Any, str]] = {
 def setting(default: Any, meaning: str, noun: str = "", low: Any = None, high: Any = None, **more: Any) -> Any:
     """A field of a section, with its range; its title says what may be written: `duration, 0s to 1m`."""
     if isinstance(low, str) or isinstance(high, str):
-        default = parse_duration(default)
+        default = parse_duration(default) if default is not None else None
     title = noun or _TYPES[type(default)][1]
     if (low, high) != (None, None):
         title += f", at most {high}" if low is None else f", at least {low}" if high is None else f", {low} to {high}"

@@ -9,20 +9,11 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from ..findings.check import Check
+from .names import FLAGS, PREFIX
 from .reader import scalar
 from .settings import Section, model_of
 
-__all__ = ["CONFIG_VARIABLE", "FLAGS", "PREFIX", "Key", "below", "keys_of", "keys_within", "tree_of"]
-
-PREFIX = "STEWARD_"
-CONFIG_VARIABLE = "STEWARD_CONFIG"
-FLAGS = {
-    "listen": "--listen",
-    "insecure": "--insecure",
-    "kubeconfig": "--kubeconfig",
-    "context": "--context",
-    "logLevel": "--log-level",
-}
+__all__ = ["Key", "below", "keys_of", "keys_within", "tree_of"]
 
 _LIVE = (
     "logLevel",
@@ -77,7 +68,7 @@ def keys_of(checks: Iterable[Check]) -> tuple[Key, ...]:
 
 def keys_within(section: type[Section], top: tuple[str, ...] = ()) -> Iterator[Key]:
     """The keys of a section and of those in it, in the order of their declaration."""
-    return _keys(section, top, section().model_dump(mode="json"))
+    return _keys(section, top, section.model_construct().model_dump(mode="json"))
 
 
 def _keys(section: type[Section], top: tuple[str, ...], defaults: Any) -> Iterator[Key]:

@@ -15,8 +15,9 @@ from typing import Any
 from ..findings.check import Check
 from ..store.kind import ApiKind
 from .file import opened
-from .keys import CONFIG_VARIABLE, PREFIX, Key, below, keys_of, tree_of
+from .keys import Key, below, keys_of, tree_of
 from .mistakes import Mistake, Mistakes, nearest
+from .names import CONFIG_VARIABLE, PREFIX
 from .refusals import refusals
 from .settings import Config, model_of
 
@@ -51,6 +52,14 @@ class Loaded:
     keys: tuple[Key, ...]
     values: Mapping[str, Value]
     digest: str
+
+    def waiting(self, started: Loaded) -> tuple[str, ...]:
+        """The keys whose change takes effect at the next start alone."""
+        return tuple(
+            key.name
+            for key in self.keys
+            if not key.live and self.values[key.name].value != started.values[key.name].value
+        )
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Mistake", "Mistakes", "listed", "nearest", "quoted"]
+__all__ = ["Mistake", "Mistakes", "MistakesError", "listed", "nearest", "quoted"]
 
 _LONGEST = 60  # characters of a wrong value that are shown
 _MOST = 100  # mistakes of one place that are shown
@@ -35,6 +34,10 @@ class Mistakes:
         return "\n".join(line for place, found in places.items() for line in _lines(place, found))
 
 
+class MistakesError(Exception):
+    """The configuration is wrong; the text says all of it."""
+
+
 def _lines(place: str, found: list[Mistake]) -> Iterable[str]:
     yield f"{place}, {len(found)} mistake{'s' if len(found) > 1 else ''}:"
     for mistake in found[:_MOST]:
@@ -60,6 +63,8 @@ def listed(options: Sequence[str]) -> str:
 
 def nearest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:
     """The name that was probably meant: the same but for case and separators, else one that looks like it."""
+    import difflib  # only where something is wrong
+
     plain = {_plain(name): name for name in known}
     close = difflib.get_close_matches(_plain(word[:100]), plain, 1, alike)
     return plain[close[0]] if close else None

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, Protocol, Self, TypeVar
 
 from .file import content_of, digest_of
-from .loading import Loaded
 from .mistakes import Mistakes
 
-__all__ = ["ReloadStatus", "Reloading", "Watched"]
+__all__ = ["ReloadStatus", "Reloadable", "Reloading", "Watched"]
 
 log = logging.getLogger(__name__)
 
@@ -35,15 +35,23 @@ class ReloadStatus:
         return [f"{name} changed; it takes effect at the next start" for name in self.waiting]
 
 
-class Reloading:
+class Reloadable(Protocol):
+    @property
+    def digest(self) -> str:
+        """That of the file."""
+
+    def waiting(self, started: Self) -> tuple[str, ...]:
+        """The keys that differ from what was `started` with, and take effect at the next start alone."""
+
+
+L = TypeVar("L", bound=Reloadable)
+
+
+class Reloading(Generic[L]):
     """`load` gives what holds now, `take` puts it into effect; `loaded` is what the steward was started with."""
 
     def __init__(
-        self,
-        loaded: Loaded,
-        load: Callable[[], Loaded | Mistakes],
-        take: Callable[[Loaded], None],
-        status: ReloadStatus,
+        self, loaded: L, load: Callable[[], L | Mistakes], take: Callable[[L], None], status: ReloadStatus
     ) -> None:
         self._started, self._load, self._take, self.status = loaded, load, take, status
         self.status.digest, self.status.tried = loaded.digest, time.time()
@@ -59,10 +67,8 @@ class Reloading:
             return
         self._take(loaded)
         self.status.digest, self.status.mistakes = loaded.digest, None
-        before, started = self.status.waiting, self._started.values
-        self.status.waiting = tuple(
-            key.name for key in loaded.keys if not key.live and loaded.values[key.name].value != started[key.name].value
-        )
+        before = self.status.waiting
+        self.status.waiting = loaded.waiting(self._started)
         log.info('event="configuration taken" hash=%s', loaded.digest)
         for name, notice in zip(self.status.waiting, self.status.notices, strict=True):
             if name not in before:

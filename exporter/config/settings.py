@@ -28,6 +28,7 @@ from .forms import (
     setting,
 )
 from .mistakes import listed
+from .names import LISTEN, LOG_LEVEL, LOG_LEVELS, LogLevel
 
 __all__ = [
     "HOSTS",
@@ -46,7 +47,6 @@ __all__ = [
 INSECURE = "true serves plain HTTP without tokens: whoever reaches it can read everything. Without it TLS is required."
 HOSTS = "Names that are answered to without TLS, beside localhost, the host of `listen` and every IP address."
 
-LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["logfmt", "json"]
 MetricsProfile = Literal["minimal", "default", "full"]
 
@@ -182,7 +182,7 @@ class CheckSettings(Section):
 class Config(Section):
     """The configuration of the exporter."""
 
-    listen: Address = setting("127.0.0.1:9877", "Where page, metrics and API are served.", "HOST:PORT")
+    listen: Address = setting(LISTEN, "Where page, metrics and API are served.", "HOST:PORT")
     insecure: bool = setting(False, INSECURE)
     hosts: HostNames = setting((), HOSTS, "list of host names")
     tls: TLSSettings = Field(default_factory=TLSSettings)
@@ -190,7 +190,7 @@ class Config(Section):
         None, "Path of a kubeconfig. Without it: $KUBECONFIG, ~/.kube/config, else the pod's ServiceAccount.", "text"
     )
     context: OptionalText = setting(None, "Context of the kubeconfig. Without it: its current one.", "text")
-    log_level: LogLevel = setting("warning", "The least severity that is logged.", listed(get_args(LogLevel)))
+    log_level: LogLevel = setting(LOG_LEVEL, "The least severity that is logged.", listed(LOG_LEVELS))
     log_format: LogFormat = setting("logfmt", "How a log line is written.", listed(get_args(LogFormat)))
     settle: Duration = setting(
         "250ms", "From a change to its evaluation, so that what belongs together has arrived.", low="0s", high="1m"

@@ -346,7 +346,9 @@ class Engine:
             else:
                 work.forget(partition)
             return
-        if not answer.partial:
+        if answer.unknown and not work.standing.unseen:  # a kind that it reads is seen in some namespaces alone
+            work.unknowns.unanswered(partition, answer.unknown)
+        elif not answer.partial:
             work.unknowns.answered(partition)
         if not found and not work.findings.holds(partition):
             return  # as most are

@@ -109,12 +109,20 @@ class Intake:
     def sync_state(self, kind: ApiKind[Any], sync_state: SyncState, why: str = "") -> None:
         """Takes in how well a kind is seen now."""
         before = self._engine.cluster.get(Source, "", kind.name)
-        if before is not None and before.sync_state is sync_state and before.why == why:
+        if before is not None and before.sync_state is sync_state and (before.why == why or before.within):
             return
         since = before.since if before is not None and before.sync_state is sync_state else self._clock()
         if sync_state is SyncState.ABSENT and kind.optional:
             self._empty(kind)  # with its CRD its objects went, whether or not a watch was there to see it
         self._engine.put(Source("", kind.name, "", 0, kind.resource, sync_state, why, since, kind.optional))
+
+    def seen_within(self, kind: ApiKind[Any], namespaces: Iterable[str], why: str) -> None:
+        """Takes in that all of a kind that may not be listed everywhere is seen in some namespaces, by one look."""
+        before = self._engine.cluster.get(Source, "", kind.name)
+        since = before.since if before is not None else self._clock()
+        places = tuple(sorted(namespaces))
+        forbidden = SyncState.FORBIDDEN
+        self._engine.put(Source("", kind.name, "", 0, kind.resource, forbidden, why, since, kind.optional, places))
 
     def unread(self, file: str, why: str) -> None:
         """Takes in that a file of a dump could not be read; it may have held objects of any kind."""

@@ -11,8 +11,8 @@ be seen; the answer is unknown then too, since there may be more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, TypeVar
@@ -20,13 +20,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..store.cluster import Cluster
-from ..store.kind import Kind
+from ..store.kind import Kind, Reach
 from ..store.reader import Seen
 from ..store.record import Record, Ref, UnansweredError, UnseenError
 from ..store.source import UNREADABLE, Source, SyncState, Undecodable, not_served, unreadable_in
 from .check import Check, View
 from .finding import Finding
-from .partial import PartialView
+from .partial import PartialView, Partly
 
 __all__ = [
     "Answer",
@@ -79,7 +79,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 class Answerable:
     """Whether a check can answer at all, as far as that depends on what is served and seen.
 
-    `unseen` has a sentence for each kind that can't be seen, and `blind` the types of their records; `waiting` says
+    `unseen` has a sentence for each kind that can't be seen, and `blind` the types of their records; `partly` has the
+    kinds that are seen in some namespaces alone, and what is said of each. `waiting` says
     that a kind is about to be there, or to catch up with what was missed, so that there is no new answer for the
     moment.
     `aimless`: what can't be seen is what the check is about, or decides what its partitions are.
@@ -88,6 +89,7 @@ class Answerable:
     not_applicable: str = ""
     unseen: tuple[str, ...] = ()
     blind: frozenset[type[Record]] = frozenset()
+    partly: Mapping[type[Record], Partly] = field(default_factory=dict)
     waiting: bool = False
     aimless: bool = False
 
@@ -111,17 +113,33 @@ def standing(check: Check, cluster: Cluster) -> Answerable:
     if why := not_served(cluster, check.requires):
         return Answerable(not_applicable=why)
     unseen: dict[type[Record], str] = {}
+    partly: dict[type[Record], Partly] = {}
     waiting = False
     for kind in check.reads:
         source = _source(cluster, kind)
         if kind.record in _OWN or (source is not None and source.current):
             continue
         waiting = waiting or (source is not None and (source.readable or source.sync_state is SyncState.STARTING))
-        if source is None or not source.readable:
+        # A part of what reaches everywhere is of no use: a check would take it for all.
+        if source is not None and source.within and kind.reach is not Reach.CLUSTER:
+            partly[kind.record] = Partly(frozenset(source.within), f"{kind.name}: {source.why}")
+        elif source is None or not source.readable:
             unseen[kind.record] = f"{kind.name}: {source.why if source is not None else 'nobody looks for it'}"
     by = check.scope.by.passed if check.scope.by is not None else frozenset()
     aimless = any(kind in unseen for kind in (*by, *(kind.record for kind in check.requires)))
-    return Answerable(unseen=tuple(unseen.values()), blind=frozenset(unseen), waiting=waiting, aimless=aimless)
+    if any(kind in partly for kind in by):  # which partitions there are is not known, and a part of them would mislead
+        unseen |= {kind: each.why for kind, each in partly.items() if kind in by}
+        aimless = True
+    partly = {kind: each for kind, each in partly.items() if kind not in unseen}
+    said = [*unseen.values(), *_beyond(check, partly)]
+    return Answerable(unseen=tuple(said), blind=frozenset(unseen), partly=partly, waiting=waiting, aimless=aimless)
+
+
+def _beyond(check: Check, partly: Mapping[type[Record], Partly]) -> Iterator[str]:
+    """What is said of kinds of which there may be partitions that nobody sees: they are of no one namespace."""
+    by = check.scope.by
+    if by is not None and not by.namespaced:
+        yield from (each.why for kind, each in partly.items() if not by.of or kind in by.of)
 
 
 def undecodables(check: Check, cluster: Cluster) -> Iterator[Undecodable]:
@@ -200,8 +218,8 @@ def evaluating(
     if undecodable := hidden(check, cluster, partition):
         return Answer(unknown=undecodable.sentence, hidden_by=undecodable, partial=partial)
     view = View(cluster, check, partition, settings, seen)
-    if known.blind:
-        view = PartialView(cluster, check, partition, settings, seen, unseen=known.blind)
+    if known.blind or known.partly:
+        view = PartialView(cluster, check, partition, settings, seen, unseen=known.blind, partly=known.partly)
     found: list[Finding] = []
     try:
         for finding in check.find(view):
@@ -216,7 +234,9 @@ def evaluating(
     except Exception as error:  # noqa: BLE001 # whatever a check raises, its partition has no answer
         why = f"the check raised {type(error).__name__}: {error}; please report it"
         return Answer(unknown=why, error=error, partial=partial, seen=seen)
-    return Answer(findings=tuple(found), unknown=known.unknown, partial=partial, seen=seen)
+    missed = "; ".join(sorted(each.why for each in view.missed)) if isinstance(view, PartialView) else ""
+    unknown = known.unknown or missed
+    return Answer(findings=tuple(found), unknown=unknown, partial=partial or bool(missed), seen=seen)
 
 
 def _source(cluster: Cluster, kind: Kind[Any]) -> Source | None:

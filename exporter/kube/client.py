@@ -72,10 +72,11 @@ class Client:
         """
         return await self._get("list", kind, f"{kind.base(version)}/{kind.plural}", [("limit", "1")], _LINE_BYTES)
 
-    async def page(self, kind: ApiKind[Any], version: str, rest: str, limit: int) -> bytes:
-        """One page of at most `limit` objects of the list in all namespaces; `rest` is the continue token."""
+    async def page(self, kind: ApiKind[Any], version: str, rest: str, limit: int, namespace: str = "") -> bytes:
+        """One page of at most `limit` objects of the list in one namespace, or in all; `rest` is the continue token."""
         query = [*kind.selectors, ("limit", str(limit)), *((("continue", rest),) if rest else ())]
-        return await self._get("list", kind, f"{kind.base(version)}/{kind.plural}", query, _PAGE_BYTES)
+        place = f"namespaces/{namespace}/{kind.plural}" if namespace else kind.plural
+        return await self._get("list", kind, f"{kind.base(version)}/{place}", query, _PAGE_BYTES)
 
     @asynccontextmanager
     async def watch(

@@ -121,7 +121,10 @@ def _why(error: Exception) -> str:
 def _opened(path: str, context: str | None) -> Any:
     if not any(Path(each).expanduser().is_file() for each in path.split(os.pathsep) if each):
         raise ConfigError(f"kubeconfig {path} can't be used: there is no such file")
-    loader = KubeConfigLoader(KubeConfigMerger(path).config, active_context=context, config_base_path=None)
+    config = KubeConfigMerger(path).config
+    if context and context not in (there := [str(each["name"]) for each in config["contexts"].value]):
+        raise ConfigError(f"kubeconfig {path} has no context {context!r}; it has {', '.join(sorted(there)) or 'none'}")
+    loader = KubeConfigLoader(config, active_context=context, config_base_path=None)
     if not loader._cluster.safe_get("server"):
         raise ConfigError(f"kubeconfig {path} can't be used: its cluster has no server")
     if loader._user is None:

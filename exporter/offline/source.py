@@ -103,7 +103,7 @@ class OfflineSource:
             else:
                 self._read(file, progress)
             progress(self.tally)
-        if not self._any:
+        if not self._any or (self._first_unread and not self.tally.objects and not self._listed):
             raise DumpError(self._first_unread or (_NOTHING if self.tally.files else _NO_FILE))
         for kind, held in self._held.items():
             await self._intake.swap(kind, (each.decoded for each in held.values()))

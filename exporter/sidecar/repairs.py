@@ -16,6 +16,7 @@ __all__ = [
     "Plans",
     "Repairs",
     "ReportedBlock",
+    "ReportedCanary",
     "ReportedProposal",
     "ReportedRefusal",
     "ReportedRepair",
@@ -110,6 +111,22 @@ class ReportedUnseen(_Said, frozen=True, kw_only=True):
     remedy: str = ""
 
 
+class ReportedCanary(_Said, frozen=True, kw_only=True):
+    """How far the first repairs of a remediation are. One that has `stopped` says by which `object`, and `why`."""
+
+    remediation: str
+    state: str
+    objects: tuple[str, ...] = ()
+    object: str = ""
+    attempt: str = ""
+    why: str = ""
+    at: Seconds | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        msgspec.structs.force_setattr(self, "objects", tuple(each[:_LONGEST] for each in self.objects[:_MOST]))
+
+
 class Plans(msgspec.Struct, frozen=True, kw_only=True):
     """The sidecar's answer; `modes` has the mode of each remediation."""
 
@@ -118,6 +135,7 @@ class Plans(msgspec.Struct, frozen=True, kw_only=True):
     modes: dict[str, str]
     repairs: tuple[ReportedRepair, ...]
     unseen: tuple[ReportedUnseen, ...] = ()
+    canaries: tuple[ReportedCanary, ...] = ()
 
 
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,6 +144,7 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     modes: dict[str, str] = {}
     repairs: list[msgspec.Raw] = []
     unseen: list[ReportedUnseen] = []
+    canaries: list[ReportedCanary] = []
 
 
 _ANSWER, _REPAIR = msgspec.json.Decoder(_Answer), msgspec.json.Decoder(ReportedRepair)
@@ -152,6 +171,7 @@ def decoding(body: bytes) -> Generator[None, None, Plans]:
         modes=modes,
         repairs=tuple(repairs),
         unseen=tuple(answer.unseen[:_MOST]),
+        canaries=tuple(answer.canaries[:_MOST_MODES]),
     )
 
 

@@ -46,13 +46,16 @@ class SyncState(StrEnum):
 
 
 class Source(Record, frozen=True, gc=False):
-    """The source of one kind; `name` is the kind's name."""
+    """The source of one kind; `name` is the kind's name. `within` are the namespaces in which all of it is seen,
+    although it may not be listed everywhere.
+    """
 
     resource: str
     sync_state: SyncState
     why: str  # one sentence, empty while live
     since: float  # seconds since 1970 of the last change of sync_state
     optional: bool  # a healthy cluster may not serve it
+    within: tuple[str, ...] = ()
 
     @property
     def settled(self) -> bool:

@@ -6,18 +6,31 @@ import difflib
 from collections.abc import Iterable
 from heapq import nlargest
 
-__all__ = ["nearest", "shortened"]
+__all__ = ["meant", "nearest", "shortened"]
 
 _COMPARED = 100  # names
 _LONGEST = 253  # characters of a name
+_LIKE = 0.5  # of 1; a name that is less like it was not meant
+_NAMED = 5
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The one that is most like it; empty where there are none. Of very many only those that begin most like it are
+    """The one that is most like it; empty where none is like it. Of very many only those that begin most like it are
     compared, which takes long for each.
     """
     some = nlargest(_COMPARED, known, key=lambda each: _alike(each, name))
-    return next(iter(difflib.get_close_matches(shortened(name), some, 1, cutoff=0)), "")
+    return next(iter(difflib.get_close_matches(shortened(name), some, 1, cutoff=_LIKE)), "")
+
+
+def meant(name: str, known: Iterable[str], nouns: str) -> str:
+    """What follows on a sentence that nothing has the name: the one that may be meant, else some that there are."""
+    there = sorted(set(known))
+    if close := nearest(name, there):
+        return f"did you mean {close}?"
+    if not there:
+        return f"there are no {nouns}"
+    more = len(there) - _NAMED
+    return f"there are {', '.join(there[:_NAMED])}{f' and {more} more' if more > 0 else ''}"
 
 
 def shortened(name: str) -> str:

@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ..sidecar.repairs import Repairs, ReportedRepair, ReportedUnseen
+from ..sidecar.repairs import Repairs, ReportedCanary, ReportedRepair, ReportedUnseen
 from .times import rfc3339
 
 __all__ = ["REPAIR_STATES", "Reconcile", "RepairGroups", "grouped", "reconcile_of"]
@@ -32,6 +32,7 @@ class Reconcile(msgspec.Struct, frozen=True, rename="camel"):
     """The sidecar as it last answered: the mode of each remediation, and whether it is the one that acts.
 
     `unseen` are objects that can't be read and are in the way of repairs, the worst first, as many as are shown.
+    `canaries` are how far first repairs of remediations are that run unasked.
     `unknown_since` is RFC 3339 in UTC, and `why` a sentence, while it does not answer; else both are empty.
     """
 
@@ -40,6 +41,7 @@ class Reconcile(msgspec.Struct, frozen=True, rename="camel"):
     unknown_since: str
     why: str
     unseen: tuple[ReportedUnseen, ...] = ()
+    canaries: tuple[ReportedCanary, ...] = ()
 
 
 def reconcile_of(repairs: Repairs) -> Reconcile | UnsetType:
@@ -48,9 +50,9 @@ def reconcile_of(repairs: Repairs) -> Reconcile | UnsetType:
         return UNSET
     since, why = rfc3339(repairs.unknown_since), repairs.why
     plans = repairs.plans
-    return (
-        Reconcile(plans.leading, plans.modes, since, why, plans.unseen) if plans else Reconcile(False, {}, since, why)
-    )
+    if plans is None:
+        return Reconcile(False, {}, since, why)
+    return Reconcile(plans.leading, plans.modes, since, why, plans.unseen, plans.canaries)
 
 
 class RepairGroups(msgspec.Struct, frozen=True):

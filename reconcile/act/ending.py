@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 
 class AttemptState:
     DONE, FAILED, UNCLEAR, REFUSED, DRY = "done", "failed", "unclear", "refused", "dry_run"
+    SHADOWED = "shadowed"  # it would have been written
 
 
 @dataclass(frozen=True)

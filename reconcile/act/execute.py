@@ -19,7 +19,7 @@ from ..confirm.reading import document
 from ..plan.plan import Step
 from ..plan.requests import Request, annotating, event_request, request
 
-__all__ = ["PlanWriter", "ServerAnswer", "WriteOutcome"]
+__all__ = ["IdleWriter", "PlanWriter", "ServerAnswer", "WriteOutcome"]
 
 _SECONDS = 10.0
 _OBJECT_BYTES = 16 * 2**20
@@ -113,6 +113,13 @@ class PlanWriter:
         except KubeError as error:
             return ServerAnswer(outcome=_unanswered(sending), request=wanted, why=str(error))
         return ServerAnswer(outcome=WriteOutcome.ACCEPTED, request=wanted, code=code)
+
+
+class IdleWriter(PlanWriter):
+    """In place of a writer where no remediation may write: it sends nothing but reads."""
+
+    async def _sent(self, wanted: Request, sending: Sending | None = None) -> ServerAnswer:  # noqa: ARG002
+        return ServerAnswer(outcome=WriteOutcome.UNSENT, request=wanted, why="no remediation may write")
 
 
 def _unanswered(sending: Sending | None) -> WriteOutcome:

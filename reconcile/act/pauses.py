@@ -1,4 +1,5 @@
-"""Pauses that last: of an object whose repairs somebody else takes back, until a person resumes it.
+"""Pauses that last: of an object whose repairs somebody else takes back, until a person resumes it. A canary that
+stopped is resumed in the same way.
 
 The ledger holds a pause, so that it survives a restart; the annotation on the object is for who looks there.
 """
@@ -18,8 +19,9 @@ from ..confirm.reading import Reads, object_path
 from ..lease.tenure import NotLeadingError
 from ..ledger import Entry, Event, Ledger
 from ..ledger.history import History
+from ..ledger.trials import scope_of
 from ..observe.situation import annotated
-from ..plan.annotations import PAUSED, PREFIX, RESUMED, resumed_at
+from ..plan.annotations import PAUSED, PREFIX, RESUMED, resumed_at, resumes
 from ..plan.requests import MANAGER
 from .execute import ServerAnswer, WriteOutcome
 
@@ -59,6 +61,17 @@ class Pauses:
             moment = resumed_at(annotations or {})
             if moment is not None and since < moment <= now + _AHEAD:
                 self._kept(self._ledger.append(Event.RESUMED, scope=scope, why=f"{RESUMED} says so"))
+                log.info('event="resumed" scope="%s"', scope)
+        self._resume_canaries(now, everything)
+
+    def _resume_canaries(self, now: float, everything: Mapping[str, str]) -> None:
+        """What stopped, and a person resumed since."""
+        for remediation, canary in list(self._history.canaries.items()):
+            annotation = resumes(remediation)
+            moment = resumed_at(everything, annotation)
+            if canary.strike and moment is not None and canary.strike.at < moment <= now + _AHEAD:
+                scope, why = scope_of(remediation), f"{annotation} says so: {everything[annotation]}"
+                self._kept(self._ledger.append(Event.RESUMED, scope=scope, why=why))
                 log.info('event="resumed" scope="%s"', scope)
 
     async def _pause(self, scope: str, why: str) -> None:

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from ..app import labels_of
+from ..config.modes import mode_of
 from ..config.settings import Mode
 from ..confirm.confirm import Confirmed
 from ..decide.gates import Ask, Blocked, Situation, blocked, half_used
 from ..ledger.history import History
 from ..observe.alertmanager import PromQLGate, Silences
-from ..observe.situation import of_namespace, upgrading
+from ..observe.situation import labels_of_namespace, of_namespace, upgrading
 from ..observe.source import Found, Observed
 from ..observe.vm_counts import VMCounts
 from ..plan.plan import Refused
@@ -24,9 +25,9 @@ from .leases import standing
 from .ledger_pages import history_of
 from .session import Session
 
-__all__ = ["Gating", "asked_as", "first"]
+__all__ = ["Gating", "asked_as", "first", "mode_at"]
 
-_SIDECAR = frozenset({Mode.APPROVE, Mode.AUTO})
+_SIDECAR = frozenset({Mode.SHADOW, Mode.APPROVE, Mode.AUTO})
 _ITS_OWN = frozenset({"firing"})  # the sidecar alone is sent the alerts
 
 
@@ -40,7 +41,9 @@ class Gating:
         self._at, self._observed, self._ledger = at, observed, ledger
         self._directory, self._vms = directory, VMCounts(at.reads, time.monotonic)
         self._situation: Situation | None = None
+        self._shadow = History(shadow=True)
         self._namespaces: dict[str, Mapping[str, Any] | None] = {}
+        self._labels: dict[str, Mapping[str, str] | None] = {}
 
     async def blocked(
         self, found: Found, remediation: Remediation, made: Confirmed, mode: Mode, written: int = 0
@@ -49,6 +52,7 @@ class Gating:
         at, namespace = self._at, found.namespace
         if self._situation is None:
             self._situation = await self._now()
+            self._shadow = self._situation.history.in_shadow()
         if namespace not in self._namespaces:
             self._namespaces[namespace] = await of_namespace(at.reads, namespace)
         ask = Ask(
@@ -65,7 +69,11 @@ class Gating:
             annotations=await pausable(at.reads, made, found),
             planned=written,
         )
-        situation = replace(self._situation, namespaces=self._namespaces)
+        if at.config.by_labels(remediation.id, namespace) and namespace not in self._labels:
+            self._labels[namespace] = await labels_of_namespace(at.reads, namespace)
+        situation = replace(self._situation, namespaces=self._namespaces, labels=self._labels)
+        if mode is Mode.SHADOW:
+            situation = replace(situation, history=self._shadow)
         if half_used(situation, at.config):
             situation = replace(situation, vms={namespace: await self._vms.within(namespace)})
         gates = blocked(ask, situation, at.config)
@@ -77,6 +85,7 @@ class Gating:
         """The first gate that is closed, right before a write: all is read again."""
         self._situation = None
         self._namespaces.clear()
+        self._labels.clear()
         return first(await self.blocked(found, remediation, made, mode, written))
 
     async def _now(self) -> Situation:
@@ -105,6 +114,12 @@ class Gating:
             by_hand=tuple,  # their entries are among the others
             storms=storms.namespaces,
         )
+
+
+async def mode_at(at: Session, remediation: str, namespace: str) -> Mode:
+    """By the configuration, and by the labels of the namespace where it depends on them."""
+    labels = await labels_of_namespace(at.reads, namespace) if at.config.by_labels(remediation, namespace) else {}
+    return mode_of(at.config, remediation, namespace, labels)
 
 
 def asked_as(mode: Mode) -> Mode:

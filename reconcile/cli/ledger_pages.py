@@ -14,8 +14,13 @@ import msgspec
 from ..ledger import Entry, Event, Ledger, newest_first
 from ..ledger.history import History
 from ..ledger.manual import folder
+from ..show.deeds import Deed, deeds_of, ending
+from ..show.tallies import Counts, counts_of
 
-__all__ = ["AttemptRow", "entries_about", "entries_of", "history_of", "newest", "rows"]
+__all__ = ["AttemptRow", "deeds_in", "entries_about", "entries_of", "history_of", "newest", "rows"]
+
+
+_SHADOWED = (Event.SHADOWED, Event.WENT)
 
 
 class AttemptRow(NamedTuple):
@@ -61,6 +66,16 @@ def entries_about(directory: Path, attempt: str) -> list[Entry]:
     return found
 
 
+def deeds_in(directory: Path) -> tuple[list[Deed], Counts]:
+    """What the ledgers have of each attempt, and of what was only shadowed, the oldest first; and what was counted.
+
+    Raises LedgerError.
+    """
+    counts: Counts = []
+    found = deeds_of(counts_of(entry, counts) for entry in entries_of(directory))
+    return found, sorted(counts, key=lambda each: each[0])
+
+
 def newest(directory: Path, since: float, limit: int) -> list[Entry]:
     """At most so many entries, the newest first; `since` is in seconds since 1970. Raises LedgerError."""
     each = (_newest(ledger, limit) for ledger in _ledgers(directory))
@@ -98,17 +113,11 @@ def _rows(directory: Path) -> Iterator[AttemptRow]:
         for entry in page:
             if entry.event is Event.INTENDED and entry.plan is not None:
                 begun.append(msgspec.structs.replace(entry, whole=None, request=None, opens=None))
-            elif entry.attempt:
-                ended[entry.attempt] = _end(entry)
+            elif entry.attempt and entry.event not in _SHADOWED:
+                ended[entry.attempt] = ending(entry)
         ends = ended | ends  # what came later holds
         for entry in reversed(begun):
             yield AttemptRow(entry, ends.pop(entry.attempt, "no end"))
-
-
-def _end(entry: Entry) -> str:
-    if entry.event is not Event.RESOLVED:
-        return entry.event.value
-    return "not known" if entry.happened is None else "done" if entry.happened else "not written"
 
 
 def _unopened(entry: Entry) -> Entry:

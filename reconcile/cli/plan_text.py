@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from exporter.cli.output.table import table
 from exporter.cli.output.terminal import one_line
 
 from ..plan.unseen import Unseen, gathered
 from ..show.plans import Repair
+from ..show.repair_causes import RepairCause
 
-__all__ = ["heading", "reservations", "shown"]
+__all__ = ["heading", "reservations", "shown", "shown_by_cause"]
 
 
 def shown(repairs: list[Repair]) -> str:
@@ -17,6 +19,21 @@ def shown(repairs: list[Repair]) -> str:
         return "There is nothing to repair.\n"
     causes = gathered(each.refused for each in repairs)
     return "\n".join("\n".join(lines) + "\n" for lines in (*map(_cause, causes), *map(_lines, repairs)))
+
+
+def shown_by_cause(found: list[RepairCause]) -> str:
+    """One row for each remediation and cause."""
+    rows = [
+        (
+            each.remediation,
+            f"{each.reason} of {each.concerns or ', '.join(each.first)}",
+            str(each.repairs),
+            each.cause,
+            ", ".join(f"{number} {state}" for state, number in each.states.items()),
+        )
+        for each in found
+    ]
+    return table(("REMEDIATION", "CAUSE", "REPAIRS", "ID", "STATES"), rows) if rows else "There is nothing to repair.\n"
 
 
 def _cause(cause: Unseen) -> Iterator[str]:

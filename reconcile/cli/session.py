@@ -13,12 +13,11 @@ from typing import Any
 
 from exporter.app import assemble, wait_until_seen
 from exporter.checks import all_checks
-from exporter.cli.input.config import MistakesError
 from exporter.cli.output.logs import log_as
 from exporter.cli.output.terminal import complain
 from exporter.config.loading import Sources
 from exporter.config.loading import load as load_exporter
-from exporter.config.mistakes import Mistakes
+from exporter.config.mistakes import Mistakes, MistakesError
 from exporter.config.settings import Config as ExporterConfig
 from exporter.kube.errors import KubeError
 from exporter.kube.get_json import JSONServer
@@ -27,7 +26,7 @@ from exporter.store.kind import ApiKind
 from exporter.views.nearest import nearest
 
 from ..app import Checks, checks_of, kinds_of
-from ..config.loading import load
+from ..config.loading import LoadedSidecar, load
 from ..config.settings import SidecarConfig
 from ..confirm.confirm import Confirmed, confirm
 from ..confirm.reading import ApiReads
@@ -39,45 +38,28 @@ from ..plan.remediations import all_remediations
 
 __all__ = [
     "Session",
-    "add_options",
     "answering",
     "chosen",
     "configured",
     "desk",
     "finish",
     "known_remediation",
+    "loaded_of",
     "named",
 ]
 
 
-def add_options(parser: argparse.ArgumentParser, *, findings: bool = True) -> None:
-    """The options of commands that ask a cluster; with `findings`, also of those that need the findings."""
-    parser.add_argument("--config", type=Path, metavar="FILE", help="the sidecar's configuration, as YAML")
-    group = parser.add_argument_group("cluster")
-    group.add_argument("--kubeconfig", metavar="FILE", help="default: as of kubectl, else the pod's ServiceAccount")
-    group.add_argument("--context", metavar="NAME", help="context of the kubeconfig; default: the current one")
-    if findings:
-        group.add_argument(
-            "--exporter", metavar="URL", help="take the findings from this exporter; default: look at the cluster"
-        )
-        for option, what in (
-            ("--token-file", "file with the bearer token for it; default: source.tokenFile of --config"),
-            ("--ca-file", "CA certificates to trust for it; default: source.caFile of --config, else the system's"),
-        ):
-            group.add_argument(option, type=Path, metavar="FILE", help=what)
-        group.add_argument(
-            "--server-name", metavar="NAME", help="of its certificate; default: source.serverName, else the URL's host"
-        )
-        group.add_argument(
-            "--timeout", type=float, default=60.0, metavar="SECONDS", help="to see a cluster; default: 60"
-        )
+def loaded_of(arguments: argparse.Namespace) -> LoadedSidecar:
+    """Raises MistakesError."""
+    loaded = load(all_remediations(), arguments.config)
+    if isinstance(loaded, Mistakes):
+        raise MistakesError(str(loaded))
+    return loaded
 
 
 def configured(arguments: argparse.Namespace) -> tuple[SidecarConfig, ExporterConfig]:
     """The sidecar's configuration and the exporter's that it names. Raises MistakesError."""
-    loaded = load(all_remediations(), arguments.config)
-    if isinstance(loaded, Mistakes):
-        raise MistakesError(str(loaded))
+    loaded = loaded_of(arguments)
     named = loaded.config.exporter_config
     exporter = load_exporter(all_checks(), Sources(Path(named) if named else None, {}, {}))
     if isinstance(exporter, Mistakes):
@@ -137,7 +119,8 @@ class Session:
 async def desk(arguments: argparse.Namespace) -> AsyncIterator[Session]:
     """Raises MistakesError, ConfigError."""
     config, exporter = configured(arguments)
-    log_as(arguments.log_level or exporter.log_level, exporter.log_format)
+    if arguments.log_level:
+        log_as(arguments.log_level, exporter.log_format)
     transport = Transport.from_environment(arguments.kubeconfig, arguments.context)
     try:
         await transport.load()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -16,10 +15,7 @@ from ..plan.remediation import Remediation
 from ..show.plans import Repair
 from .session import Session
 
-__all__ = ["AT_ONCE", "Chosen", "Listed", "add_limit_option", "listed", "repair_of"]
-
-AT_ONCE = 5
-_MOST = 100  # plans that somebody looks at before saying yes
+__all__ = ["Chosen", "Listed", "listed", "repair_of"]
 
 
 @dataclass(frozen=True)
@@ -56,16 +52,6 @@ class Listed:
         )
         told = "; ".join(f"{count:,} {what}" for count, what in parts if count)
         return f"Not among them: {told}. To look: steward reconcile plan {selection}" if told else ""
-
-
-def add_limit_option(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument("--limit", type=_limit, metavar="N", help=f"{what}, 1 to {_MOST}; default: {AT_ONCE}")
-
-
-def _limit(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= _MOST:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {_MOST}")
-    return int(text)
 
 
 async def listed(

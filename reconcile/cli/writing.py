@@ -25,30 +25,21 @@ from ..plan.remediations import all_remediations
 from ..plan.undo import NoUndo
 from ..plan.undos import undo_of
 from ..run.attempt import Attempts, Fence
-from .session import Session
+from .session import Session, configured
 
 __all__ = [
-    "add_ledger_option",
     "agreed",
     "attempts",
     "directory_of",
     "known",
     "named_directory",
     "opened",
+    "read_directory",
     "recreating",
     "settled",
     "taking_back",
     "who",
 ]
-
-
-def add_ledger_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--ledger",
-        type=Path,
-        metavar="DIRECTORY",
-        help="where writes are recorded; default: that of --config, else ~/.local/state/kubevirt-steward/ledger",
-    )
 
 
 def directory_of(arguments: argparse.Namespace, at: Session | None) -> Path:
@@ -58,6 +49,13 @@ def directory_of(arguments: argparse.Namespace, at: Session | None) -> Path:
         return Path(at.config.ledger.directory)
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "kubevirt-steward" / "ledger"
+
+
+def read_directory(arguments: argparse.Namespace) -> Path:
+    """That of a ledger that is only read, without a cluster. Raises MistakesError."""
+    if arguments.ledger is None and arguments.config is not None:
+        return Path(configured(arguments)[0].ledger.directory)
+    return directory_of(arguments, None)
 
 
 def named_directory(arguments: argparse.Namespace, at: Session | None) -> Path | None:

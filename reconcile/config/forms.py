@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from ipaddress import ip_address
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -14,12 +15,13 @@ from exporter.config.forms import Text, setting
 from exporter.config.mistakes import nearest, quoted
 from exporter.config.settings import Section
 
-__all__ = ["DAYS", "URL", "Day", "NamespaceName", "OptionalURL", "Window", "is_local", "minutes"]
+__all__ = ["DAYS", "URL", "Blackout", "Day", "NamespaceName", "OptionalURL", "Window", "is_local", "minutes"]
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 Day = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
 _NAMESPACE = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_MOMENT = r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:T(?:[01][0-9]|2[0-3]):[0-5][0-9])?"
 _TIME = r"([01][0-9]|2[0-3]):[0-5][0-9]"
 
 
@@ -76,11 +78,26 @@ def _zone(text: str) -> str:
     return text
 
 
+def _moment(text: str) -> str:
+    """A day, or a time of one."""
+    found = re.fullmatch(_MOMENT, text)
+    try:
+        if found is None:
+            raise ValueError
+        date.fromisoformat(found[1])
+    except ValueError as error:
+        raise ValueError(f'{quoted(text)} is no day; write it as "2026-12-20", or as "2026-12-20T18:00"') from error
+    return text
+
+
 NamespaceName = Annotated[str, AfterValidator(_namespace)]
 URL = Annotated[Text, AfterValidator(_url), WithJsonSchema({"type": "string", "pattern": "^https?://"})]
 OptionalURL = Annotated[URL | None, WithJsonSchema({"type": "string", "pattern": "^https?://"})]
 _From = Annotated[str, AfterValidator(_time), WithJsonSchema({"type": "string", "pattern": f"^{_TIME}$"})]
 _To = Annotated[str, AfterValidator(_end), WithJsonSchema({"type": "string", "pattern": f"^({_TIME}|24:00)$"})]
+
+_Moment = Annotated[str, AfterValidator(_moment), WithJsonSchema({"type": "string", "pattern": f"^{_MOMENT}$"})]
+_Zone = Annotated[Text, AfterValidator(_zone)]
 
 
 class Window(Section):
@@ -89,7 +106,7 @@ class Window(Section):
     days: Annotated[tuple[Day, ...], Strict(False)] = setting(DAYS, "Days on which it begins.", "list of days")
     from_: _From = setting("00:00", "When it begins.", "time of day", alias="from")
     to: _To = setting("24:00", "When it ends; the next day where that is not after the beginning.", "time of day")
-    time_zone: Annotated[Text, AfterValidator(_zone)] = setting("UTC", "The time zone of both.", "time zone")
+    time_zone: _Zone = setting("UTC", "The time zone of both.", "time zone")
 
     @model_validator(mode="after")
     def _some_time(self) -> Any:
@@ -97,4 +114,22 @@ class Window(Section):
             raise ValueError("it has no days; leave `days` out for all of them")
         if self.from_ == self.to:
             raise ValueError("it ends when it begins; leave `from` and `to` out for the whole day")
+        return self
+
+
+class Blackout(Section):
+    """From a day or time on until the end of another day, or until a time."""
+
+    from_: _Moment = setting("", "Its first day, or a time of that: `2026-12-20T18:00`.", "day or time", alias="from")
+    to: _Moment = setting("", "Its last day, which is within it, or a time of that at which it ends.", "day or time")
+    time_zone: _Zone = setting("UTC", "The time zone of both.", "time zone")
+    reason: Text = setting("", "Why: it is shown with whatever waits.", "text")
+
+    @model_validator(mode="after")
+    def _whole(self) -> Any:
+        for name, value in (("from", self.from_), ("to", self.to), ("reason", self.reason)):
+            if not value:
+                raise ValueError(f"it has no `{name}`")
+        if self.from_[:10] > self.to[:10] or ("T" in self.to and self.to <= self.from_):
+            raise ValueError(f"it ends ({self.to}) before it begins ({self.from_})")
         return self

@@ -17,8 +17,9 @@ from exporter.config.mistakes import Mistake, Mistakes, listed
 from exporter.config.refusals import refusals
 
 from ..plan.remediation import Remediation
-from .forms import DAYS, Day, Window, is_local
-from .settings import ConfiguredMode, SidecarConfig, model_of
+from .forms import DAYS, Blackout, Day, Window, is_local
+from .selectors import MODES, ConfiguredMode, NamespaceSelector
+from .settings import SidecarConfig, model_of
 
 __all__ = ["LoadedSidecar", "load"]
 
@@ -31,6 +32,15 @@ class LoadedSidecar:
 
     config: SidecarConfig
     digest: str
+
+    def waiting(self, started: LoadedSidecar) -> tuple[str, ...]:
+        """The keys whose change takes effect at the next start alone."""
+        fields = SidecarConfig.model_fields.items()
+        return tuple(
+            field.alias or name
+            for name, field in fields
+            if name not in SidecarConfig.live and getattr(self.config, name) != getattr(started.config, name)
+        )
 
 
 def load(remediations: Iterable[Remediation], file: Path | None) -> LoadedSidecar | Mistakes:
@@ -48,7 +58,12 @@ def load(remediations: Iterable[Remediation], file: Path | None) -> LoadedSideca
 
 
 def _listed(tree: Any, model: type[SidecarConfig]) -> Iterator[Key]:
-    """The keys of windows and namespaces, as many as the file has: in no model."""
+    """The keys of windows, blackouts and namespaces, as many as the file has: in no model."""
+    blackouts = below(tree, ("blackouts",))
+    for number in range(min(len(blackouts), _MOST) if isinstance(blackouts, list) else 0):
+        yield from keys_within(Blackout, ("blackouts", str(number)))
+        noun = "mapping such as {from: 2026-12-20, to: 2027-01-06, reason: year end}"
+        yield Key(("blackouts", str(number)), Blackout, noun, "", None)
     windows = below(tree, ("windows",))
     for number in range(min(len(windows), _MOST) if isinstance(windows, list) else 0):
         at = ("windows", str(number))
@@ -59,7 +74,13 @@ def _listed(tree: Any, model: type[SidecarConfig]) -> Iterator[Key]:
         if key.path[-1] == "namespaces":
             namespaces = below(tree, key.path)
             for name in list(namespaces)[:_MOST] if isinstance(namespaces, dict) else ():
-                yield Key((*key.path, name), ConfiguredMode, "off, plan, approve or auto", "", None)
+                yield Key((*key.path, name), ConfiguredMode, MODES, "", None)
+        if key.path[-1] == "namespaceSelectors":
+            selectors = below(tree, key.path)
+            for number in range(min(len(selectors), _MOST) if isinstance(selectors, list) else 0):
+                yield from keys_within(NamespaceSelector, (*key.path, str(number)))
+                noun = "mapping such as {matchLabels: {tier: test}, mode: auto}"
+                yield Key((*key.path, str(number)), NamespaceSelector, noun, "", None)
 
 
 def _of_the_whole(config: SidecarConfig) -> Iterator[tuple[str, str]]:

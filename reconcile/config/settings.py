@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, Strict, create_model
 
-from exporter.config.forms import Address, Duration, HostNames, OptionalHostName, OptionalText, Text, setting
+from exporter.config.forms import Address, Duration, HostNames, OptionalDuration, OptionalText, Text, setting
 from exporter.config.settings import HOSTS, INSECURE, Section, TLSSettings
 
 from ..plan.remediation import Remediation
-from .forms import URL, NamespaceName, OptionalURL, Window
+from .forms import Blackout, NamespaceName, Window
+from .selectors import MODES, ConfiguredMode, NamespaceSelector
+from .servers import AlertmanagerSettings, PrometheusSettings, SourceSettings, WebhookSettings
 
-__all__ = ["ConfiguredMode", "Mode", "RemediationSettings", "SidecarConfig", "may_write", "mode_of", "model_of"]
-
-_MODES = "off, plan, approve or auto"
-ConfiguredMode = Literal["off", "plan", "approve", "auto"]
+__all__ = ["ConfiguredMode", "Mode", "RemediationSettings", "SidecarConfig", "model_of"]
 
 
 class Mode(StrEnum):
@@ -26,20 +25,43 @@ class Mode(StrEnum):
 
     OFF = "off"  # not even planned
     PLAN = "plan"  # planned and shown, never carried out
+    SHADOW = "shadow"  # as AUTO, and instead of the write there is an entry in the ledger
     APPROVE = "approve"  # carried out when an annotation of the object has the plan's hash
     AUTO = "auto"
     APPLY = "apply"
     UNDO = "undo"
 
 
+class CanarySettings(Section):
+    """How a remediation begins in `auto`: with one repair, then two, each followed until its finding stayed gone."""
+
+    enabled: bool = setting(True, "Begin with one repair, then two, before the budgets hold alone.")
+    stays: Duration = setting("1h", "How long a finding has to stay gone.", low="1s", high="30d")
+
+
+class CanaryOverride(Section):
+    """The same of one remediation, where it is another than that of all."""
+
+    enabled: bool | None = setting(None, "Whether it begins so. Without it: as all do.", "true or false")
+    stays: OptionalDuration = setting(
+        None, "How long its findings have to stay gone. Without it: as of all.", "duration", "1s", "30d"
+    )
+
+
 class RemediationSettings(Section):
     """What is set of one remediation."""
 
-    mode: ConfiguredMode | None = setting(None, "Its mode. Without it: that of all.", _MODES)
+    mode: ConfiguredMode | None = setting(None, "Its mode. Without it: that of all.", MODES)
     namespaces: dict[NamespaceName, ConfiguredMode] = setting(
         {}, "Modes of single namespaces, which take precedence.", "mapping of namespaces to modes"
     )
+    namespace_selectors: Annotated[tuple[NamespaceSelector, ...], Strict(False)] = setting(
+        (),
+        "Modes of namespaces by their labels, for those that `namespaces` does not name. Of several the strictest.",
+        "list of selectors",
+    )
     min_age: Duration = setting("10m", "How old a finding is before the sidecar writes for it.", low="0s", high="30d")
+    canary: CanaryOverride = Field(default_factory=CanaryOverride)
 
 
 class BudgetSettings(Section):
@@ -100,54 +122,6 @@ class ApprovalSettings(Section):
     longest: Duration = setting("24h", "The longest time for which one may be given.", low="1m", high="30d")
 
 
-class SourceSettings(Section):
-    """The exporter whose findings are taken as hints."""
-
-    url: URL = setting("http://127.0.0.1:9877", "Where its API is.", "URL")
-    token_file: OptionalText = setting(None, "File with the bearer token to send; read anew each time.", "text")
-    ca_file: OptionalText = setting(None, "File with the CA certificates to trust instead of the system's.", "text")
-    server_name: OptionalHostName = setting(
-        None, "The name that its certificate has to be for. Without it: the URL's host.", "host name"
-    )
-    oldest: Duration = setting("2m", "Nothing is written on what it saw longer ago.", low="5s", high="1h")
-
-
-class AlertmanagerSettings(Section):
-    """The Alertmanager whose silences pause what they silence."""
-
-    url: OptionalURL = setting(None, "Where its API is. Without it silences are not asked for.", "URL")
-    token_file: OptionalText = setting(None, "File with the bearer token to send; read anew each time.", "text")
-    ca_file: OptionalText = setting(None, "File with the CA certificates to trust instead of the system's.", "text")
-    labels: dict[Text, str] = setting(
-        {},
-        "Labels that Prometheus adds to every alert (`external_labels`). A silence that names any other label counts "
-        "as one of ours.",
-        "mapping of labels to values",
-    )
-
-
-class PrometheusSettings(Section):
-    """The Prometheus that is asked before anything is written."""
-
-    url: OptionalURL = setting(None, "Where its API is.", "URL")
-    token_file: OptionalText = setting(None, "File with the bearer token to send; read anew each time.", "text")
-    ca_file: OptionalText = setting(None, "File with the CA certificates to trust instead of the system's.", "text")
-    gate: OptionalText = setting(None, "PromQL: nothing is written while it has a result, or no answer.", "text")
-
-
-class WebhookSettings(Section):
-    """The receiver for Alertmanager's webhook. With it nothing runs in `auto` whose alert does not fire."""
-
-    enabled: bool = setting(False, "Take alerts at /api/v1/alerts.")
-    token_file: OptionalText = setting(None, "File with the bearer token that Alertmanager sends.", "text")
-    repeat: Duration = setting(
-        "5h",
-        "An alert that was not repeated for so long no longer fires: more than repeat_interval.",
-        low="1m",
-        high="30d",
-    )
-
-
 class LedgerSettings(Section):
     """Where the record of all writes is kept."""
 
@@ -177,17 +151,25 @@ class LeaseSettings(Section):
 
 
 class SidecarConfig(Section):
-    """The configuration of the sidecar."""
+    """The configuration of the sidecar. What is `live` follows the file without a restart."""
 
-    mode: ConfiguredMode = setting("plan", "The mode of remediations that have none of their own.", _MODES)
+    live: ClassVar[tuple[str, ...]] = (
+        *("mode", "remediations", "budgets", "storm", "windows", "blackouts", "breaker", "canary", "approval"),
+        *("interval", "verify_after"),
+    )
+    mode: ConfiguredMode = setting("plan", "The mode of remediations that have none of their own.", MODES)
     remediations: Section = Field(default_factory=Section)
     budgets: BudgetSettings = Field(default_factory=BudgetSettings)
     storm: StormSettings = Field(default_factory=StormSettings)
     windows: Annotated[tuple[Window, ...], Strict(False)] = setting(
         (), "When the sidecar may write; always where there is none.", "list of windows"
     )
+    blackouts: Annotated[tuple[Blackout, ...], Strict(False)] = setting(
+        (), "When the sidecar may not write, whatever window is open.", "list of blackouts"
+    )
     breaker: BreakerSettings = Field(default_factory=BreakerSettings)
     edit_war: EditWarSettings = Field(default_factory=EditWarSettings)
+    canary: CanarySettings = Field(default_factory=CanarySettings)
     approval: ApprovalSettings = Field(default_factory=ApprovalSettings)
     source: SourceSettings = Field(default_factory=SourceSettings)
     exporter_config: OptionalText = setting(None, "The exporter's configuration: the checks' settings.", "text")
@@ -215,22 +197,16 @@ class SidecarConfig(Section):
         found: RemediationSettings = getattr(self.remediations, remediation_id, RemediationSettings())
         return found
 
+    def canary_of(self, remediation_id: str) -> CanarySettings:
+        """What holds for one remediation."""
+        own, of_all = self.of(remediation_id).canary, self.canary
+        enabled = of_all.enabled if own.enabled is None else own.enabled
+        return CanarySettings(enabled=enabled, stays=own.stays or of_all.stays)
 
-def mode_of(config: SidecarConfig, remediation_id: str, namespace: str) -> Mode:
-    """The namespace's mode before the remediation's before that of all."""
-    own = config.of(remediation_id)
-    return Mode(own.namespaces.get(namespace) or own.mode or config.mode)
-
-
-def may_write(config: SidecarConfig, remediations: Iterable[Remediation]) -> bool:
-    """Whether any remediation is carried out anywhere, unasked or when approved."""
-    modes = {
-        Mode(mode)
-        for each in remediations
-        if not each.proposes_only
-        for mode in (mode_of(config, each.id, ""), *config.of(each.id).namespaces.values())
-    }
-    return bool(modes & {Mode.APPROVE, Mode.AUTO})
+    def by_labels(self, remediation_id: str, namespace: str) -> bool:
+        """Whether the mode there depends on the labels of the namespace."""
+        own = self.of(remediation_id)
+        return bool(own.namespace_selectors and namespace and namespace not in own.namespaces)
 
 
 @lru_cache(maxsize=8)

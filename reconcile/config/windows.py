@@ -1,8 +1,8 @@
-"""Maintenance windows: whether one is open, and when the next one opens.
+"""Maintenance windows: whether one is open, and when the next one opens. Blackouts: whether one is on, and until when.
 
 A window begins the first time that its day's clock shows `from` or later, and ends the first time after that that it
 shows `to` or later. So what a clock skips in spring begins or ends as it skips it, and what it repeats in autumn
-begins or ends the first time.
+begins or ends the first time. The same holds for blackouts.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from .forms import DAYS, Window, minutes
+from .forms import DAYS, Blackout, Window, minutes
 
-__all__ = ["closed_until"]
+__all__ = ["blacked_out", "closed_until"]
 
 _AHEAD = 8  # days: the same day of the next week is within
 
@@ -27,6 +27,29 @@ def closed_until(windows: Iterable[Window], now: float) -> float | None:
     if not spans or any(begin <= now < end for begin, end in spans):
         return None
     return min(begin for begin, _ in spans if begin > now)
+
+
+def blacked_out(blackouts: Iterable[Blackout], now: float) -> tuple[Blackout, float] | None:
+    """The one that is on and ends last, and when nothing is any more, in seconds since 1970; None where none is.
+
+    What overlaps it, or begins as it ends, goes on.
+    """
+    spans = sorted(((*_span(each), each) for each in blackouts), key=lambda span: span[:2])
+    until, found = now, None
+    for begin, end, each in spans:
+        if begin <= until < end:
+            found = each if begin <= now and (found is None or end > until) else found
+            until = end
+    return (found, until) if found is not None else None
+
+
+def _span(blackout: Blackout) -> tuple[float, float]:
+    zone = ZoneInfo(blackout.time_zone)
+    first, _, begins = blackout.from_.partition("T")
+    last, _, ends = blackout.to.partition("T")
+    end = date.fromisoformat(last) if ends else date.fromisoformat(last) + timedelta(days=1)
+    begin = _first(date.fromisoformat(first), minutes(begins or "00:00"), zone)
+    return begin, _first(end, minutes(ends or "00:00"), zone)
 
 
 def _spans(window: Window, now: float) -> Iterator[tuple[float, float]]:

@@ -85,9 +85,11 @@ async def confirm(
         if isinstance(finding, Refused):
             return finding
         plan = planned(remediation, cluster, lambda: remediation.plan(finding, Scene(cluster, remediation, now)))
-        if isinstance(plan, Plan) and (early := _early(finding, check, now)):
+        if isinstance(plan, Refused):
+            return plan
+        if early := _early(finding, check, now):
             return Refused("finding_holds", early)
-        return plan
+        return msgspec.structs.replace(plan, cause=check.cause_of(finding))
 
     return await confirmed(plan, (check, remediation), reads, assumed, timer)
 

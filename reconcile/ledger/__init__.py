@@ -9,13 +9,14 @@ An entry is on disk when `append` returns. Lines are chained by checksums over a
 The first line of a file says whose ledger it is, and carries what is needed of the files before it.
 """
 
-from .entry import Entry, Event, Head, LedgerError, LedgerLockedError
+from .entry import Counted, Entry, Event, Head, LedgerError, LedgerLockedError
 from .ledger import Ledger
 from .proving import prove, verify
 from .reading import newest_first
 from .retention import Retention
 
 __all__ = [
+    "Counted",
     "Entry",
     "Event",
     "Head",

@@ -19,7 +19,7 @@ from exporter.store.text.nesting import cut
 
 from ..plan.plan import Plan
 
-__all__ = ["Entry", "Event", "Head", "LedgerError", "LedgerLockedError", "Opening", "opened", "recorded"]
+__all__ = ["Counted", "Entry", "Event", "Head", "LedgerError", "LedgerLockedError", "Opening", "opened", "recorded"]
 
 _LEVELS = 500  # an entry of about 1000 could be encoded, but not decoded where the stack is higher
 
@@ -40,12 +40,23 @@ class Event(StrEnum):
     IN_USE = "in_use"  # after the write something was found to use what it released
     RESOLVED = "resolved"  # by a look at the object, whether it happened, as far as that shows it
     VERIFIED = "verified"  # the finding is gone
+    STAYED = "stayed"  # the finding of a canary stayed gone for as long as it has to
     PERSISTS = "persists"  # the finding is still there
     RETURNED = "returned"  # the finding was gone and is there again
     TAKEN_BACK = "taken_back"  # by a person, in an attempt of the ledger beside this one
     PAUSED = "paused"
     RESUMED = "resumed"
     ACCEPTED = "accepted"  # the ledger is taken as it is, although it is not known to be the one that was written
+    SHADOWED = "shadowed"  # would have been written: mode `shadow` writes nothing
+    WENT = "went"  # the finding of what was shadowed is gone, and no attempt was made for it
+    COUNTED = "counted"  # how many findings there are, and of how many there is a plan
+
+
+class Counted(msgspec.Struct, frozen=True, array_like=True):
+    """Findings that one remediation is for, and those of them that it has a plan for."""
+
+    found: int
+    planned: int
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -78,15 +89,20 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
     at: float
     event: Event
     attempt: str = ""
-    plan: Plan | None = None  # of what is intended
-    mode: str = ""  # "approve", "auto", "apply" or "undo"
+    plan: Plan | None = None  # of what is intended, or shadowed
+    mode: str = ""  # "approve", "auto", "apply", "undo" or "shadow"
     by: str = ""  # who asked
-    whole: dict[str, Any] | None = None  # the object before, where it is intended; after, where it is done
-    request: dict[str, Any] | None = None  # method, path, query, headers and body as sent
-    happened: bool | None = None  # whether the write turned out to have happened, where it is resolved and known
+    whole: dict[str, Any] | None = None  # the object before, where it is intended or shadowed; after, where it is done
+    after: dict[str, Any] | None = None  # where it is shadowed: the object as the write would have left it
+    request: dict[str, Any] | None = None  # method, path, query, headers and body as sent, or as they would have been
+    # Whether the write turned out to have happened, where it is resolved and known; where the finding went, whether the
+    # object shows what would have been written, since somebody else wrote it.
+    happened: bool | None = None
+    counts: dict[str, Counted] = {}  # of what is counted, by remediation
     why: str = ""
     undoes: str = ""  # the attempt that this one takes back
-    scope: str = ""  # of a pause: "" for all, a namespace, or "Kind namespace/name"
+    scope: str = ""  # of a pause: "" for all, a namespace, "Kind namespace/name", or "remediation id"
+    canary: str = ""  # of what is intended: what is on trial, where it is
     opens: Opening | None = None  # of the first entry of a file
     previous: str = ""
     sum: str = ""  # the last field: see the module
@@ -123,7 +139,7 @@ def recorded(entry: Entry) -> tuple[Entry, bytes]:
         if entry.event is Event.INTENDED or entry.whole is None:
             raise
         why = "; ".join(filter(None, (entry.why, f"the object can't be recorded: {error}")))
-        return sealed(msgspec.structs.replace(entry, whole=None, why=why))
+        return sealed(msgspec.structs.replace(entry, whole=None, after=None, why=why))
 
 
 def opened(line: bytes) -> Entry:

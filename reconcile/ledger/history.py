@@ -11,9 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from .attempts import Attempt, Failures, Pause, Return, War, attempt_of
+from .attempts import Attempt, Failures, Pause, War, attempt_of
+from .carried import Known
 from .entry import Entry, Event
 from .returns import Returns
+from .trials import Canary, Trials
 
 __all__ = ["Attempt", "Failures", "History", "Pause", "War"]
 
@@ -22,44 +24,37 @@ _VERDICTS = frozenset({Event.VERIFIED, Event.PERSISTS, Event.RETURNED, Event.TAK
 _KEPT = 91 * _DAY  # seconds for which an attempt is known: more than any setting looks back
 
 
-class _Known(msgspec.Struct, frozen=True):
-    """What is carried; the attempts of the last day that count are named."""
-
-    keep: float
-    seq: int
-    attempts: list[Attempt]
-    executed: list[str]
-    followed: list[str]
-    failed: dict[str, dict[str, float]]
-    returned: dict[str, list[Return]]
-    paused: dict[str, Pause]
-    approvals: dict[str, float]
-    unfinished: list[str] = []
-    in_use: dict[str, float] = {}
-    returns: int = 1
-
-
 class History:
     """Entries go in by `add`, in their order. Times are in seconds since 1970.
 
     A reader of the ledger: `seq` is the number of the last entry.
     """
 
-    def __init__(self, *, keep: float = _KEPT, returns: int = 1, clock: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        keep: float = _KEPT,
+        returns: int = 1,
+        clock: Callable[[], float] | None = None,
+        shadow: bool = False,
+    ) -> None:
         """`keep` is for how many seconds a repair that held may come back, and `returns` how often in that time makes
-        an edit war: what is too old to be part of one is forgotten. `clock` is for what is carried.
+        an edit war: what is too old to be part of one is forgotten. `clock` is for what is carried. With `shadow` what
+        was shadowed counts as written.
         """
-        self._keep, self._war, self._clock = keep, returns, clock
+        self._keep, self._war, self._clock, self._shadow = keep, returns, clock, shadow
         self.seq = 0
         self._followed: set[str] = set()  # attempts of which it is still to be seen what became of them
         self._attempts: dict[str, Attempt] = {}
         self._open: dict[str, Attempt] = {}  # those without an end
         self._in_use: dict[str, float] = {}  # when something was found to use what a write released
         self._executed: dict[str, Attempt] = {}  # those of the last day, but for what surely wrote nothing
+        self._shadowed: dict[str, Attempt] = {}  # of the last day
         self._failed: dict[str, dict[str, float]] = {}  # by remediation: attempts since the last success
         self._returned = Returns()
         self._paused: dict[str, Pause] = {}
         self._approvals: dict[str, float] = {}
+        self._trials = Trials()
         # Gates ask the same of each of thousands of repairs; forgotten with each change.
         self._times: dict[tuple[float, str | None], list[float]] = {}
         self._touched: dict[float, dict[str, float]] = {}
@@ -73,9 +68,22 @@ class History:
         history.forget(now)
         return history
 
+    def in_shadow(self) -> History:
+        """Another one, in which what was shadowed counts as written; from now on it needs the same entries."""
+        found = History(keep=self._keep, returns=self._war, clock=self._clock, shadow=True)
+        found.restore(self.carried())
+        return found
+
     def add(self, entry: Entry) -> None:
         self.seq = entry.seq
         self._changed()
+        if entry.event is Event.SHADOWED:
+            attempt = attempt_of(entry)
+            self._shadowed[attempt.id] = attempt
+            if self._shadow:
+                self._executed[attempt.id] = attempt
+            return
+        self._trials.add(entry)
         if entry.event is Event.INTENDED:
             attempt = attempt_of(entry)
             self._attempts[attempt.id] = self._executed[attempt.id] = self._open[attempt.id] = attempt
@@ -123,6 +131,7 @@ class History:
         """Drops what is too old to matter; to be called now and then."""
         self._changed()
         self._executed = {key: each for key, each in self._executed.items() if each.at > now - _DAY}
+        self._shadowed = {key: each for key, each in self._shadowed.items() if each.at > now - _DAY}
         # One that is over comes back while it is looked after, which begins with its end: some time after it was begun.
         over = now - self._keep - _DAY
         for remediation, failed in self._failed.items():
@@ -136,17 +145,18 @@ class History:
         self._followed &= self._attempts.keys()
         self._approvals = {text: at for text, at in self._approvals.items() if at > now - _KEPT}
         self._in_use = {key: at for key, at in self._in_use.items() if at > now - _DAY}
+        self._trials.forget(now - _KEPT)
         self._returned.forget(now - _KEPT, self._war, self._keep, self._paused)
 
     def carried(self) -> bytes:
         if self._clock is not None:
             self.forget(self._clock())
         return msgspec.json.encode(
-            _Known(
+            Known(
                 self._keep,
                 self.seq,
                 list(self._attempts.values()),
-                list(self._executed),
+                [each for each in self._executed if each not in self._shadowed],
                 list(self._followed),
                 self._failed,
                 self._returned.kept,
@@ -155,18 +165,20 @@ class History:
                 list(self._open),
                 self._in_use,
                 self._war,
+                list(self._shadowed.values()),
+                self._trials.kept,
             )
         )
 
     def fits(self, carried: bytes) -> bool:
         try:
-            known = msgspec.json.decode(carried, type=_Known)
+            known = msgspec.json.decode(carried, type=Known)
             return known.keep >= self._keep and known.returns <= self._war
         except msgspec.MsgspecError:
             return False  # of another version
 
     def restore(self, carried: bytes) -> None:
-        known = msgspec.json.decode(carried, type=_Known)
+        known = msgspec.json.decode(carried, type=Known)
         self.seq = known.seq
         self._attempts = {each.id: each for each in known.attempts}
         self._executed = {key: self._attempts[key] for key in known.executed if key in self._attempts}
@@ -174,7 +186,10 @@ class History:
         self._failed, self._returned = known.failed, Returns(known.returned)
         self._paused, self._approvals = known.paused, known.approvals
         self._open = {key: self._attempts[key] for key in known.unfinished if key in self._attempts}
-        self._in_use = known.in_use
+        self._in_use, self._trials = known.in_use, Trials(known.canaries)
+        self._shadowed = {each.id: each for each in known.shadowed}
+        if self._shadow:
+            self._executed |= self._shadowed
 
     def _changed(self) -> None:
         self._times, self._touched = {}, {}
@@ -211,6 +226,14 @@ class History:
             found = [each for each in self._executed.values() if each.vm and each.at > since]
             self._touched[since] = {each.vm: each.at for each in sorted(found, key=lambda each: each.at)}
         return self._touched[since]
+
+    def canary(self, remediation: str) -> Canary:
+        return self._trials.of(remediation)
+
+    @property
+    def canaries(self) -> Mapping[str, Canary]:
+        """Of the remediations that have one."""
+        return self._trials.kept
 
     def failures(self, remediation: str, namespace: str | None = None) -> Failures:
         """Those in a row, in all namespaces or in one."""

@@ -118,7 +118,7 @@ class Ledger:
         return self._items.unfinished()
 
     def intended(self, attempt: str) -> Entry | None:
-        """What was intended by an attempt; None where it is not there any more. Raises LedgerError."""
+        """What was intended by an attempt, or shadowed; None where it is not there any more. Raises LedgerError."""
         _, _, seq = attempt.rpartition("-")
         found = self._shelf.entry(int(seq)) if seq.isdecimal() else None
         return found if found is not None and found.attempt == attempt else None
@@ -184,8 +184,8 @@ class Ledger:
     def append(self, event: Event, *, attempt: str = "", **fields: Any) -> Entry:
         """Writes one entry; it is on disk when this returns. `fields` are those of Entry.
 
-        The attempt of what is intended is made here. An object that can't be recorded is left out, unless it is that of
-        what is intended. Raises LedgerError where it can't be written, or is `refused`; it is then not in
+        The attempt of what is intended, or shadowed, is made here. An object that can't be recorded is left out, unless
+        it is that of what is intended. Raises LedgerError where it can't be written, or is `refused`; it is then not in
         the ledger, or nobody knows, in which case nothing more can be appended. Raises ValueError for an event that
         makes no sense, such as the end of an attempt that is not under way.
         """
@@ -201,7 +201,7 @@ class Ledger:
     def _append(self, event: Event, fields: dict[str, Any], *, anew: bool = False) -> Entry:
         with self._appending:
             seq = (self._chain.seq or 0) + 1
-            if event is Event.INTENDED and fields.get("plan") is not None:
+            if event in (Event.INTENDED, Event.SHADOWED) and fields.get("plan") is not None:
                 fields = {**fields, "attempt": f"{fields['plan'].hash}-{seq}"}
             given = Entry(seq=seq, at=self._clock(), event=event, previous=self._chain.sum, **fields)
             self._items.allow(given)

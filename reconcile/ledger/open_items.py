@@ -10,7 +10,8 @@ __all__ = ["OpenItems"]
 
 _ENDS = frozenset({Event.DONE, Event.FAILED, Event.RESOLVED})
 _OF_ATTEMPT_UNDER_WAY = _ENDS | {Event.UNCLEAR, Event.IN_USE}
-_OF_NO_ATTEMPT = frozenset({Event.PAUSED, Event.RESUMED, Event.ACCEPTED})
+_OF_NO_ATTEMPT = frozenset({Event.PAUSED, Event.RESUMED, Event.ACCEPTED, Event.COUNTED})
+_PLANNED = frozenset({Event.INTENDED, Event.SHADOWED})
 
 
 class OpenItems:
@@ -23,8 +24,8 @@ class OpenItems:
     def allow(self, entry: Entry) -> None:
         """Raises ValueError for an entry that makes no sense after those that were taken."""
         event, attempt = entry.event, entry.attempt
-        if event is Event.INTENDED and entry.plan is None:
-            raise ValueError("what is intended needs its plan")
+        if event in _PLANNED and entry.plan is None:
+            raise ValueError(f"what is {event} needs its plan")
         if event in _OF_ATTEMPT_UNDER_WAY and attempt not in self._attempts:
             raise ValueError(f"{event} of attempt {attempt!r}, which is not under way")
         if event is Event.RESOLVED and entry.happened is None and not entry.why:

@@ -15,7 +15,7 @@ from exporter.config.mistakes import quoted
 from exporter.kube.errors import MALFORMED
 from exporter.kube.get_json import GetError, JSONServer
 
-from ..config.settings import AlertmanagerSettings, PrometheusSettings
+from ..config.servers import AlertmanagerSettings, PrometheusSettings
 from ..decide.gates import Ask, QueryAnswer, QueryState
 from .silences import Silence, read, silenced_by
 

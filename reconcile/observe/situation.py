@@ -11,8 +11,9 @@ from exporter.store.kinds import kube_virt, namespace, virtual_machine
 
 from ..confirm.reading import Reads, document
 from ..plan.annotations import annotations_of
+from ..plan.requests import metadata
 
-__all__ = ["annotated", "of_namespace", "of_vm", "upgrading"]
+__all__ = ["annotated", "labels_of_namespace", "labels_of_namespaces", "of_namespace", "of_vm", "upgrading"]
 
 
 async def annotated(reads: Reads, kind: ApiKind[Any], within: str, name: str) -> Mapping[str, Any] | None:
@@ -26,6 +27,33 @@ async def annotated(reads: Reads, kind: ApiKind[Any], within: str, name: str) ->
 
 async def of_namespace(reads: Reads, name: str) -> Mapping[str, Any] | None:
     return await annotated(reads, namespace.KIND, "", name) if name else {}
+
+
+async def labels_of_namespace(reads: Reads, name: str) -> Mapping[str, str] | None:
+    """Those of a namespace; None where they can't be read, or it does not exist."""
+    kind = namespace.KIND
+    try:
+        raw = await reads.get(kind, await reads.served(kind), "", name)
+    except KubeError:
+        return None
+    return _labels(document(raw)) if raw is not None else None
+
+
+async def labels_of_namespaces(reads: Reads) -> dict[str, Mapping[str, str] | None]:
+    """Those of all namespaces, by their names; none where they can't be listed."""
+    kind = namespace.KIND
+    try:
+        found = [document(each) for each in await reads.listed(kind, await reads.served(kind), None)]
+    except KubeError:
+        return {}
+    return {str(metadata(each).get("name")): _labels(each) for each in found}
+
+
+def _labels(whole: Mapping[str, Any]) -> Mapping[str, str] | None:
+    found = metadata(whole).get("labels")
+    if found is None:
+        return {}
+    return {str(name): str(value) for name, value in found.items()} if isinstance(found, Mapping) else None
 
 
 async def of_vm(reads: Reads, within: str, name: str) -> Mapping[str, Any] | None:

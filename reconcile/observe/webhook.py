@@ -18,7 +18,7 @@ from aiohttp import web
 from exporter.config.mistakes import quoted
 from exporter.http.server.answers import json_error
 
-from ..config.settings import WebhookSettings
+from ..config.servers import WebhookSettings
 from ..decide.gates import Alert
 
 __all__ = ["Firing", "receiver"]

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from exporter.store.selector import Requirement, Selector
+
 from ..act.events import REASONS
 from ..plan.annotations import PAUSED, PREFIX, RESUMED
 from ..plan.patterns import At, Is, Like, quoted
@@ -47,18 +49,51 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class Enabled:
-    """A remediation that may write: in the namespaces of `only`, or with None in all but those of `never`."""
+    """A remediation that may write: in the namespaces of `only`, or with None in all but those of `never`. Where it is
+    so `by_labels` they say so first, and of the others whatever selects them allows it, nothing that selects them
+    denies it, and something does or it may write `elsewhere`.
+    """
 
     remediation: Remediation
     only: tuple[str, ...] | None = None
     never: tuple[str, ...] = ()
+    by_labels: tuple[tuple[Selector, bool], ...] = ()
+    elsewhere: bool = False
 
     @property
     def where(self) -> str:
         """The same in CEL."""
+        if self.by_labels:
+            return self._by_labels()
         if self.only is not None:
             return f"{_NAMESPACE} in {quoted(self.only)}"
         return f"!({_NAMESPACE} in {quoted(self.never)})" if self.never else "true"
+
+    def _by_labels(self) -> str:
+        named, denied = self.only or (), [_selected(each) for each, allowed in self.by_labels if not allowed]
+        allowed = [_selected(each) for each, allowed in self.by_labels if allowed]
+        terms = [
+            "namespaceObject != null",
+            f"!({_NAMESPACE} in {quoted((*named, *self.never))})",
+            *(f"!({each})" for each in denied),
+            *(() if self.elsewhere else (f"({' || '.join(allowed) or 'false'})",)),
+        ]
+        unnamed = " && ".join(terms)
+        # What has no namespace has no labels either.
+        bare = f" || {_NAMESPACE} == ''" if self.elsewhere else ""
+        return f"({_NAMESPACE} in {quoted(named)} || {unnamed}{bare})"
+
+
+def _selected(selector: Selector) -> str:
+    return " && ".join(_holds(each) for each in selector.requirements)
+
+
+def _holds(requirement: Requirement) -> str:
+    labels, key = "namespaceObject.metadata.labels", quoted(requirement.key)
+    there = f"has({labels}) && {key} in {labels}"
+    if requirement.operator in ("In", "NotIn"):
+        there = f"{there} && {labels}[{key}] in {quoted(requirement.values)}"
+    return f"!({there})" if requirement.operator in ("NotIn", "DoesNotExist") else f"({there})"
 
 
 @dataclass(frozen=True)
@@ -191,7 +226,8 @@ def _lease(lease: Lease) -> str:
     """Its creation and its renewal; who paused everything is the one to resume it."""
     here = f"{_NAMESPACE} == {quoted(lease.namespace)} && object.metadata.name == {quoted(lease.name)}"
     ours = f"p.startsWith({quoted(f'/metadata/annotations/{PREFIX}')})"
-    kept = f"!(p in {quoted([f'/metadata/annotations/{each}' for each in (PAUSED, RESUMED)])})"
+    paused, resumed = (quoted(f"/metadata/annotations/{each}") for each in (PAUSED, RESUMED))
+    kept = f"p != {paused} && !p.startsWith({resumed})"  # also of one remediation
     return (
         f"{here}\n&& (variables.written == 'CREATE {_LEASES}'\n|| variables.written == 'UPDATE {_LEASES}'\n"
         f"&& variables.changed.all(p, p.startsWith('/spec/') || {ours} && {kept}))"

@@ -2,8 +2,9 @@
 
 One ClusterRole is for reads. Each remediation that writes has one of its own, with what it writes and the Events of it:
 those of `approve` and `auto` are bound, and where only single namespaces have such a mode, they are bound there alone.
-RBAC knows no dry run: whoever may ask for one may also write. So a remediation that only plans asks for none, and where
-all of them do the sidecar needs no Lease either.
+Where namespaces are selected by labels they are bound everywhere, and the policy alone holds them to the labels.
+RBAC knows no dry run: whoever may ask for one may also write. So a remediation that only plans, or shadows, asks for
+none, and where all of them do the sidecar needs no Lease either: in mode `shadow` it reads the one that there may be.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from exporter.findings.check import Check
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import kube_virt, namespace, virtual_machine
 from exporter.store.reader import Reader
+from exporter.store.selector import Selector
 
-from ..config.settings import Mode, SidecarConfig, may_write, mode_of
+from ..config.modes import may_write, mode_of, modes_of, shadows
+from ..config.settings import Mode, SidecarConfig
 from ..plan.remediation import Remediation
 from ..plan.undo import Undo
 from ..plan.undos import undo_of
@@ -45,21 +48,24 @@ def needed(
     config: SidecarConfig, remediations: Iterable[Remediation], checks: Iterable[Check], account: ServiceAccount
 ) -> Iterator[Manifest]:
     """Exactly what a configuration needs: roles and bindings."""
-    enabled = [each for each in remediations if set(_modes(config, each).values()) != {Mode.OFF}]
+    enabled = [each for each in remediations if modes_of(config, each.id) != {Mode.OFF}]
     role = read_role(enabled, checks)
     yield from (role, _binding(role, account))
-    if may_write(config, enabled):
+    writes = may_write(config, enabled)
+    if writes or shadows(config, enabled):
         within = config.lease.namespace or account.namespace
-        role = lease_role(config.lease.name)
+        role = lease_role(config.lease.name, only_read=not writes)
         role["metadata"]["namespace"] = within
         yield from (role, _binding(role, account, within))
     for remediation in enabled:
         role = write_role(remediation)
         where = [each for each, mode in _modes(config, remediation).items() if mode in _WRITE]
-        if not remediation.writes or not where:
+        selected = _selected(config, remediation)
+        if not remediation.writes or not (where or any(allowed for _, allowed in selected)):
             continue
         yield role
-        if "" in where:
+        # RBAC knows no labels: the policy has them.
+        if "" in where or any(allowed for _, allowed in selected):
             yield _binding(role, account)
         else:
             yield from (_binding(role, account, each) for each in where)
@@ -77,8 +83,12 @@ def _enabled(config: SidecarConfig, remediations: Iterable[Remediation]) -> Iter
     for each in remediations:
         modes = _modes(config, each)
         writing = tuple(name for name, mode in modes.items() if mode in _WRITE)
-        if each.writes and writing:
-            never = tuple(name for name in modes if name not in writing)
+        selected = _selected(config, each)
+        never = tuple(name for name in modes if name not in writing)
+        if each.writes and selected and (writing or any(allowed for _, allowed in selected)):
+            named = tuple(filter(None, writing))
+            yield Enabled(each, named, tuple(filter(None, never)), selected, elsewhere="" in writing)
+        elif each.writes and writing:
             yield Enabled(each, None, never) if "" in writing else Enabled(each, writing)
 
 
@@ -107,9 +117,11 @@ def write_role(remediation: Remediation) -> Manifest:
     return _role("ClusterRole", f"{NAME}-{remediation.id.replace('_', '-')}", [events, *rules])
 
 
-def lease_role(lease: str) -> Manifest:
+def lease_role(lease: str, *, only_read: bool = False) -> Manifest:
     """In the Lease's namespace. RBAC can't limit `create` to a name."""
     group, resource = "coordination.k8s.io", ("leases",)
+    if only_read:
+        return _role("Role", NAME, [_rule(group, resource, ("get",), lease)])
     rules = [_rule(group, resource, ("get", "update"), lease), _rule(group, resource, ("create",))]
     return _role("Role", NAME, rules)
 
@@ -118,6 +130,14 @@ def _modes(config: SidecarConfig, remediation: Remediation) -> Mapping[str, Mode
     """By namespace, the empty one for all that have none of their own."""
     namespaces = ("", *sorted(config.of(remediation.id).namespaces))
     return {each: mode_of(config, remediation.id, each) for each in namespaces}
+
+
+def _selected(config: SidecarConfig, remediation: Remediation) -> tuple[tuple[Selector, bool], ...]:
+    """The selectors of namespaces, each with whether something is written there."""
+    return tuple(
+        (each.selector, each.mode is not None and Mode(each.mode) in _WRITE)
+        for each in config.of(remediation.id).namespace_selectors
+    )
 
 
 def _role(kind: str, name: str, rules: list[Manifest]) -> Manifest:

@@ -6,11 +6,20 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-__all__ = ["APPROVED_PLAN", "PAUSED", "PREFIX", "RESUMED", "annotations_of", "paused_by", "resumed_at"]
+__all__ = [
+    "APPROVED_PLAN",
+    "PAUSED",
+    "PREFIX",
+    "RESUMED",
+    "annotations_of",
+    "paused_by",
+    "resumed_at",
+    "resumes",
+]
 
 PREFIX = "steward.kubevirt-steward.io/"
 PAUSED = f"{PREFIX}paused"  # on a VM, any other object, a Namespace, or the Lease: nothing is written there
-RESUMED = f"{PREFIX}resumed-at"  # what happened before does not count any more
+RESUMED = f"{PREFIX}resumed-at"  # what happened before does not count any more; on the Lease also with a remediation
 APPROVED_PLAN = f"{PREFIX}approved-plan"
 
 
@@ -30,11 +39,16 @@ def paused_by(annotations: Mapping[str, Any]) -> str | None:
     return str(annotations[PAUSED])
 
 
-def resumed_at(annotations: Mapping[str, Any]) -> float | None:
+def resumes(remediation: str) -> str:
+    """The annotation of the Lease that resumes a remediation: a time, and after it by whom and why."""
+    return f"{RESUMED}-{remediation}"
+
+
+def resumed_at(annotations: Mapping[str, Any], annotation: str = RESUMED) -> float | None:
     """When a person resumed it, in seconds since 1970; None where nobody did, or no such time can be read."""
-    text = annotations.get(RESUMED)
+    text = annotations.get(annotation)
     try:
-        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
+        moment = datetime.fromisoformat(text.partition(" ")[0]) if isinstance(text, str) else None
         return moment.timestamp() if moment is not None and moment.tzinfo is not None else None
     except (ValueError, OverflowError):
         return None

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from exporter.findings.causes import Reference, cause_id
 from exporter.store.record import Ref
 
 __all__ = [
@@ -167,6 +168,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     settles: bool = True  # whether the finding goes with it; not with a nudge, nor with a guard
     undoes: str = ""  # the attempt that it takes back
     accepted: tuple[str, ...] = ()  # the words by which a person gave up what that loses
+    cause: Reference | None = None  # what one act would mend, with all findings of this reason that have the same one
 
     @property
     def target(self) -> Ref:
@@ -176,6 +178,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def bound_to(self) -> Ref:
         """The existing object that the write is about: it bears the approval and the Event."""
         return self.step.of if isinstance(self.step, Create) else self.step.target
+
+    @property
+    def cause_id(self) -> str:
+        """The finding's; empty where it is not known."""
+        return cause_id(self.check, self.reason, self.cause) if self.cause is not None else ""
 
     @cached_property
     def hash(self) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, TypeAlias
 
 import msgspec
@@ -17,6 +16,7 @@ import msgspec
 from exporter.store.index import Index
 from exporter.store.kind import ApiKind, Kind
 
+from .lost import Lost
 from .plan import Plan, Refused, Risk
 from .remediation import LookAgain, Scene
 
@@ -45,16 +45,6 @@ COMMON_UNDO_PRECONDITIONS = {
     "read_just_now": "what was read right before the write is at most 5 seconds old",
     "unchanged": "the object has not changed since it was read",
 }
-
-
-class Lost(StrEnum):
-    """The words by which a loss is accepted."""
-
-    ADDRESS = "address"
-    COPY = "copy"
-    DOWNTIME = "downtime"
-    IDENTITY = "identity"
-    UNIQUENESS = "uniqueness"
 
 
 LOSSES: Mapping[Lost, tuple[str, Risk]] = {

@@ -27,7 +27,7 @@ from ..plan.plan import Refused
 from ..plan.remediation import SEND_SECONDS, Remediation
 from ..plan.requests import request
 
-__all__ = ["AttemptState", "Attempts", "Fence", "Make", "Permit", "Result", "dry_run"]
+__all__ = ["AttemptState", "Attempts", "Fence", "Make", "Permit", "Result", "dry_run", "prepared", "too_old"]
 
 
 _HINT = {403: f"; where that is RBAC, {APPLY_ROLE}"}  # a webhook may answer with it as well
@@ -81,34 +81,34 @@ class Attempts:
         return await self._ending.settle(intended)
 
     async def run(
-        self, make: Make, permit: Permit, *, mode: str, by: Callable[[], str] = str, undoes: str = ""
+        self,
+        make: Make,
+        permit: Permit,
+        *,
+        mode: str,
+        by: Callable[[], str] = str,
+        undoes: str = "",
+        canary: Callable[[], str] = str,
+        still: Callable[[], Refused | None] = lambda: None,
     ) -> Result:
-        """Makes the plan and carries it out, if that is permitted; `by` says who asked, once it is.
+        """Makes the plan and carries it out, if that is permitted; `by` says who asked, once it is, and `canary` what
+        is on trial by it. Right before it is sent `still` says whether it may be.
 
         Raises NotLeadingError, LedgerError, KubeError.
         """
-        first = await make()
-        self._reached("made")
-        if isinstance(first, Refused):
-            return refused_as(None, first)
-        plan = first.plan
-        if plan.proposal is not None:
-            return Result(AttemptState.REFUSED, plan, refused="ours_to_write", why=f"{plan.proposal.owner} owns it")
-        if refused := await permit(first):
-            return refused_as(plan, refused)
-        dry = await dry_run(first, self._writer, self._reads, self._kinds)
-        self._reached("dry_run")
-        if dry.state != AttemptState.DRY:
+
+        async def tried(first: Confirmed) -> Result:
+            dry = await dry_run(first, self._writer, self._reads, self._kinds)
+            self._reached("dry_run")
             return dry
-        second, read = await make(), self._timer()
-        self._reached("made_again")
-        if isinstance(second, Refused):
-            return refused_as(plan, second)
-        if refused := _same(first, second) or await permit(second):
-            return refused_as(plan, refused)
-        served = await self._ending.served(plan)
-        intended = self._intended(second, served, mode=mode, by=by(), undoes=undoes)
-        return await self._written(second, served, intended, read if second.read is None else second.read)
+
+        made = await prepared(make, permit, tried=tried, reached=self._reached, timer=self._timer)
+        if isinstance(made, Result):
+            return made
+        second, read = made
+        served = await self._ending.served(second.plan)
+        intended = self._intended(second, served, mode=mode, by=by(), undoes=undoes, canary=canary())
+        return await self._written(second, served, intended, read, still)
 
     def _intended(self, made: Confirmed, served: tuple[ApiKind[Any], str], **asked: str) -> Entry:
         """Keeps what is about to be sent. Raises LedgerError."""
@@ -117,7 +117,14 @@ class Attempts:
         self._reached("intended")
         return kept
 
-    async def _written(self, made: Confirmed, served: tuple[ApiKind[Any], str], intended: Entry, read: float) -> Result:
+    async def _written(
+        self,
+        made: Confirmed,
+        served: tuple[ApiKind[Any], str],
+        intended: Entry,
+        read: float,
+        still: Callable[[], Refused | None],
+    ) -> Result:
         """Right after everything was `read`; what ends it before the write is sent has written nothing."""
         plan, attempt = made.plan, intended.attempt
         try:
@@ -125,15 +132,56 @@ class Attempts:
         except Exception as error:
             self._keep(Kept.FAILED, attempt=attempt, why=f"not written: {error}")
             raise
+        if refused := still():
+            self._keep(Kept.FAILED, attempt=attempt, why=f"not written: {refused.why}")
+            return refused_as(plan, refused, attempt)
         soon = self._soon.get(plan.remediation, SEND_SECONDS)
-        if (age := self._timer() - read) > soon:
-            why = f"what was read right before the write is {age:.1f} s old, and at most {soon:g} s are allowed"
-            self._keep(Kept.FAILED, attempt=attempt, why=f"not written: {why}")
-            return refused_as(plan, Refused("read_just_now", why), attempt)
+        if old := too_old(self._timer() - read, soon):
+            self._keep(Kept.FAILED, attempt=attempt, why=f"not written: {old.why}")
+            return refused_as(plan, old, attempt)
         self._reached("fenced")
         answer = await self._writer.write(plan.step, *served, made.whole, by=read + soon)
         self._reached("written")
         return await self._ending.ended(made, intended, answer)
+
+
+async def prepared(
+    make: Make,
+    permit: Permit,
+    *,
+    tried: Callable[[Confirmed], Awaitable[Result]] | None = None,
+    reached: Callable[[str], None],
+    timer: Callable[[], float],
+) -> tuple[Confirmed, float] | Result:
+    """The plan that may be written now, made and permitted twice, and when what it rests on was read, by the timer; or
+    why there is none. In between it is `tried`. Raises KubeError.
+    """
+    first = await make()
+    reached("made")
+    if isinstance(first, Refused):
+        return refused_as(None, first)
+    plan = first.plan
+    if plan.proposal is not None:
+        return Result(AttemptState.REFUSED, plan, refused="ours_to_write", why=f"{plan.proposal.owner} owns it")
+    if refused := await permit(first):
+        return refused_as(plan, refused)
+    if tried is not None and (result := await tried(first)).state != AttemptState.DRY:
+        return result
+    second, read = await make(), timer()
+    reached("made_again")
+    if isinstance(second, Refused):
+        return refused_as(plan, second)
+    if refused := _same(first, second) or await permit(second):
+        return refused_as(plan, refused)
+    return second, read if second.read is None else second.read
+
+
+def too_old(age: float, most: float) -> Refused | None:
+    """Whether what a write rests on was read longer ago than `most` seconds."""
+    if age <= most:
+        return None
+    why = f"what was read right before the write is {age:.1f} s old, and at most {most:g} s are allowed"
+    return Refused("read_just_now", why)
 
 
 async def dry_run(made: Confirmed, writer: PlanWriter, reads: Reads, kinds: Mapping[str, ApiKind[Any]]) -> Result:

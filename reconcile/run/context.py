@@ -13,6 +13,7 @@ from exporter.store.text.skew import Skew
 from ..config.settings import Mode, SidecarConfig
 from ..confirm.reading import Reads
 from ..decide.gates import Labels
+from ..ledger import Entry
 from ..observe.source import Found
 from ..observe.vm_counts import VMCounts
 from ..plan.remediation import Remediation
@@ -20,6 +21,7 @@ from ..show.metrics import Measures
 from ..show.plans import ShownRepairs
 from .attempt import Attempts
 from .outcomes import AttemptOutcomes
+from .shadowing import Shadowing
 
 __all__ = ["Candidate", "RunContext"]
 
@@ -35,9 +37,9 @@ class Candidate:
         return self.found.hint.fingerprint, self.remediation.id
 
 
-@dataclass(frozen=True)
+@dataclass
 class RunContext:
-    """What a loop works with."""
+    """What a loop works with. Its `config` is another one once that is reloaded: ask for it each time."""
 
     config: SidecarConfig
     remediations: tuple[Remediation, ...]
@@ -48,10 +50,13 @@ class RunContext:
     reads: Reads
     vms: VMCounts
     attempts: Attempts
+    shadowing: Shadowing
+    kept: Callable[[Entry], None]  # takes each new entry of the ledger
     following: AttemptOutcomes
     board: ShownRepairs
     measures: Measures
-    paused: Callable[[], str]  # why everything is paused now, as the Lease says; empty where it is not
+    # Why everything is paused now, as the Lease says; empty where it is not, None where the Lease could not be read.
+    paused: Callable[[], str | None]
     labels: Callable[[Found], Labels]  # of the alert of a finding
     clock: Callable[[], float]  # seconds since 1970
     skew: Callable[[], Skew | None]  # between that clock and the API server's, as it is now

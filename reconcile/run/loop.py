@@ -3,16 +3,21 @@
     observed ─> settle what has no end ─> verify what was done ─> for each finding: gates ─> plan ─> attempt
 
 Only the leader does anything. What a run may do is decided by gates on what is known at its begin, and again right
-before each write on what is read then. What is planned only goes to `planning`, what may be written to `pursuit`.
+before each write on what is read then. What is planned only goes to `planning`, what may be written, or
+shadowed, to `pursuit`.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from functools import partial
+from typing import TypeAlias
 
 from exporter.kube.errors import KubeError
 
-from ..config.settings import Mode, mode_of
+from ..config.modes import mode_of
+from ..config.settings import Mode
 from ..decide.gates import Situation
 from ..lease.lease import NotLeadingError
 from ..ledger import LedgerError
@@ -25,6 +30,8 @@ from .turns import in_turn
 
 __all__ = ["Loop"]
 
+Labels: TypeAlias = Mapping[str, Mapping[str, str] | None]
+
 _DAY = 86_400.0
 _PASSING = ("everything_seen", "same_plan", "unchanged", "read_just_now")  # refusals that say nothing of the object
 
@@ -36,37 +43,57 @@ class Loop:
         self._pursuit = Pursuit(context, self._planning)
         self._first_seen: dict[str, float] = {}
 
-    def candidates(self, observed: Observed) -> list[Candidate]:
-        """Whatever has a remediation that is not off."""
+    def candidates(self, observed: Observed, labels: Labels) -> list[Candidate]:
+        """Whatever has a remediation that is not off; `labels` are those of namespaces, where they matter."""
+        config = self._context.config
         return [
             Candidate(each, remediation, mode)
             for each in observed.findings
             for remediation in self._context.remediations
             if each.hint.reason in remediation.answers.get(each.hint.check, ())
-            and (mode := mode_of(self._context.config, remediation.id, each.namespace)) is not Mode.OFF
+            and (mode := mode_of(config, remediation.id, each.namespace, labels.get(each.namespace))) is not Mode.OFF
         ]
 
-    def writable(self, candidate: Candidate) -> bool:
-        """Whether it would be written unasked, as far as is known: what was not planned yet may be."""
-        if candidate.mode is not Mode.AUTO or candidate.remediation.proposes_only:
+    def writable(self, candidate: Candidate, *, shadow: bool = False) -> bool:
+        """Whether it would be written unasked, as far as is known: what was not planned yet may be. With `shadow`, or
+        shadowed.
+        """
+        shadowed = shadow and candidate.mode is Mode.SHADOW
+        if not (shadowed or candidate.mode is Mode.AUTO) or candidate.remediation.proposes_only:
             return False
-        if self._context.following.awaited(candidate.found.hint.fingerprint):
+        following, fingerprint = self._context.following, candidate.found.hint.fingerprint
+        if following.awaited(fingerprint) or (shadowed and following.shadowed(fingerprint)):
             return False
         shown = self._context.board.get(*candidate.key)
         if shown is None:
             return True
         return shown.proposal is None and (shown.refused is None or shown.refused.precondition in _PASSING)
 
-    async def run(self, candidates: list[Candidate], situation: Situation) -> int:
-        """One run; how many writes it made. Raises NotLeadingError, LedgerError, KubeError."""
+    async def run(self, candidates: list[Candidate], situation: Situation, shadow: Situation | None = None) -> int:
+        """One run; how many writes it made. `shadow` is what holds for mode `shadow`, where anything is in it. Raises
+        NotLeadingError, LedgerError, KubeError.
+
+        What may be written comes first: nothing that is shadowed holds it up.
+        """
         now = self._context.clock()
         await self._context.board.keep(each.key for each in candidates)
         seen = {each.found.hint.fingerprint for each in candidates}
         self._first_seen = {each: self._first_seen.get(each, now) for each in seen}
         self._planning.begin(candidates)
         self._pursuit.begin(candidates)
-        written, permission = 0, Permission(self._context, situation, self._first_seen)
-        for candidate in in_turn(candidates, self.writable, situation.history.written_by_namespace(now - _DAY)):
+        real = [each for each in candidates if each.mode is not Mode.SHADOW]
+        turns = in_turn(real, self.writable, situation.history.written_by_namespace(now - _DAY))
+        written = await self._each(turns, Permission(self._context, situation, self._first_seen), 0)
+        if shadow is not None:
+            rest = [each for each in candidates if each.mode is Mode.SHADOW]
+            writable = partial(self.writable, shadow=True)
+            turns = in_turn(rest, writable, shadow.history.written_by_namespace(now - _DAY))
+            await self._each(turns, Permission(self._context, shadow, self._first_seen), written)
+        return written
+
+    async def _each(self, turns: list[Candidate], permission: Permission, written: int) -> int:
+        """How many writes the run has made then, or shadowed; so many were made before."""
+        for candidate in turns:
             try:
                 if candidate.mode is Mode.PLAN or candidate.remediation.proposes_only:
                     await self._planning.show(candidate)

@@ -28,7 +28,12 @@ __all__ = ["Pursuit"]
 
 log = logging.getLogger(__name__)
 _LONGEST_REST = 600.0  # seconds
-_STATES = {AttemptState.DONE: "verifying", AttemptState.UNCLEAR: "unclear", AttemptState.FAILED: "failed"}
+_STATES = {
+    AttemptState.DONE: "verifying",
+    AttemptState.UNCLEAR: "unclear",
+    AttemptState.FAILED: "failed",
+    AttemptState.SHADOWED: "shadowed",
+}
 
 
 class Pursuit:
@@ -41,11 +46,17 @@ class Pursuit:
         self._refused = {each.key: rest for each in candidates if (rest := self._refused.get(each.key)) is not None}
 
     async def run(self, candidate: Candidate, permission: Permission, written: int) -> int:
-        """Carries out what nothing blocks; how many writes it made. Raises NotLeadingError, LedgerError, KubeError."""
+        """Carries out what nothing blocks, or shadows it; how many writes it made, or shadowed. Raises NotLeadingError,
+        LedgerError, KubeError.
+        """
         context, repair = self._context, self._planning.repair(candidate)
         if context.following.awaited(repair.fingerprint):
             unclear = any(each.fingerprint == repair.fingerprint for each in permission.unfinished())
             await context.board.put(msgspec.structs.replace(repair, state="unclear" if unclear else "verifying"))
+            return 0
+        if candidate.mode is Mode.SHADOW and context.following.shadowed(repair.fingerprint):
+            shown = await self._planning.show(candidate)
+            await context.board.put(msgspec.structs.replace(shown, state="shadowed", blocked=()))
             return 0
         if gates := await permission.blocked(candidate, written):
             shown = await self._planning.show(candidate)
@@ -85,8 +96,21 @@ class Pursuit:
         def asked() -> str:
             return approval(made[-1]) if candidate.mode is Mode.APPROVE else ""
 
+        def canary() -> str:
+            return permission.on_trial(candidate)
+
         try:
-            result = await self._context.attempts.run(make, permit, mode=candidate.mode.value, by=asked)
+            if candidate.mode is Mode.SHADOW:
+                result = await self._context.shadowing.run(make, permit)
+            else:
+                result = await self._context.attempts.run(
+                    make,
+                    permit,
+                    mode=candidate.mode.value,
+                    by=asked,
+                    canary=canary,
+                    still=lambda: permission.still(candidate),
+                )
         except (NotLeadingError, LedgerError):
             raise
         except KubeError as error:
@@ -113,6 +137,8 @@ class Pursuit:
         if result.state == AttemptState.REFUSED:
             refused = Refused(result.refused, result.why, result.unseen, result.remedy)
             state = "waiting" if result.refused == "approved" else "refused"
+        elif result.state == AttemptState.SHADOWED:
+            context.measures.shadowed(repair.remediation)
         else:
             context.measures.ended(repair.remediation, repair.mode, result.state, seconds)
         log.info(

@@ -7,11 +7,15 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from exporter.config.reloading import ReloadStatus
 from exporter.kube.errors import KubeError
 
 from ..act.pauses import Pauses
+from ..config.modes import shadows
+from ..config.settings import SidecarConfig
+from ..decide.canary import shown
 from ..decide.gates import Alert, Ask, QueryAnswer, Situation
 from ..decide.storms import Storms
 from ..lease.lease import Election, NotLeadingError
@@ -19,11 +23,12 @@ from ..lease.none import NoElection
 from ..ledger import Ledger, LedgerError
 from ..ledger.history import History
 from ..ledger.manual import ManualLedger
-from ..observe.situation import upgrading
+from ..observe.situation import labels_of_namespaces, upgrading
 from ..observe.source import FindingSource, Observed, SourceError
 from ..show.plans import ShownRepairs
 from .attempt import AttemptState
 from .context import Candidate, RunContext
+from .counting import Counting
 from .loop import Loop
 from .storm_looks import StormLooks
 from .verifying import Verifying
@@ -55,12 +60,16 @@ class Sidecar:
         pauses: Pauses,
         alerts: Alerts | None = None,
         by_hand: ManualLedger | None = None,
+        *,
+        shadow: History,
     ) -> None:
+        """`shadow` is the history in which what was shadowed counts as written."""
         self._context, self._source, self._ledger, self._election = context, source, ledger, election
         self._verifying, self._history, self._alerts = verifying, history, alerts or Alerts()
         self._pauses = pauses
         self._loop = Loop(context)
-        self._looks = StormLooks(context)
+        self._looks, self._shadow_looks = StormLooks(context), StormLooks(context, "storm in mode shadow")
+        self._shadow, self._counting = shadow, Counting(context, ledger)
         self._by_hand = by_hand or ManualLedger(ledger.directory)
         self._unsettled: set[str] = set()  # attempts of which that was logged
         self._problem = ""  # why there are no findings, as last logged
@@ -68,6 +77,16 @@ class Sidecar:
     @property
     def board(self) -> ShownRepairs:
         return self._context.board
+
+    @property
+    def reload(self) -> ReloadStatus:
+        """What metrics show of the configuration."""
+        return self._context.measures.standing.config
+
+    def take(self, config: SidecarConfig) -> None:
+        """Another configuration, from the next step on of whatever is under way."""
+        self._context.config = config
+        self._context.measures.configured(config)
 
     async def run(self) -> None:
         """Until it is cancelled."""
@@ -83,6 +102,7 @@ class Sidecar:
                 await self.once()
             else:
                 self._looks.forget()
+                self._shadow_looks.forget()
                 standing.follow()
                 await self._context.board.keep(())
             await self._wait()
@@ -96,8 +116,13 @@ class Sidecar:
             standing.source_up, self._problem = True, ""
             if not self._ledger.refused:
                 await self._look_after(observed)
-            candidates = self._loop.candidates(observed)
-            written = await self._loop.run(candidates, await self._situation(observed, candidates))
+            labels = await labels_of_namespaces(context.reads) if self._by_labels() else {}
+            candidates = self._loop.candidates(observed, labels)
+            situation = replace(await self._situation(observed, candidates), labels=labels)
+            shadow = await self._in_shadow(situation, observed, candidates)
+            written = await self._loop.run(candidates, situation, shadow)
+            if shadow is not None and observed.ready and not self._ledger.refused:
+                self._counting.count(candidates)
         except SourceError as error:
             standing.source_up = False
             if str(error) != self._problem:
@@ -117,12 +142,19 @@ class Sidecar:
         standing.last_run = context.clock()
         return written
 
+    def _by_labels(self) -> bool:
+        """Whether a mode depends on the labels of namespaces."""
+        return any(self._context.config.of(each.id).namespace_selectors for each in self._context.remediations)
+
     async def _look_after(self, observed: Observed) -> None:
         """What was done before, in this cluster."""
         context = self._context
         await self._settle()
         verify_after = context.config.verify_after.total_seconds()
-        await self._verifying.look(context.clock(), verify_after, set(observed.by_fingerprint))
+        stays = lambda each: context.config.canary_of(each).stays.total_seconds()  # noqa: E731
+        await self._verifying.look(context.clock(), verify_after, set(observed.by_fingerprint), stays)
+        if observed.ready:
+            await self._verifying.look_at_shadowed(set(observed.by_fingerprint))
         await self._pauses.look(context.clock(), context.config.edit_war, self._election.state)
 
     async def _settle(self) -> None:
@@ -155,6 +187,7 @@ class Sidecar:
         standing.storms = Counter(each.weather.value for each in storms.namespaces.values())
         standing.paused = int(bool(paused)) + self._history.pauses
         settings = context.config.edit_war
+        standing.canaries = shown(context.config, context.remediations, self._history)
         standing.edit_wars = len(self._history.wars(settings.returns, settings.within.total_seconds()))
         return Situation(
             now=now,
@@ -176,6 +209,20 @@ class Sidecar:
             skew=context.skew(),
             by_hand=self._by_hand.unfinished,
         )
+
+    async def _in_shadow(
+        self, situation: Situation, observed: Observed, candidates: list[Candidate]
+    ) -> Situation | None:
+        """What would hold if all that was shadowed were written; None where nothing is in mode `shadow`."""
+        context = self._context
+        if not shadows(context.config, context.remediations):
+            self._shadow_looks.forget()
+            return None
+        self._shadow.forget(situation.now)
+        writable = {each.found.hint.fingerprint for each in candidates if self._loop.writable(each, shadow=True)}
+        state, now = self._election.state, situation.now
+        storms = await self._shadow_looks.look(observed, writable, state, now, situation.fleet)
+        return replace(situation, history=self._shadow, storm=storms.fleet, storms=storms.namespaces)
 
     async def _storms(self, observed: Observed, candidates: list[Candidate], now: float, fleet: int | None) -> Storms:
         """By the findings that would be repaired unasked; they travel with the Lease."""

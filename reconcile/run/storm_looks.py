@@ -21,8 +21,9 @@ _AHEAD = 60.0  # seconds by which the clock of who resumes may be ahead
 
 
 class StormLooks:
-    def __init__(self, context: RunContext) -> None:
-        self._context = context
+    def __init__(self, context: RunContext, event: str = "storm") -> None:
+        """`event` is how changes are logged."""
+        self._context, self._event = context, event
         self._storms: Storms | None = None
 
     def forget(self) -> None:
@@ -48,7 +49,7 @@ class StormLooks:
             rising = storms.rising(writable, settings)[:_MOST]
             vms = {namespace: await context.vms.within(namespace) for namespace in rising}
             storms.next(writable, now, settings, Sizes(fleet, vms, await self._resumed(storms, lease, now)))
-        _report(before, {"": storms.fleet, **storms.namespaces})
+        _report(self._event, before, {"": storms.fleet, **storms.namespaces})
         return storms
 
     def _open(self, observed: Observed) -> list[Open]:
@@ -74,9 +75,9 @@ class StormLooks:
         return {name: moment for name, moment in found.items() if moment is not None and moment <= now + _AHEAD}
 
 
-def _report(before: Mapping[str, Storm], after: Mapping[str, Storm]) -> None:
+def _report(event: str, before: Mapping[str, Storm], after: Mapping[str, Storm]) -> None:
     for namespace in sorted({*before, *after}):
         was, now = before.get(namespace, Storm()), after.get(namespace, Storm())
         if was.weather is not now.weather:
             scope = f"namespace {namespace}" if namespace else "all"
-            log.warning('event="storm" state=%s scope="%s" why="%s"', now.weather.value, scope, now.why)
+            log.warning('event="%s" state=%s scope="%s" why="%s"', event, now.weather.value, scope, now.why)

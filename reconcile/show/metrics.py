@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter as Count
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from exporter.config.reloading import ReloadStatus
 from exporter.store.text.skew import Skew
 
+from ..config.modes import may_write, mode_of
+from ..config.settings import SidecarConfig
+from ..decide.canary import CanaryState, ShownCanary
 from ..plan.remediation import Remediation
 from .plans import ShownRepairs
 
 __all__ = ["Measures", "RepairTotals"]
 
 PREFIX = "kubevirt_steward_repair"
-_MODES = ("off", "plan", "approve", "auto")
+_MODES = ("off", "plan", "shadow", "approve", "auto")
+_WRITING = ("approve", "auto")
 _OUTCOMES = ("done", "failed", "unclear")
+_CANARY: tuple[CanaryState, ...] = get_args(CanaryState)
 _SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
@@ -33,15 +40,20 @@ class RepairTotals:
     storms: Mapping[str, int] = MappingProxyType({})  # namespaces with one of their own, by state
     paused = 0  # scopes: global, namespaces, objects
     edit_wars = 0
+    canaries: Sequence[ShownCanary] = ()
     in_use = 0  # writes of the last day after which something was found to use what they released
     skew: Skew | None = None  # between our clock and the API server's
     last_run: float = 0.0  # seconds since 1970
     source_up = False
     undone: Mapping[str, int] = MappingProxyType({})  # repairs that people took back, by remediation
 
+    def __init__(self) -> None:
+        self.config = ReloadStatus()
+
     def follow(self) -> None:
         """Forgets what only the replica knows that leads: another one reports it from now on."""
         self.storm, self.storms, self.paused, self.edit_wars = "normal", MappingProxyType({}), 0, 0
+        self.canaries = ()
 
 
 class Measures(Collector):
@@ -60,7 +72,8 @@ class Measures(Collector):
         """
         self.registry = CollectorRegistry()
         self.standing = RepairTotals()
-        self._ids = [each.id for each in remediations]
+        self._remediations = tuple(remediations)
+        self._ids = [each.id for each in self._remediations]
         self._modes, self._board, self._enabled = modes, board, enabled
         self._expires = expires
         self._done = Counter(
@@ -72,6 +85,12 @@ class Measures(Collector):
             ("remediation",),
             registry=self.registry,
         )
+        self._shadowed = Counter(
+            f"{PREFIX}s_shadowed",
+            "Writes that mode shadow left out: auto would have made them.",
+            ("remediation",),
+            registry=self.registry,
+        )
         self._seconds = Histogram(
             f"{PREFIX}_duration_seconds",
             "From the first read for an attempt to its end in the ledger.",
@@ -80,21 +99,30 @@ class Measures(Collector):
             registry=self.registry,
         )
         for remediation in self._ids:
-            for mode in _MODES[2:]:  # from 0 on, so that the first one counts as an increase
+            for mode in _WRITING:  # from 0 on, so that the first one counts as an increase
                 for outcome in _OUTCOMES:
                     self._done.labels(remediation, mode, outcome)
             self._returned.labels(remediation)
+            self._shadowed.labels(remediation)
         self.registry.register(self)
+
+    def configured(self, config: SidecarConfig) -> None:
+        """Another configuration is in effect."""
+        self._modes.update({each.id: mode_of(config, each.id, "").value for each in self._remediations})
+        self._enabled = {each.id for each in self._remediations if may_write(config, [each])}
 
     def described(self) -> Iterator[tuple[Metric, tuple[str, ...]]]:
         """Each family, and its labels."""
-        for counter in (self._done, self._returned, self._seconds):
+        for counter in (self._done, self._returned, self._shadowed, self._seconds):
             yield from ((family, tuple(counter._labelnames)) for family in counter.describe())
         yield from ((family, tuple(getattr(family, "_labelnames", ()))) for family in self.collect())
 
     def ended(self, remediation: str, mode: str, outcome: str, seconds: float) -> None:
         self._done.labels(remediation, mode, outcome).inc()
         self._seconds.labels(remediation).observe(seconds)
+
+    def shadowed(self, remediation: str) -> None:
+        self._shadowed.labels(remediation).inc()
 
     def returned(self, remediation: str) -> None:
         self._returned.labels(remediation).inc()
@@ -146,10 +174,16 @@ class Measures(Collector):
             ("state",),
             (((each,), float(now.storms.get(each, 0))) for each in ("storm", "cooldown")),
         )
+        yield _family(
+            "canary",
+            "How far the first repairs of a remediation are that is in mode auto: 1 for the state that holds.",
+            ("remediation", "state"),
+            (((each.remediation, state), float(each.state == state)) for each in now.canaries for state in _CANARY),
+        )
         for name, text, value in (
             (
                 "leading",
-                "1 while this replica holds the Lease, or every remediation only plans and none is needed.",
+                "1 while this replica holds the Lease, or no remediation may write and none is needed.",
                 float(now.leading),
             ),
             (
@@ -169,6 +203,18 @@ class Measures(Collector):
             ("last_run_timestamp_seconds", "When the findings were last gone through.", now.last_run),
         ):
             yield _family(name, text, (), (((), value),))
+        yield _family(
+            "config_reload_success",
+            "1 if the configuration was taken when it was last read; what it was before goes on otherwise.",
+            (),
+            (((), float(now.config.mistakes is None)),),
+        )
+        yield _family(
+            "config_reload_timestamp_seconds",
+            "When the configuration was last read.",
+            (),
+            (((), now.config.tried),),
+        )
         yield _family(
             "clock_skew_seconds",
             "How far the sidecar's clock is ahead of the API server's that is the farthest away, negative where it is "

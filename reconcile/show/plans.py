@@ -14,6 +14,7 @@ from ..confirm.confirm import Confirmed
 from ..decide.gates import Blocked
 from ..observe.source import Found
 from ..plan.plan import Add, Create, Delete, Patch, Plan, Proposal, Refused, Remove, Replace, Test
+from .causes import words
 
 __all__ = ["Repair", "ShownRepairs", "sentence"]
 
@@ -22,10 +23,11 @@ _LONGEST = 120  # characters of a value in a sentence
 
 class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One finding and one remediation. `state`: planned, refused, blocked, waiting for approval, proposed, verifying,
-    failed, or unclear: it was sent, and may still arrive. `subject` is what the finding is about, `target` what is
-    written. `at` is when it was looked at, in seconds since 1970. `content` is the object that is created, and
-    `difference` its lines as JSON, each after `+` where it is not in what it is `compared` with, `-` where it is only
-    in that, or a space.
+    failed, shadowed: it would have been written, or unclear: it was sent, and may still arrive. `cause` is that of the
+    finding, by its id, and `concerns` the same in words, once there is a plan. `subject` is what the finding is about,
+    `target` what is written. `at` is when it was looked at, in seconds since 1970. `content` is the object that is
+    created, and `difference` its lines as JSON, each after `+` where it is not in what it is `compared` with, `-` where
+    it is only in that, or a space.
     """
 
     fingerprint: str
@@ -33,6 +35,8 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     check: str
     reason: str
     subject: str = ""
+    cause: str = ""
+    concerns: str = ""
     namespace: str
     mode: str
     state: str
@@ -62,6 +66,7 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
             check=found.hint.check,
             reason=found.hint.reason,
             subject=str(found.hint.subject),
+            cause=found.cause,
             namespace=found.namespace,
             mode=mode.value,
             state="planned",
@@ -78,6 +83,8 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
             self,
             state="proposed" if proposed else "planned",
             hash=plan.hash,
+            cause=plan.cause_id or self.cause,
+            concerns=words(plan.cause) if plan.cause is not None else "",
             target=str(plan.target),
             write=sentence(plan),
             why=plan.why,

@@ -40,6 +40,7 @@ def build(
             "generation": f"{instance}.{board.generation}",
             "leading": measures.standing.leading,
             "modes": dict(modes),
+            "canaries": measures.standing.canaries,
             "unseen": gathered(each.refused for each in repairs),
             "repairs": repairs,
         }

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from exporter.__main__ import main
-from exporter.cli.commands import all_commands
+from exporter.cli.parsers import all_commands
 from exporter.views.times import rfc3339
 from tests.cluster.aged_objects import KINDS, aged, objects
 from tests.cluster.client import Client

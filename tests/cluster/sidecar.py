@@ -57,6 +57,7 @@ class Sidecar:
         given = {
             "interval": "1s",
             "verifyAfter": "2s",
+            "canary": {"enabled": False},
             "listen": f"127.0.0.1:{port}",
             "insecure": True,
             "ledger": {"directory": str(self.directory)},

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from exporter.checks import all_checks
-from exporter.cli.commands import all_commands
+from exporter.cli.parsers import all_commands
 from exporter.config.loading import Loaded, Sources
 from exporter.config.loading import load as load_exporter
 from reconcile.config.loading import LoadedSidecar

@@ -46,13 +46,14 @@ MERGE = "application/merge-patch+json"
 OURS = {"fieldManager": MANAGER}
 REFUSED = "no remediation that is enabled there plans it"
 WRITING = [each for each in all_remediations() if any(write.admitted for write in each.writes)]
-# A VM that may be stopped, in `kv`; `off` is where stop_blocked_vmi is off, and `a` the only one for PDBs.
+# `off` is where stop_blocked_vmi is off, and `ns` the only one that has the labels for PDBs.
+LABELS = {"tier": "test"}
 SETTINGS: Object = {
     "mode": "auto",
     "lease": {"namespace": "kv"},
     "remediations": {
         "stop_blocked_vmi": {"namespaces": {"off": "off"}},
-        "delete_orphan_pdb": {"mode": "plan", "namespaces": {"ns": "auto"}},
+        "delete_orphan_pdb": {"mode": "plan", "namespaceSelectors": [{"matchLabels": LABELS, "mode": "auto"}]},
     },
 }
 
@@ -68,7 +69,8 @@ def cluster(binary: Tools) -> Iterator[ApiServer]:
         admin = server.client()
         install(admin, crds())
         for name in ("kv", "ns", "off"):
-            admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+            meta = {"name": name, "labels": LABELS if name == "ns" else {}}
+            admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
         yield server
     finally:
         server.stop()

@@ -76,7 +76,8 @@ def test_check_shows_the_plan_and_what_approves_it(cluster: ApiServer, tmp_path:
         )
         config = tmp_path / "exporter.yaml"
         config.write_text(f"reconcile: {{url: {sidecar.url}}}\n", encoding="utf-8")
-        report = steward("check", "--config", str(config), "--kubeconfig", str(kubeconfig), "-n", namespace).stdout
+        words = ["--config", str(config), "--kubeconfig", str(kubeconfig), "-n", namespace, "--commands"]
+        report = steward("check", *words).stdout
 
     (repair,) = shown
     lines = [line.strip() for line in report.splitlines()]

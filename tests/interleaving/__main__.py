@@ -1,7 +1,7 @@
 """`python -m tests.interleaving --count 1000000 --seed 1 --processes 2`: how many were run, and what is wrong.
 
 `--seed 1 --only 1/4711` runs one of them again, and prints what happened in it; `--races` runs all interleavings of the
-races in their place.
+races in their place, and `--canary` those of the first repairs of a remediation.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import gc
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing import get_context
+from typing import Any
 
 from .decoding import remember
 from .races import RACES, raced
 from .running import interleave
+from .trials import tried
 
 _AT_ONCE = 200
 
@@ -26,6 +28,15 @@ def _begin() -> None:
     remember()
     gc.freeze()
     gc.set_threshold(200_000, 50, 50)
+
+
+def _first(given: tuple[int, int, int]) -> tuple[int, int, Counter[str], list[str]]:
+    """The same of canaries."""
+    seed, first, count = given
+    ran = [tried(f"{seed}/{number}") for number in range(first, first + count)]
+    wrong = [f"{each.seed}: {found.invariant}: {found.what}" for each in ran for found in each.violations]
+    results = Counter(stayed=sum(each.stayed for each in ran), struck=sum(each.struck for each in ran))
+    return count, sum(each.writes for each in ran), results, wrong
 
 
 def _many(given: tuple[int, int, int]) -> tuple[int, int, Counter[str], list[str]]:
@@ -64,11 +75,11 @@ def _again(seed: str) -> int:
     return len(ran.violations)
 
 
-def _run(count: int, seed: int, processes: int) -> int:
+def _run(count: int, seed: int, processes: int, interleaved: Callable[[tuple[int, int, int]], Any] = _many) -> int:
     began = time.monotonic()
     done, writes, results, wrong = 0, 0, Counter[str](), 0
     with get_context("fork").Pool(processes, _begin) as pool:
-        for ran, made, ended, failed in pool.imap_unordered(_many, _portions(seed, count)):
+        for ran, made, ended, failed in pool.imap_unordered(interleaved, _portions(seed, count)):
             done, writes, wrong = done + ran, writes + made, wrong + len(failed)
             results.update(ended)
             for each in failed:
@@ -87,9 +98,12 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", default="", help="one of them, as a violation names it")
     parser.add_argument("--races", action="store_true")
+    parser.add_argument("--canary", action="store_true")
     given = parser.parse_args()
     if given.only:
         return min(1, _again(given.only))
+    if given.canary:
+        return min(1, _run(given.count, given.seed, given.processes, _first))
     return min(1, _all_races() if given.races else _run(given.count, given.seed, given.processes))
 
 

@@ -44,6 +44,7 @@ class Weakened:
     made_once: bool = False
     ungated: str = ""  # the gate that is not asked
     old: bool = False  # what was read may be of any age
+    loud: bool = False  # mode `shadow` writes as auto does
 
 
 @dataclass

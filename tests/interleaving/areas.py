@@ -8,7 +8,7 @@ from random import Random
 
 from reconcile.confirm.confirm import Hint
 
-from . import firmware, instancetypes, marks, people, saving, scenarios
+from . import firmware, instancetypes, marks, people, revisions, saving, scenarios
 from .people import Act
 from .platform import Platform
 from .strangers import OF_CLAIMS
@@ -32,10 +32,11 @@ class Area:
 
 _SAVING = (saving.snapshot, saving.restore, saving.restored_from_outside, saving.clone, saving.backup)
 AREAS = (
-    Area("claims", 0.5, scenarios.begin, (*people.ACTS, *OF_CLAIMS, *_SAVING), scenarios.claim_hint),
+    Area("claims", 0.45, scenarios.begin, (*people.ACTS, *OF_CLAIMS, *_SAVING), scenarios.claim_hint),
     Area("firmware", 0.2, firmware.begin, (*firmware.ACTS, *_SAVING), firmware.hint),
     Area("marks", 0.1, marks.begin, (*marks.ACTS, *_SAVING), marks.hint),
-    Area("instancetypes", 0.2, instancetypes.begin, instancetypes.ACTS, instancetypes.hint),
+    Area("instancetypes", 0.15, instancetypes.begin, instancetypes.ACTS, instancetypes.hint),
+    Area("revisions", 0.1, revisions.begin, revisions.ACTS, revisions.hint),
 )
 
 

@@ -10,6 +10,7 @@ from demo.fleet.instancetypes import copy_name
 from reconcile.plan.plan import Delete
 from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED
 
+from .belonging import OF_REVISIONS
 from .network import LINK
 from .saving import under_way
 from .stashing import COPY, SIZE, named_by
@@ -31,7 +32,7 @@ class Copies:
     world: World
     seen: float = 3 * LINK
     _specs: dict[tuple[str, int], Obj] = field(default_factory=dict)
-    _since: dict[tuple[str, str], float] = field(default_factory=dict)  # by VM and copy: when it was referred to
+    since: dict[tuple[str, str], float] = field(default_factory=dict)  # by VM and copy: when it was referred to
 
     def __post_init__(self) -> None:
         self.world.watches.append(self._watch)
@@ -45,19 +46,21 @@ class Copies:
             self._specs[meta["uid"], meta["generation"]] = change.after["spec"]
         elif kind == COPY and change.by in ("virt-controller", "admin") and namespace == "ns":
             made = (change.after.get("data") or {}).get("metadata") or {}
-            if "generation" in made:
+            if {"uid", "generation"} <= made.keys():
                 self._specs.setdefault((made["uid"], made["generation"]), change.after["data"]["spec"])
         elif kind == _VM and namespace == "ns":
             had = named_by(change.before) if change.before is not None else None
             if named_by(change.after) != had:
-                self._since[name, named_by(change.after)] = self.world.now
+                self.since[name, named_by(change.after)] = self.world.now
 
     def of(self, write: Write) -> Iterator[tuple[str, str]]:
         plan = write.plan
         assert plan is not None
         if write.key[1] == "ns":
             yield from self._ending()
-        if plan.remediation == "guard_instancetype":
+        if plan.remediation in OF_REVISIONS:
+            yield from OF_REVISIONS[plan.remediation](self, write)
+        elif plan.remediation == "guard_instancetype":
             yield from self._guarded(write)
         elif isinstance(plan.step, Delete):
             yield from self._deleted(write)
@@ -76,6 +79,14 @@ class Copies:
 
     def _of_vm(self, name: str, write: Write) -> Iterator[tuple[str, str]]:
         """Of a VM whose copy is lost."""
+        yield from self.of_subject(name, write)
+        for each in self.world.all("VirtualMachineInstanceMigration"):
+            moves = each["spec"]["vmiName"] == name and each["status"]["phase"] not in ("Succeeded", "Failed")
+            if moves and self.world.age(each) > self.seen:
+                yield "nothing moves", f"migration {meta_of(each)['name']} is {each['status']['phase']}"
+
+    def of_subject(self, name: str, write: Write) -> Iterator[tuple[str, str]]:
+        """Of a VM for which a copy, or the reference to it, is written."""
         assert write.plan is not None
         vm = self.world.get(_VM, name)
         if vm is not None and meta_of(vm)["uid"] != write.plan.subject.uid and self.world.age(vm) > self.seen:
@@ -86,10 +97,6 @@ class Copies:
             yield "nothing is restored", "a snapshot of the VM is being taken"
         for what in under_way(self.world, name, self.seen):
             yield "nothing is restored", what
-        for each in self.world.all("VirtualMachineInstanceMigration"):
-            moves = each["spec"]["vmiName"] == name and each["status"]["phase"] not in ("Succeeded", "Failed")
-            if moves and self.world.age(each) > self.seen:
-                yield "nothing moves", f"migration {meta_of(each)['name']} is {each['status']['phase']}"
         for each in self.world.all("KubeVirt"):
             status = each["status"]
             if status["targetKubeVirtVersion"] != status["observedKubeVirtVersion"]:
@@ -155,7 +162,7 @@ class Copies:
                 "deletionTimestamp"
             )
             if wants and not named_by(vm) and self.world.age(vm) > self.seen:
-                since = self._since.get((meta_of(vm)["name"], ""), 0.0)
+                since = self.since.get((meta_of(vm)["name"], ""), 0.0)
                 if self.world.now - since > self.seen:
                     yield f"VM {meta_of(vm)['name']}"
 
@@ -165,7 +172,7 @@ class Copies:
             if meta_of(vm)["namespace"] != "ns":
                 continue
             of = meta_of(vm)["name"]
-            if named_by(vm) == name and self.world.now - self._since[of, name] > self.seen:
+            if named_by(vm) == name and self.world.now - self.since[of, name] > self.seen:
                 yield f"VM {of}"
             matcher = vm["spec"].get("instancetype") or {}
             live = self.world.get(SIZE, matcher.get("name", ""), "") if "revisionName" not in matcher else None

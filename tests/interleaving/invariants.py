@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from reconcile.ledger import Entry, Event
+from reconcile.ledger.history import History
 from reconcile.plan.effects import at
 from reconcile.plan.plan import Create, Patch, Test
 
@@ -20,7 +22,7 @@ from .copies import Copies
 from .identity import Firmware
 from .marked import MARKS, Marks
 from .platform import Platform
-from .steward import Steward
+from .steward import REMEDIATIONS, Steward
 from .truth import Truth
 from .undone import Undone
 from .world import Change, Obj, World, meta_of
@@ -29,6 +31,7 @@ from .writer import Write
 __all__ = ["Violation", "Watch"]
 
 _VM = "VirtualMachine"
+_DAY = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,8 @@ class Watch:
 
     def sends(self, write: Write) -> None:
         """What the sidecar could have seen."""
+        if any(each.name == write.by and each.shadow and write.sent >= each.shadow_since for each in self.stewards):
+            self._violated("shadow writes nothing", f"{write.by} wrote {write.key[0]} {write.key[2]} in mode shadow")
         for invariant, what in self._of(write):
             self._violated(invariant, f"{write.by} wrote {write.key[0]} {write.key[2]}: {what}")
 
@@ -141,8 +146,24 @@ class Watch:
                 self._violated("no error", f"{steward.name} ended with {error!r}")
             for entry in steward.ledger.unfinished():
                 self._violated("ledger complete", f"attempt {entry.attempt} of {steward.name} has no end")
-            for invariant, what in self.truth.of(steward):
+            for invariant, what in (*self.truth.of(steward), *_gates_of(steward)):
                 self._violated(invariant, what)
+
+
+def _gates_of(steward: Steward) -> Iterator[tuple[str, str]]:
+    """What was shadowed is nothing to the gates of auto."""
+    entries = list(steward.entries())
+    real = [each for each in entries if each.event not in (Event.SHADOWED, Event.WENT)]
+    now = steward.wall.now()
+    if _amounts(entries, now) != _amounts(real, now):
+        yield "gates are fresh after shadow", f"{steward.name} counts what it only shadowed"
+
+
+def _amounts(entries: list[Entry], now: float) -> tuple[Any, ...]:
+    history = History.of(entries, now)
+    begun = sorted(each.id for each in history.unfinished())
+    failed = {each: history.failures(each) for each in REMEDIATIONS}
+    return begun, list(history.executed(now - _DAY)), dict(history.vms_touched(now - _DAY)), failed, history.pauses
 
 
 def _identity(thing: Mapping[str, Any]) -> tuple[str, str]:

@@ -20,7 +20,7 @@ class MemoryLedger:
 
     def append(self, event: Event, *, attempt: str = "", **fields: Any) -> Entry:
         seq = len(self.kept) + 1
-        if event is Event.INTENDED:
+        if event in (Event.INTENDED, Event.SHADOWED):
             attempt = f"{fields['plan'].hash}-{seq}"
         entry = Entry(seq=seq, at=self._clock(), event=event, attempt=attempt, **fields)
         self._items.allow(entry)
@@ -30,6 +30,10 @@ class MemoryLedger:
 
     def unfinished(self) -> list[Entry]:
         return self._items.unfinished()
+
+    def intended(self, attempt: str) -> Entry | None:
+        own = (each for each in self.kept if each.event is Event.INTENDED and each.attempt == attempt)
+        return next(own, None)
 
     def entries(self) -> Iterable[Entry]:
         return iter(self.kept)

@@ -1,7 +1,8 @@
 """Which of the product's gates are asked here: those without which a write can do harm.
 
-They are that no earlier write to the object may still arrive, that clocks agree, and that the object is not paused. The
-pause of its VM, and the gates that only hold something up, are left out: here everything is tried.
+They are that no earlier write to the object may still arrive, that clocks agree, that the object is not paused, and
+that a canary begins with one repair. The pause of its VM, and the gates that only hold something up, are left out: here
+everything is tried.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 from exporter.kube.clocks import ServerClocks
 from reconcile.config.settings import Mode, SidecarConfig
 from reconcile.confirm.confirm import Confirmed
+from reconcile.decide.canary import on_trial
 from reconcile.decide.gates import GATES, Ask, QueryAnswer, Situation
 from reconcile.decide.storm import Storm
 from reconcile.ledger import Entry
@@ -24,7 +26,7 @@ from .clocks import WallClock
 
 __all__ = ["Leave"]
 
-_GATES = tuple(each for each in GATES if each.id in ("unclear", "clock", "object_paused"))
+_GATES = tuple(each for each in GATES if each.id in ("unclear", "clock", "object_paused", "canary"))
 _CONFIG = SidecarConfig()
 _QUIET = Situation(
     now=0.0,
@@ -56,6 +58,10 @@ class Leave:
     entries: Callable[[], Iterable[Entry]]
     by_hand: Callable[[], Iterable[Entry]]
     but: str = ""  # a gate that is not asked
+
+    def tries(self, remediation: Remediation) -> str:
+        """What the next write tries."""
+        return on_trial(_CONFIG, remediation, History.of(self.entries(), self.wall.now()))
 
     def refused(self, made: Confirmed, remediation: Remediation, mode: Mode) -> Refused | None:
         now, plan = self.wall.now(), made.plan

@@ -25,6 +25,7 @@ __all__ = ["Ran", "interleave"]
 _STEPS = 20_000
 P = TypeVar("P", Steward, Person)
 _UNDOES = 0.5  # of the interleavings, if there is anything to take back
+_SHADOWS = 0.1  # of the sidecars are in mode shadow now and then
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def interleave(
     stewards = [process(Steward, f"steward-{number}") for number in range(rng.choice((1, 1, 2)))]
     cast = Cast(actors, dict.fromkeys(each.name for each in stewards))
     for steward in stewards:
-        actors[steward.name] = _repairs(about, world, steward, clock, cast, rng)
+        actors[steward.name] = _repairs(about, world, steward, clock, cast, rng, _modes(f"{seed} {steward.name}"))
     if rng.random() < _UNDOES:
         cast.person = process(Person, "steward-undo")
         cast.person.others = tuple(stewards)
@@ -137,7 +138,21 @@ def _scheduled(cast: Cast, rng: Random) -> None:
     raise AssertionError("an interleaving has no end")
 
 
-def _repairs(about: Area, world: World, steward: Steward, clock: Clock, cast: Cast, rng: Random) -> Iterator[None]:
+def _modes(seed: str) -> Callable[[], bool]:
+    """Whether the next attempt is in mode shadow: in a few interleavings every other one is."""
+    rng = Random(f"{seed} modes")
+    return (lambda: rng.random() < 0.5) if rng.random() < _SHADOWS else lambda: False
+
+
+def _repairs(
+    about: Area,
+    world: World,
+    steward: Steward,
+    clock: Clock,
+    cast: Cast,
+    rng: Random,
+    shadow: Callable[[], bool],
+) -> Iterator[None]:
     """Attempts, each for what was found a while ago."""
     for _ in range(rng.choice((1, 1, 2, 3))):
         hinted = about.hint(world, rng)
@@ -146,6 +161,7 @@ def _repairs(about: Area, world: World, steward: Steward, clock: Clock, cast: Ca
         remediation, hint = hinted
         for _ in range(rng.choice((0, 0, 3, 10))):
             yield
+        steward.configured(shadow=shadow())
         yield from steward.attempt(REMEDIATIONS[remediation], hint)
         if Person.done_by(steward):
             cast.wrote()

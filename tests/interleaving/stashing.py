@@ -18,9 +18,10 @@ from demo.fleet.objects import owner_of
 
 from .world import Obj, World, meta_of, owned_by
 
-__all__ = ["COPY", "SIZE", "copy_of", "lacks", "named_by", "started_with", "stashed", "with_ref"]
+__all__ = ["COPY", "LABEL", "SIZE", "copy_of", "lacks", "named_by", "started_with", "stashed", "with_ref"]
 
 SIZE, COPY = "VirtualMachineClusterInstancetype", "ControllerRevision"
+LABEL = "instancetype.kubevirt.io/object-"
 _REF = "instancetypeRef"
 _BY = "virt-controller"
 
@@ -50,6 +51,7 @@ def stashed(world: World, vm: Obj) -> Iterator[None]:
     """What virt-controller does for its copy, as far as it is to be done."""
     matcher, ref = vm["spec"]["instancetype"], (vm.get("status") or {}).get(_REF) or {}
     if matcher.get("revisionName"):
+        yield from _converted(world, vm, matcher["revisionName"])
         return
     if ref.get("name") not in (None, matcher["name"]):
         yield
@@ -67,6 +69,26 @@ def stashed(world: World, vm: Obj) -> Iterator[None]:
         return  # "found existing ControllerRevision with unexpected data"
     yield
     _quietly(lambda: world.change(vm, _BY, lambda now: with_ref(now, reference(live, copy_name(vm, live)))))
+
+
+def _converted(world: World, vm: Obj, pin: str) -> Iterator[None]:
+    """What it takes for one of an old version of its API: another one is made, and this one is deleted
+    (pkg/instancetype/upgrade/handler.go).
+    """
+    kept = world.get(COPY, pin)
+    if (
+        kept is None
+        or f"{LABEL}version" in (meta_of(kept).get("labels") or {})
+        or "uid" not in kept["data"]["metadata"]
+    ):
+        return
+    yield
+    of = kept["data"]
+    made = copy(vm, of)
+    _quietly(lambda: world.create(made, _BY))
+    yield
+    _quietly(lambda: world.change(vm, _BY, lambda now: with_ref(now, reference(of, meta_of(made)["name"]))))
+    _quietly(lambda: world.delete((COPY, "ns", pin), _BY))
 
 
 def started_with(world: World, vm: Obj, running: Obj, gives: Obj | None = None) -> Obj:

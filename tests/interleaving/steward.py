@@ -1,6 +1,7 @@
 """The sidecar in an interleaving: the product's attempts and confirmation, driven one call at a time.
 
-It is killed anywhere, and started again with the ledger that it left.
+It is killed anywhere, and started again with the ledger that it left. One that is in mode `shadow` has no writer; what
+mode it is in may change between two attempts, by a restart.
 
 What is assumed of time: no preconditions of a write can say that no VM was created, so what was read has to be younger
 at the write than the chain from a new VM to the address of its pod is long. That has three links, of `network.LINK`
@@ -25,14 +26,17 @@ from exporter.findings.finding import Finding, Severity, fingerprint
 from exporter.kube.clocks import ServerClocks
 from exporter.kube.errors import KubeError
 from exporter.store.record import Ref
+from reconcile.act.execute import IdleWriter
 from reconcile.config.settings import Mode
 from reconcile.confirm.confirm import Confirmed, Hint, confirm
+from reconcile.lease.tenure import NotLeadingError
 from reconcile.ledger import Entry, Event
 from reconcile.ledger.settling import Settling
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
 from reconcile.run.attempt import Attempts, AttemptState, Result
+from reconcile.run.shadowing import Shadowing
 from tests.evaluation import api_kinds
 
 from .access import Faults, ModelReads, Turn, Weakened
@@ -42,11 +46,11 @@ from .permitting import Leave
 from .world import World
 from .writer import Intended, ModelWriter, Write
 
-__all__ = ["KINDS", "REMEDIATIONS", "SLOW", "Killed", "Steward", "hint_for"]
+__all__ = ["CHECKS", "KINDS", "REMEDIATIONS", "SLOW", "Killed", "Steward", "hint_for"]
 
 SLOW = 8.0
 _ROUNDS = 100  # of looks at what is not settled
-_CHECKS = {check.id: check for check in all_checks()}
+CHECKS = {check.id: check for check in all_checks()}
 REMEDIATIONS = {each.id: each for each in all_remediations()}
 KINDS = api_kinds() | {kind.name: kind for each in all_remediations() for kind in each.reads}
 
@@ -61,7 +65,11 @@ def hint_for(check: str, reason: str, subject: Ref, group: str = "") -> Hint:
 
 
 class Steward:
-    """`sends` and `wrote` are those of its writer, `dies` is asked at each step whether it is the last one."""
+    """`sends` and `wrote` are those of its writer, `dies` is asked at each step whether it is the last one. With
+    `on_trial` what it writes is a canary.
+    """
+
+    on_trial = False
 
     def __init__(
         self,
@@ -91,6 +99,7 @@ class Steward:
         self.results: list[Result] = []
         self.errors: list[Exception] = []
         self._planned, self._began, self._made = "", 0.0, 0
+        self.shadow, self.shadow_since = False, 0.0  # the world's time
         self._starts()
 
     def _starts(self) -> None:
@@ -111,9 +120,19 @@ class Steward:
             skewed=lambda: wall.unnoticed,
             timer=self._timer,
         )
+        idle = self.shadow and not self._weakened.loud
+        self._shadowing = Shadowing(
+            self._reads,
+            self.ledger,
+            KINDS,
+            kept=self._kept,
+            reached=self._reached,
+            timer=self._timer,
+            remediations=self._remediations(),
+        )
         self._attempts = Attempts(
             self._reads,
-            self._writer,  # type: ignore[arg-type] # the same methods
+            IdleWriter(None) if idle else self._writer,  # type: ignore[arg-type] # the same methods
             self.ledger,
             KINDS,
             clock=wall.now,
@@ -124,6 +143,12 @@ class Steward:
             settling=Settling(wall.now, skew=lambda: clocks.skew(wall.now()), timer=self._timer),
         )
         self.leave = Leave(clocks, wall, self.entries, self._beside, self._weakened.ungated)
+
+    def configured(self, *, shadow: bool) -> None:
+        """Starts it anew in another mode, if it is in another one."""
+        if shadow is not self.shadow:
+            self.shadow, self.shadow_since = shadow, self._world.now
+            self._starts()
 
     def _remediations(self) -> Iterator[Remediation]:
         for each in REMEDIATIONS.values():  # all else of them is the same
@@ -157,16 +182,20 @@ class Steward:
                 self._clock.hurried.add(self.name)
                 return made[0]
             self.reads_now()
-            check, now = _CHECKS[hint.check], self.wall.now()
+            check, now = CHECKS[hint.check], self.wall.now()
             made.append(await confirm(hint, check, remediation, self._reads, now=now, timer=self._timer))
             return made[-1]
 
         async def permit(first: Confirmed) -> Refused | None:
             self.permitted(first)
             await Turn("gates", slow=len(made) == 1)
-            return self.leave.refused(first, remediation, Mode.AUTO)
+            return self.leave.refused(first, remediation, Mode.SHADOW if self.shadow else Mode.AUTO)
 
-        yield from self.tried(self._attempts.run(make, permit, mode="auto"))
+        tries = lambda: self.leave.tries(remediation) if self.on_trial else ""  # noqa: E731
+        if self.shadow and not self._weakened.loud:
+            yield from self.tried(self._shadowing.run(make, permit))
+        else:
+            yield from self.tried(self._attempts.run(make, permit, mode="auto", canary=tries))
 
     def begins(self) -> None:
         """An attempt."""
@@ -225,7 +254,7 @@ class Steward:
             return result
         except Killed:
             return None
-        except KubeError:  # as both say that they raise
+        except (KubeError, NotLeadingError):  # as both say that they raise
             return None
         except Exception as error:  # noqa: BLE001 # whatever it is, it is one too many
             self.errors.append(error)

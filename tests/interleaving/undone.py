@@ -46,7 +46,7 @@ class Undone:
             yield from self.marks.back(write, accepted)
         elif write.key[0] == "VirtualMachine" and write.before is not None and write.after is not None:
             yield from self._firmware(write.before, write.after, write, accepted)
-        elif write.key[0] == COPY and write.after is None and "copy" not in accepted:
+        elif write.key[0] == COPY and "copy" not in accepted and (write.after is None or _ends(write)):
             for who in self.copies.needing(write.key[2]):
                 yield "undone: what is needed stays", f"{who} needs it"
         elif write.key[0] == SIZE and write.after is None and "copy" not in accepted:
@@ -76,6 +76,13 @@ class Undone:
             yield "undone: its own", f"it gets {new}, which {others[0]} has"
         if self.firmware.has_seen(name, old) and "identity" not in accepted:
             yield "undone: identity in use", f"its guest knows {old}, and would see {new}"
+
+
+def _ends(write: Write) -> bool:
+    """Whether garbage collection or KubeVirt deletes a copy for what was put back: an owner that is gone, no labels."""
+    had, has = (meta_of(each or {"metadata": {}}) for each in (write.before, write.after))
+    gone = any(each["uid"] == "u-earlier" for each in has.get("ownerReferences") or ())
+    return gone or bool((had.get("labels") or {}) and not has.get("labels"))
 
 
 def _pauses(op: Op) -> bool:

@@ -18,6 +18,7 @@ from exporter.findings.finding import Finding, Severity
 from reconcile.act import ending
 from reconcile.confirm import confirm, confirm_undo, reading
 from reconcile.fresh.cluster import FreshCluster
+from reconcile.ledger import Entry, Event, history
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediations.instancetypes import _copies
 from reconcile.plan.undo import Given, Taken, Undo
@@ -46,8 +47,11 @@ _MODULES = {
     "_firmware": "firmware",
     "restash_missing_revision": "instancetypes",
     "_sources": "instancetypes",
+    "_instancetypes": "instancetypes",
     "delete_orphan_revision": "instancetypes",
     "guard_instancetype": "instancetypes",
+    **dict.fromkeys(("adopt_revision", "label_pinned_revision", "_held"), "revisions"),
+    **dict.fromkeys(("drop_stale_reference", "nudge_unversioned_vm"), "revisions"),
     "_kept_state": "firmware",
     "_stopped": "firmware",
     **dict.fromkeys(("reassign_serial", "reassign_mac_address", "_the_copy"), "marks"),
@@ -64,6 +68,7 @@ _AREAS = {
     **dict.fromkeys(("persist_firmware_uuid", "reassign_firmware_uuid"), "firmware"),
     **dict.fromkeys(("reassign_serial", "reassign_mac_address"), "marks"),
     **dict.fromkeys(("restash_missing_revision", "delete_orphan_revision", "guard_instancetype"), "instancetypes"),
+    **dict.fromkeys(("adopt_revision", "label_pinned_revision"), "revisions"),
 }
 """Of the remediations whose writes are taken back."""
 _UNDOS = {
@@ -72,8 +77,9 @@ _UNDOS = {
     "_ipam_claims": "claims",
     "release_ipam_claim": "claims",
     "_firmware": "firmware",
-    "restash_missing_revision": "instancetypes",
+    "_revisions": "instancetypes",
     "guard_instancetype": "instancetypes",
+    "drop_stale_reference": "revisions",
 }
 _KINDS = (
     *("IPAMClaim", "NetworkAttachmentDefinition", "Namespace", "Deployment", "MutatingWebhookConfiguration"),
@@ -135,6 +141,7 @@ def together(*given: Mutant) -> Mutant:
             any(each.weakened.made_once for each in given),
             next((each.weakened.ungated for each in given if each.weakened.ungated), ""),
             any(each.weakened.old for each in given),
+            any(each.weakened.loud for each in given),
         ),
         tuple(code for each in given for code in each.codes),
         tuple(value for each in given for value in each.values),
@@ -152,6 +159,12 @@ def _structural() -> list[Mutant]:
         Mutant("the second plan", Weakened(made_once=True)),
         Mutant("that both plans are the same", values=((attempt, "_same", lambda *_: None),)),
         Mutant("that what was read is young", Weakened(old=True)),
+        Mutant("that shadow writes nothing", Weakened(loud=True)),
+        Mutant(
+            "that what was shadowed is not written",
+            values=((history.History, "add", _added_as_written),),
+            area="claims",
+        ),
         Mutant("that it is looked again after a release", values=((ending, "look_again", _unlooked),), area="claims"),
         Mutant("that clocks agree", Weakened(ungated="clock")),
         Mutant("that no earlier write may still arrive", Weakened(ungated="unclear")),
@@ -174,6 +187,15 @@ def _nothing(*_: Any) -> str:
 
 async def _unlooked(*_: Any) -> str:
     return ""
+
+
+_ADD = history.History.add
+
+
+def _added_as_written(own: history.History, entry: Entry) -> None:
+    """As if what was shadowed had been written, and had no end."""
+    event = Event.INTENDED if entry.event is Event.SHADOWED else entry.event
+    _ADD(own, msgspec.structs.replace(entry, event=event))
 
 
 def _unchecked(hint: Any, check: Any, cluster: Any, settings: Any) -> Any:

@@ -32,6 +32,12 @@ def _ended(window: str, *matchers: str) -> str:
     return queries.while_seen(f"sum({inner})", _SEEN)
 
 
+def _shadowed(window: str) -> str:
+    """What would have been written, by remediation, as far as it is not 0."""
+    counted = f"increase({queries.each('kubevirt_steward_repairs_shadowed_total')}[{window}])"
+    return f"sum by (remediation) (max by (cluster, job, instance, remediation) ({counted})) > 0"
+
+
 def _mode(mode: str) -> str:
     is_it = queries.each("kubevirt_steward_repair_mode", f'mode="{mode}"')
     return f"max by ({_BY}) ({is_it})"
@@ -43,7 +49,7 @@ REMEDIATIONS = table(
     (
         column("cluster", width=110, links=(page_link("steward"),)),
         column("remediation"),
-        Column("mode", value=0, texts={"0": "off", "1": "plan", "2": "approve", "3": "auto"}, width=110),
+        Column("mode", value=0, texts={"0": "off", "1": "plan", "2": "shadow", "3": "approve", "4": "auto"}, width=110),
         Column("writes", value=1, texts={"0": "no", "1": "yes"}, width=90),
         Column("findings", value=2, width=100),
         Column("refused", value=3, width=100),
@@ -51,7 +57,7 @@ REMEDIATIONS = table(
         Column("reverted", value=5, thresholds=ATTENTION, width=100),
         Column("taken back", value=6, width=110),
     ),
-    PanelQuery(f"{_mode('plan')} + 2 * {_mode('approve')} + 3 * {_mode('auto')}"),
+    PanelQuery(f"{_mode('plan')} + 2 * {_mode('shadow')} + 3 * {_mode('approve')} + 4 * {_mode('auto')}"),
     PanelQuery(f"max by ({_BY}) ({queries.each('kubevirt_steward_repair_enabled')})"),
     PanelQuery(f"sum by ({_BY}) (max by ({_BY}, state) ({queries.each('kubevirt_steward_repair_findings')}))"),
     PanelQuery(f"sum by ({_BY}) (max by ({_BY}, precondition) ({queries.each('kubevirt_steward_repair_refused')}))"),
@@ -222,6 +228,7 @@ BOARD = Board(
                     "Attempts by how they ended",
                     "Attempts within an hour.",
                     *each_value("outcome", _OUTCOMES, lambda only: _ended("1h", only)),
+                    width=8,
                 ),
                 lines(
                     "Time of a repair",
@@ -232,6 +239,13 @@ BOARD = Board(
                         "9 of 10 take at most",
                     ),
                     unit=Unit.SECONDS,
+                    width=8,
+                ),
+                lines(
+                    "Would have been written",
+                    "Writes within an hour that mode shadow left out: auto would have made them.",
+                    PanelQuery(_shadowed("1h"), "{{remediation}}"),
+                    width=8,
                 ),
             ),
         ),

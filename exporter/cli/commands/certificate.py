@@ -6,41 +6,18 @@ import argparse
 import asyncio
 import os
 import stat
-from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
 
-from ...config.forms import host_name
 from ...http.server.own_certificate import AUTHORITY, CERTIFICATE, KEY, fits, made
 from ...kube.errors import KubeError
 from ...kube.own_secret import OwnSecret
 from ...kube.transport import Transport
-from ..input.cluster import add_cluster_options
 from ..output.terminal import complain, say
 
-__all__ = ["add"]
+__all__ = ["run"]
 
 _ALWAYS = ("localhost", "127.0.0.1", "::1")
 _FILES = (KEY, CERTIFICATE, AUTHORITY)
-
-
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "certificate",
-        help="write a certificate, its key, and the CA that it is of",
-        description="Writes ca.crt, tls.crt and tls.key to a directory, or to a Secret that is there: a certificate"
-        " for the names, localhost and the addresses of loopback, of a new CA whose key is not kept. Leaves alone what"
-        " is for these names and valid for another year. For an init container, or for a Job: whoever has ca.crt can"
-        " verify the steward.",
-    )
-    where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--directory", type=Path, metavar="DIR", help="made if it is not there")
-    where.add_argument("--secret", type=_object, metavar="NAMESPACE/NAME", help="needs get and patch of this one")
-    parser.add_argument(
-        "--name", action="append", type=_name, required=True, metavar="NAME", help="host name or IP address; repeatable"
-    )
-    add_cluster_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -62,24 +39,6 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         say(f"The certificate in {where} is valid; it stays.\n")
     return 0
-
-
-def _name(text: str) -> str:
-    try:
-        return str(ip_address(text))
-    except ValueError:
-        try:
-            return host_name(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _object(text: str) -> tuple[str, str]:
-    namespace, _, name = text.partition("/")
-    try:
-        return host_name(namespace), host_name(name)  # of the same characters
-    except ValueError as error:
-        raise argparse.ArgumentTypeError("a Secret is written as NAMESPACE/NAME") from error
 
 
 async def _in_secret(arguments: argparse.Namespace, names: tuple[str, ...]) -> bool:

@@ -4,45 +4,34 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from typing import Any
+from collections.abc import Collection, Mapping
 
 import msgspec
 
-from ...app import assemble, wait_until_seen
 from ...checks import all_checks
 from ...config.settings import Config
 from ...engine.engine import Engine
-from ...kube.probe import EditProbe
+from ...findings.severity import Severity
 from ...offline.files import DumpError
 from ...sidecar.repairs import Repairs
 from ...views.edits import EditProbes, unsettled
 from ...views.findings import Report, take, with_causes
 from ...views.repairs import reconcile_of
-from ..input.cluster import transport_of
 from ..input.config import configured
 from ..input.dumps import dumps_of
-from ..input.edit_probes import add_probe_options, ask_edits, refuse_probe_of_dump
+from ..input.edit_probes import ask_edits, refuse_probe_of_dump
 from ..input.evaluated_dumps import DumpReading, evaluate_each
-from ..input.filters import Filters, UsageError, add_filter_options, filters_of
-from ..input.once import add_look_options, complain_if_late, refuse_complete_without_dump
+from ..input.filters import Filters, UsageError, filters_of
+from ..input.names import Names, refuse_unknown
+from ..input.once import complain_if_late, refuse_complete_without_dump
+from ..input.undated import undated
 from ..output.edit_probes import edits
-from ..output.report import FORMATS, rendered, unread
+from ..output.formats import TEXTS
+from ..output.report import Presentation, rendered, unread
+from ..output.screen import colours, painted, width
 from ..output.terminal import complain, say
 
-__all__ = ["add", "run"]
-
-_EXIT = "Exit code: 0 nothing found, 1 findings, 2 could not see everything, or a probe contradicts or is refused."
-
-
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "check", help="look once and print the findings", description="Looks once.", epilog=_EXIT
-    )
-    add_look_options(parser, several=True, formats=FORMATS)
-    add_filter_options(parser)
-    add_probe_options(parser, "--probe-features", "that asks for a feature which is checked at admission")
-    parser.add_argument("--no-commands", action="store_true", help="the table without the commands of each finding")
-    parser.set_defaults(run=run)
+__all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -51,48 +40,89 @@ def run(arguments: argparse.Namespace) -> int:
         dumps = dumps_of(arguments.dump or ())
         enabled = [check for check in all_checks() if config.of(check.id).enabled]
         filters = filters_of(arguments, enabled, several=len(dumps) > 1)
+        if arguments.exporter or arguments.token_file or arguments.ca_file or arguments.server_name:
+            return _running(arguments, filters)
         if not dumps:
             return _live(arguments, config, filters)
         refuse_probe_of_dump(arguments, "--probe-features")
         report, read = evaluate_each(dumps, DumpReading(config, filters, arguments.complete))
+        report = undated(report)
+        refuse_unfound(report, filters)
     except (UsageError, DumpError) as error:
         complain(str(error))
         return 2
-    say(rendered(report, arguments.output, filters.checks, read, commands=not arguments.no_commands), arguments.output)
-    return exit_code(report)
+    show(report, arguments, filters, read)
+    return exit_code(report, arguments.fail_on)
 
 
 def _live(arguments: argparse.Namespace, config: Config, filters: Filters) -> int:
     refuse_complete_without_dump(arguments)
-    whole, in_time, engine = asyncio.run(_look(arguments, config))
-    report = with_causes(filters.of(whole), engine)
-    say(rendered(report, arguments.output, filters.checks, commands=not arguments.no_commands), arguments.output)
+    whole, in_time, engine = asyncio.run(_look(arguments, config, filters.namespaces or filters.selection.namespaces))
+    names = Names()
+    names.add(engine.cluster)
+    refuse_unknown(sorted(filters.namespaces), filters.selection, names)
+    report = undated(with_causes(filters.of(whole, engine), engine))
+    refuse_unfound(report, filters)
+    show(report, arguments, filters)
     if isinstance(report.probes, EditProbes) and arguments.output not in ("json", "yaml"):
-        (say if arguments.output == "table" else complain)(edits(report.probes))
+        (say if arguments.output in TEXTS else complain)(edits(report.probes))
     complain_if_late(arguments, in_time)
-    return exit_code(report, in_time)
+    return exit_code(report, arguments.fail_on, in_time)
 
 
-def exit_code(report: Report, in_time: bool = True) -> int:
+def _running(arguments: argparse.Namespace, filters: Filters) -> int:
+    from ..input.running import narrowed, refuse_both, report_of  # not for a dump
+
+    refuse_both(arguments)
+    refuse_probe_of_dump(arguments, "--probe-features")
+    report = narrowed(filters.of(asyncio.run(report_of(arguments))))
+    refuse_unfound(report, filters)
+    show(report, arguments, filters)
+    if not report.ready:
+        complain(f"{arguments.exporter} has not seen everything yet; there may be more")
+    return exit_code(report, arguments.fail_on, in_time=report.ready)
+
+
+def show(
+    report: Report, arguments: argparse.Namespace, filters: Filters, read: Mapping[str, str] | None = None
+) -> None:
+    """Prints it as the arguments say; `read` says in words what the dump of each cluster held."""
+    columns = width() if arguments.output == "table" else None
+    how = Presentation(filters.checks, filters.now, read or {}, arguments.commands, columns)
+    say(rendered(report, arguments.output, how), arguments.output, painted if colours() else str)
+
+
+def refuse_unfound(report: Report, filters: Filters) -> None:
+    """Raises UsageError for the id of a cause or finding that is not there."""
+    found = [each for finding in report.findings for each in (finding.fingerprint, finding.cause)]
+    for wanted in filters.selection.ids:
+        if not any(each.startswith(wanted) for each in found):
+            raise UsageError(f"no finding and no cause has the id {wanted}, or it is gone; `-o wide` shows the ids")
+
+
+def exit_code(report: Report, fail_on: str = "info", in_time: bool = True) -> int:
     """2 goes before 1: what was found may not be all."""
     if report.unknown or unread(report) or not in_time or unsettled(report.probes):
         return 2
-    return 1 if report.findings else 0
+    return int(any(Severity(each.severity).rank >= Severity(fail_on).rank for each in report.findings))
 
 
-async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Report, bool, Engine]:
-    transport = transport_of(config)
-    steward = assemble(transport, config, views=())
-    async with steward.watching():
-        in_time = await wait_until_seen(steward, arguments.timeout, complain)
+async def _look(
+    arguments: argparse.Namespace, config: Config, namespaces: Collection[str]
+) -> tuple[Report, bool, Engine]:
+    from ...kube.probe import EditProbe  # not for a dump
+    from ..input.looking import looking
+
+    async with looking(arguments, config, views=(), namespaces=namespaces) as look:
+        steward = look.steward
         report = take(steward.engine)
         if steward.follower is not None:
             await steward.follower.once()
             report = _repaired(report, steward.repairs)
         if arguments.probe:
-            probes = await ask_edits(steward.engine.cluster, EditProbe(transport), most=arguments.probe_most)
+            probes = await ask_edits(steward.engine.cluster, EditProbe(look.transport), most=arguments.probe_most)
             report = msgspec.structs.replace(report, probes=probes)
-        return report, in_time, steward.engine
+        return report, look.in_time, steward.engine
 
 
 def _repaired(report: Report, repairs: Repairs) -> Report:

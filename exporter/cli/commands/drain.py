@@ -5,16 +5,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
-from typing import Any
 
-from ...app import assemble, read_dump, wait_until_seen
 from ...checks import all_checks
 from ...config.settings import Config
+from ...dump import read_dump
 from ...engine.engine import Engine
 from ...kube.errors import UnreachableError
-from ...kube.probe import Probe
 from ...offline.files import DumpError
-from ...store.selector import Selector
 from ...views.drain import (
     CHECK,
     KINDS,
@@ -23,57 +20,20 @@ from ...views.drain import (
     NoSuchNodeError,
     chosen,
     exit_code,
-    selector,
     take,
     unsafe,
     unsettled,
 )
-from ..input.cluster import transport_of
 from ..input.config import configured
 from ..input.eviction_probes import with_probes
 from ..input.filters import UsageError
-from ..input.once import add_look_options, complain_if_late, refuse_complete_without_dump
+from ..input.once import complain_if_late, refuse_complete_without_dump
 from ..output.drain import drained
 from ..output.progress import progress_line
 from ..output.structured import written
 from ..output.terminal import complain, say
 
-__all__ = ["add", "run"]
-
-_EXIT = (
-    "Exit code: 0 everything leaves by itself; 1 something is blocked, or is shut down by an eviction; "
-    "2 could not see everything, something may migrate and may not, a node is not there, or a probe contradicts or is "
-    "refused."
-)
-
-
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "drain",
-        help="preview a drain: which VMs leave their nodes, and what is in the way",
-        description="Looks once, before or during a drain of all these nodes together. Nothing is evicted or changed.",
-        epilog=_EXIT,
-    )
-    add_look_options(parser)
-    parser.add_argument("nodes", metavar="NODE", nargs="*", help="to be drained")
-    parser.add_argument("--all-cordoned", action="store_true", help="all that are cordoned or tainted to be drained")
-    parser.add_argument(
-        "--selector", "-l", type=_selector, metavar="LABELS", help="all with these labels, such as zone=a,!gpu"
-    )
-    parser.add_argument(
-        "--probe",
-        action="store_true",
-        help="ask the API server too, by a dry-run eviction of each VM's pod, two a second: nothing is evicted or "
-        "requested, but the ServiceAccount needs permission to create pods/eviction (ClusterRole steward-drain-probe)",
-    )
-    parser.set_defaults(run=run)
-
-
-def _selector(text: str) -> Selector:
-    try:
-        return selector(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+__all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -95,16 +55,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Drain, bool]:
-    transport = transport_of(config)
+    from ...kube.probe import Probe  # not for a dump
+    from ..input.looking import looking
+
     # Nothing else is watched: what a drain has nothing to do with must not hold it up.
     checks = [check for check in all_checks() if check.id in ("sources", CHECK)]
-    steward = assemble(transport, config, checks=checks, views=[READER])
-    async with steward.watching():
-        in_time = await wait_until_seen(steward, arguments.timeout, complain)
-        drain = _taken(steward.engine, arguments)
-        if arguments.probe and (why := unsafe(steward.engine.cluster)):
+    async with looking(arguments, config, checks=checks, views=[READER]) as look:
+        engine = look.steward.engine
+        drain = _taken(engine, arguments)
+        if arguments.probe and (why := unsafe(engine.cluster)):
             raise UsageError(why)
-        return await with_probes(drain, Probe(transport)) if arguments.probe else drain, in_time
+        return await with_probes(drain, Probe(look.transport)) if arguments.probe else drain, look.in_time
 
 
 async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Drain, bool]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import difflib
 import inspect
-from typing import Any
 
 from ...checks import all_checks
 from ...domain.features.rules import BY_ID
@@ -14,13 +13,7 @@ from ...runbook import link
 from ..output.table import indented, table
 from ..output.terminal import complain, say
 
-__all__ = ["add", "run"]
-
-
-def add(commands: Any) -> None:
-    parser = commands.add_parser("explain", help="what a check looks for, or what a reason means and what to do")
-    parser.add_argument("what", metavar="CHECK|REASON", nargs="?", help="without it, all checks and reasons are listed")
-    parser.set_defaults(run=run)
+__all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -6,54 +6,23 @@ import argparse
 import asyncio
 import time
 from collections import Counter, deque
-from typing import Any
 
-from ...app import assemble, read_dump, wait_until_seen
 from ...config.settings import Config
+from ...dump import read_dump
 from ...engine.engine import Engine
 from ...offline.files import DumpError
 from ...store.text.naming import named
 from ...usage.features import FeatureUsage
 from ...views.features import READER, FeatureReport, Features, GateReport, NoSuchFeatureError, selected, take
-from ..input.cluster import transport_of
 from ..input.config import configured
 from ..input.filters import UsageError
-from ..input.once import add_look_options, complain_if_late, refuse_complete_without_dump
+from ..input.once import complain_if_late, refuse_complete_without_dump
 from ..output.progress import progress_line
 from ..output.structured import written
 from ..output.table import table
 from ..output.terminal import complain, one_line, say
 
-__all__ = ["add", "run"]
-
-_EXIT = (
-    "BITES says what a refusal stops: admission: each edit of the VM and each new VMI; edit: each edit of the VM, "
-    "which starts all the same; creation: new VMs and VMIs; pod, scheduling: the launcher pod, so that the VMI stays "
-    "pending; object: another object than the VM, or a call of the API; live: nothing, the feature is ignored. "
-    "Exit code: 0 all known and counted, 2 not everything could be seen."
-)
-
-
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "features",
-        help="what KubeVirt allows, and which VMs ask for it",
-        description="Prints which features the cluster allows or refuses and why, how many VMs and VMIs ask for each, "
-        "and which feature gates are on. Features that are allowed and that nobody asks for are only counted, unless "
-        "they are named.",
-        epilog=_EXIT,
-    )
-    add_look_options(parser)
-    parser.add_argument(
-        "feature",
-        metavar="FEATURE",
-        nargs="*",
-        help="only these, such as gpu_dra, or those of a feature gate, such as VSOCK; default: all",
-    )
-    parser.add_argument(
-        "--unallowed", action="store_true", help="only what VMs or VMIs ask for without being allowed to"
-    )
-    parser.set_defaults(run=run)
+__all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -80,10 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Features, bool]:
-    steward = assemble(transport_of(config), config)
-    async with steward.watching():
-        in_time = await wait_until_seen(steward, arguments.timeout, complain)
-        return _report(steward.engine, steward.aggregates.of(FeatureUsage)), in_time
+    from ..input.looking import looking  # not for a dump
+
+    async with looking(arguments, config) as look:
+        steward = look.steward
+        return _report(steward.engine, steward.aggregates.of(FeatureUsage)), look.in_time
 
 
 async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Features, bool]:

@@ -6,42 +6,24 @@ import argparse
 import asyncio
 import time
 from collections import deque
-from typing import Any
 
-from ...app import assemble, read_dump, wait_until_seen
 from ...config.settings import Config
+from ...dump import read_dump
 from ...engine.engine import Engine
 from ...offline.files import DumpError
 from ...store.text.naming import named
 from ...usage.instancetypes import InstancetypeUsage
 from ...views.instancetypes import READER, InstancetypeReport, Instancetypes, take
-from ..input.cluster import transport_of
+from ...views.nearest import meant, shortened
 from ..input.config import configured
 from ..input.filters import UsageError
-from ..input.once import add_look_options, complain_if_late, refuse_complete_without_dump
+from ..input.once import complain_if_late, refuse_complete_without_dump
 from ..output.progress import progress_line
 from ..output.structured import written
 from ..output.table import table
 from ..output.terminal import complain, one_line, say
 
-__all__ = ["add", "run"]
-
-_EXIT = "Exit code: 0 all counted, 2 not everything could be seen."
-
-
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "instancetypes",
-        help="who uses which instancetype and preference, and how",
-        description="Prints which VMs refer to each instancetype and preference, and how: which of them have a copy, "
-        "how far that differs, and which fail without the object.",
-        epilog=_EXIT,
-    )
-    add_look_options(parser)
-    parser.add_argument(
-        "name", metavar="NAME", nargs="?", default="", help="only those of this name, or NAMESPACE/NAME; default: all"
-    )
-    parser.set_defaults(run=run)
+__all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -59,8 +41,6 @@ def run(arguments: argparse.Namespace) -> int:
     elif found.unseen:
         how = "the answer is incomplete" if found.objects else "nothing is counted"
         complain(f"{how} while {_these(found)}; `steward check` says why, and what to add")
-    elif arguments.name and not found.objects:
-        complain(f"no instancetype or preference is called {arguments.name}")
     return 2 if found.unseen or not in_time or not all(each.complete for each in found.objects) else 0
 
 
@@ -69,10 +49,11 @@ def _these(found: Instancetypes) -> str:
 
 
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Instancetypes, bool]:
-    steward = assemble(transport_of(config), config)
-    async with steward.watching():
-        in_time = await wait_until_seen(steward, arguments.timeout, complain)
-        return _report(steward.engine, steward.aggregates.of(InstancetypeUsage), arguments.name), in_time
+    from ..input.looking import looking  # not for a dump
+
+    async with looking(arguments, config) as look:
+        steward = look.steward
+        return _report(steward.engine, steward.aggregates.of(InstancetypeUsage), arguments.name), look.in_time
 
 
 async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Instancetypes, bool]:
@@ -83,8 +64,14 @@ async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Instance
 
 
 def _report(engine: Engine, usage: InstancetypeUsage, only: str) -> Instancetypes:
+    """Raises UsageError where there is neither of the name."""
     deque(usage.settle(), maxlen=0)
-    return take(engine.cluster, usage, engine.findings(), engine.generation, only)
+    found = take(engine.cluster, usage, engine.findings(), engine.generation, only)
+    if only and not found.objects and not found.unseen and not found.not_applicable:
+        every = take(engine.cluster, usage, engine.findings(), engine.generation)
+        there = meant(only, (each.path for each in every.objects), "instancetypes and no preferences")
+        raise UsageError(f"no instancetype and no preference is called {shortened(only)!r}; {there}")
+    return found
 
 
 def _text(found: Instancetypes) -> str:

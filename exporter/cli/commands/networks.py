@@ -7,41 +7,28 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
 
-from ...app import assemble, read_dump, wait_until_seen
+import msgspec
+
 from ...config.settings import Config
+from ...dump import read_dump
 from ...engine.engine import Engine
 from ...offline.files import DumpError
 from ...usage.addresses import AddressUsage
+from ...views.nearest import meant, shortened
 from ...views.network_state import STATES
 from ...views.networks import NetworkReport, Networks, take
-from ..input.cluster import transport_of
 from ..input.config import configured
 from ..input.filters import UsageError
-from ..input.once import add_look_options, complain_if_late, refuse_complete_without_dump
+from ..input.once import complain_if_late, refuse_complete_without_dump
 from ..output.progress import progress_line
 from ..output.structured import written
 from ..output.table import table
 from ..output.terminal import complain, one_line, say
 
-__all__ = ["add", "run"]
+__all__ = ["run"]
 
-_EXIT = "Exit code: 0 all counted, 2 not everything could be seen."
 _SHOWN = 10  # reclaimable IPAMClaims of one network
-
-
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "networks",
-        help="state, IP usage and reclaimable addresses of networks",
-        description="Prints the state and IP usage of each network, why one is not ready, and the reclaimable "
-        "IPAMClaims, the safest first.",
-        epilog=_EXIT,
-    )
-    add_look_options(parser)
-    parser.add_argument("network", metavar="NETWORK", nargs="?", default="", help="only this network; default: all")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -62,10 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Networks, bool]:
-    steward = assemble(transport_of(config), config)
-    async with steward.watching():
-        in_time = await wait_until_seen(steward, arguments.timeout, complain)
-        return _report(steward.engine, steward.aggregates.of(AddressUsage), arguments.network), in_time
+    from ..input.looking import looking  # not for a dump
+
+    async with looking(arguments, config) as look:
+        steward = look.steward
+        return _report(steward.engine, steward.aggregates.of(AddressUsage), arguments.network), look.in_time
 
 
 async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Networks, bool]:
@@ -75,8 +63,14 @@ async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Networks
 
 
 def _report(engine: Engine, usage: AddressUsage, only: str) -> Networks:
+    """Raises UsageError where there is no network of the name."""
     deque(usage.settle(), maxlen=0)
-    return take(engine.cluster, usage, engine.findings(), engine.generation, only)
+    every = take(engine.cluster, usage, engine.findings(), engine.generation)
+    chosen = tuple(each for each in every.networks if only in ("", each.network))
+    if only and not chosen and not every.unseen:
+        names = (each.network for each in every.networks)
+        raise UsageError(f"no network is called {shortened(only)!r}; {meant(only, names, 'networks')}")
+    return msgspec.structs.replace(every, networks=chosen)
 
 
 def _text(networks: Networks) -> str:

@@ -4,40 +4,12 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from ...rules import Alerting, Values, rule_files
-from ...rules.formats import FORMATS, document, files
-from ...rules.values import KEYS
+from ...rules.formats import document, files
 from ..output.terminal import complain, say
 
-__all__ = ["add"]
-
-
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "rules",
-        help="the alert rules, for your Prometheus and your Alertmanager",
-        description="Prints the alert rules in the format of what evaluates them, and the routes of their alerts.",
-    )
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    render = verbs.add_parser(
-        "render",
-        help="print the rules, or the routes of alerts",
-        description="Prints the recording and alerting rules. prometheus: files for rule_files; prometheusrule: objects"
-        " for Prometheus Operator; openshift-user: objects for user workload monitoring of OpenShift, whose Prometheus"
-        " enforces its own label namespace; mimir: files for mimirtool. For a hub of several clusters: remote-write,"
-        " what it keeps of clusters that evaluate the rules; remote-write-raw, what it evaluates for those that do not;"
-        " acm, the allow-list of Advanced Cluster Management. Or the routes and inhibitions of alerts."
-        " alertmanager: an example configuration; alertmanagerconfig: an object for Prometheus Operator;"
-        " openshift-user-alertmanagerconfig: that for the alerts of openshift-user.",
-        epilog=f"Values: {', '.join(KEYS)} and severity.ALERT.",
-    )
-    render.add_argument("--format", choices=FORMATS, default="prometheus", help="default: prometheus")
-    render.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a value; repeat it for more")
-    render.add_argument("--output", type=Path, metavar="DIRECTORY", help="write the files there")
-    render.set_defaults(run=run)
+__all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:

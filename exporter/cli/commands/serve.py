@@ -3,48 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import logging
-import signal
 from collections.abc import Iterable
-from contextlib import suppress
-from typing import Any
 
 from ...app import Steward, assemble, serve
 from ...checks import all_checks
 from ...config.forms import address
 from ...config.loading import Loaded, Sources, load
-from ...config.reloading import Reloading, Watched
+from ...config.reloading import Reloading
 from ...findings.check import Check
 from ...http.server.certificates import certificates_of
-from ..input.cluster import add_cluster_options, transport_of
-from ..input.config import add_config_option, configured, sources_of
-from ..input.listen_address import add_insecure_option, add_listen_option, run_until_signalled
+from ..input.cluster import transport_of
+from ..input.config import configured, sources_of
+from ..input.following import LOOK, following, ignore_hangup
+from ..input.listen_address import run_until_signalled
 from ..output.logs import log_as, say
 
-__all__ = ["add", "follow", "run"]
-
-log = logging.getLogger(__name__)
-_LOOK = 2.0  # seconds; a change counts once two reads agree
-
-
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "serve",
-        help="watch a cluster; serve metrics, JSON API and page",
-        description="Watches a cluster; writes nothing to it.",
-        epilog="Needs a certificate (tls.certFile and tls.keyFile) or --insecure. The configuration file is reloaded "
-        "when it changes, and on SIGHUP.",
-    )
-    add_config_option(parser)
-    add_cluster_options(parser)
-    add_listen_option(parser)
-    add_insecure_option(parser)
-    parser.set_defaults(run=run)
+__all__ = ["follow", "run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    signal.signal(signal.SIGHUP, lambda *_: None)  # until it is listened to; by default it would end the process
+    ignore_hangup()
     return run_until_signalled(_serve(configured(arguments), sources_of(arguments)))
 
 
@@ -59,7 +37,7 @@ async def _serve(loaded: Loaded, sources: Sources) -> int:
 
 
 async def follow(
-    steward: Steward, loaded: Loaded, sources: Sources, *, look: float = _LOOK, checks: Iterable[Check] | None = None
+    steward: Steward, loaded: Loaded, sources: Sources, *, look: float = LOOK, checks: Iterable[Check] | None = None
 ) -> None:
     """Reloads the configuration file when it changes, and does not return; polls every `look` seconds."""
 
@@ -68,26 +46,4 @@ async def follow(
         steward.take(new.config)
 
     reloading = Reloading(loaded, lambda: load(checks or all_checks(), sources), take, steward.config)
-    asked = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGHUP, asked.set)
-    try:
-        if sources.file is None:
-            await _refuse(asked)
-            return
-        watched = Watched(sources.file, loaded.digest)
-        while True:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(asked.wait(), look)
-            if asked.is_set() or watched.changed():
-                asked.clear()
-                reloading.now()
-    finally:
-        loop.remove_signal_handler(signal.SIGHUP)
-
-
-async def _refuse(asked: asyncio.Event) -> None:
-    while True:
-        await asked.wait()
-        asked.clear()
-        log.warning('event="nothing to reload" why="there is no configuration file; name one with --config"')
+    await following(reloading, sources.file, look=look)

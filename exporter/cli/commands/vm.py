@@ -5,51 +5,23 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
-from typing import Any
 
-from ...app import assemble, read_dump, wait_until_seen
 from ...config.settings import Config
+from ...dump import read_dump
 from ...engine.engine import Engine
 from ...kube.errors import UnreachableError
 from ...offline.files import DumpError
 from ...views.vm import READER, Manifest, NoSuchVMError, VMWhole, exit_code, propose, take
-from ..input.cluster import transport_of
 from ..input.config import configured
 from ..input.filters import UsageError
 from ..input.manifest import read_manifest
-from ..input.once import add_look_options, complain_if_late, refuse_complete_without_dump
+from ..input.once import complain_if_late, refuse_complete_without_dump
 from ..output.progress import progress_line
 from ..output.structured import written
 from ..output.terminal import complain, say
 from ..output.vm import whole_vm
 
-__all__ = ["add", "run"]
-
-_EXIT = (
-    "Exit code: 0 nothing is wrong with it; 1 it has a finding above info, no node is left for it, or it keeps its "
-    "node from being drained; 2 could not see everything, or the VM is not there."
-)
-
-
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "vm",
-        help="one VM whole: where it runs and could go, what it waits for, what it is, what would happen to it",
-        description="Looks once at one VM, or at a VMI that stands alone. With --manifest it evaluates a VM that does "
-        "not exist yet: which nodes could start it, and which findings it would have. Nothing is created or changed.",
-        epilog=_EXIT,
-    )
-    add_look_options(parser)
-    parser.add_argument(
-        "vm", metavar="NAMESPACE/NAME", nargs="?", help="the VM, or the VMI; may be left out with --manifest"
-    )
-    parser.add_argument(
-        "--manifest",
-        metavar="FILE",
-        help="of a VirtualMachine or VirtualMachineInstance, YAML or JSON; - for standard input; one without a "
-        "namespace goes to that of NAMESPACE/NAME, else to default",
-    )
-    parser.set_defaults(run=run)
+__all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -80,10 +52,10 @@ def _refuse(arguments: argparse.Namespace) -> None:
 
 
 async def _look(arguments: argparse.Namespace, config: Config, manifest: Manifest | None) -> tuple[VMWhole, bool]:
-    steward = assemble(transport_of(config), config, views=[READER])
-    async with steward.watching():
-        in_time = await wait_until_seen(steward, arguments.timeout, complain)
-        return _taken(steward.engine, arguments, manifest), in_time
+    from ..input.looking import looking  # not for a dump
+
+    async with looking(arguments, config, views=[READER]) as look:
+        return _taken(look.steward.engine, arguments, manifest), look.in_time
 
 
 async def _read(arguments: argparse.Namespace, config: Config, manifest: Manifest | None) -> tuple[VMWhole, bool]:

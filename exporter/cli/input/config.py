@@ -7,22 +7,12 @@ import os
 from pathlib import Path
 
 from ...checks import all_checks
-from ...config.keys import CONFIG_VARIABLE, FLAGS
 from ...config.loading import Loaded, Sources, load
-from ...config.mistakes import Mistakes
+from ...config.mistakes import Mistakes, MistakesError
+from ...config.names import CONFIG_VARIABLE, FLAGS
 from ..output.logs import log_as
 
-__all__ = ["MistakesError", "add_config_option", "configured", "sources_of"]
-
-
-class MistakesError(Exception):
-    """The configuration is wrong; the text says all of it."""
-
-
-def add_config_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help=f"YAML; default: ${CONFIG_VARIABLE}. docs/config.md has every key"
-    )
+__all__ = ["configured", "sources_of"]
 
 
 def sources_of(arguments: argparse.Namespace) -> Sources:
@@ -33,9 +23,10 @@ def sources_of(arguments: argparse.Namespace) -> Sources:
 
 
 def configured(arguments: argparse.Namespace) -> Loaded:
-    """The configuration, with logging set up by it. Raises MistakesError."""
+    """The configuration, with logging set up by it where there are log lines. Raises MistakesError."""
     loaded = load(all_checks(), sources_of(arguments))
     if isinstance(loaded, Mistakes):
         raise MistakesError(str(loaded))
-    log_as(loaded.config.log_level, loaded.config.log_format)
+    if arguments.logs or arguments.log_level:
+        log_as(loaded.config.log_level, loaded.config.log_format)
     return loaded

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..output.terminal import one_line
 from .filters import UsageError
 
-__all__ = ["Dump", "add_dump_options", "dumps_of"]
+__all__ = ["Dump", "dumps_of"]
 
 _SUFFIXES = (".yaml", ".yml", ".json", ".tar", ".tgz", ".txz", ".zip", ".gz", ".xz")
 _STDIN = "-"
-_HELP = (
-    "a directory, tar or zip archive, or file of YAML or JSON, as kubectl get, must-gather and oc adm inspect write "
-    "them; - for standard input"
-)
 
 
 class Dump(NamedTuple):
@@ -25,32 +20,6 @@ class Dump(NamedTuple):
 
     name: str
     path: str
-
-
-class _Once(argparse.Action):
-    """Refuses an option that is given again, where argparse would forget the first."""
-
-    def __call__(
-        self, _: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, __: str | None = None
-    ) -> None:
-        if getattr(namespace, self.dest) is not None:
-            raise argparse.ArgumentError(self, "is given twice, and this command looks at one dump")
-        setattr(namespace, self.dest, values)
-
-
-def add_dump_options(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
-    """`several` is for a command that takes more than one: `dump` then is a list, for `dumps_of`."""
-    group = parser.add_argument_group(f"{'dumps' if several else 'dump'}, instead of a cluster")
-    if several:
-        more = "; may be repeated, for several clusters, each called NAME or after its file"
-        group.add_argument("--from", dest="dump", metavar="[NAME=]PATH", action="append", help=_HELP + more)
-    else:
-        group.add_argument("--from", dest="dump", metavar="PATH", action=_Once, help=_HELP)
-    group.add_argument(
-        "--complete",
-        action="store_true",
-        help="the dump holds the whole cluster: a kind that is not in it has no objects",
-    )
 
 
 def dumps_of(given: Sequence[str]) -> tuple[Dump, ...]:

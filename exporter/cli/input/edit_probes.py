@@ -6,45 +6,29 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from ...engine.turn import in_turns
 from ...kube.errors import UnreachableError
-from ...kube.probe import EditProbe
 from ...store.cluster import Cluster
 from ...store.record import UnansweredError
 from ...views.edits import EditProbed, EditProbes, chosen, expected_edits, probed, summed
+from ..options.edit_probes import MOST
 from .filters import UsageError
 
-__all__ = ["MOST", "add_probe_options", "ask_edits", "refuse_probe_of_dump"]
+if TYPE_CHECKING:
+    from ...kube.probe import EditProbe  # its client is dear to import, and a dump needs none
 
-MOST = 200
+__all__ = ["ask_edits", "refuse_probe_of_dump"]
+
 _IN_VAIN = 3  # VMs in a row of which nothing is said, after which nobody asks any more
-
-
-def add_probe_options(parser: argparse.ArgumentParser, option: str, which: str) -> None:
-    parser.add_argument(
-        option,
-        dest="probe",
-        action="store_true",
-        help=f"ask the API server too, by a dry-run patch without a change of each VM {which}, two a second: nothing "
-        "is changed, but the ServiceAccount needs permission to patch virtualmachines (ClusterRole "
-        "steward-feature-probe)",
-    )
-    parser.add_argument(
-        "--probe-most", type=_number, default=MOST, metavar="NUMBER", help=f"of VMs that are asked for; default: {MOST}"
-    )
 
 
 def refuse_probe_of_dump(arguments: argparse.Namespace, option: str) -> None:
     """Raises UsageError where a dump is to be read and the API server to be asked."""
-    if arguments.dump and arguments.probe:
-        raise UsageError(f"{option} asks a cluster; there is none behind --from")
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text[:9]) < 100_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of VMs; write it as {MOST}")
-    return int(text)
+    if arguments.probe and (arguments.dump or getattr(arguments, "exporter", None)):
+        behind = "--from" if arguments.dump else "--exporter"
+        raise UsageError(f"{option} asks a cluster; there is none behind {behind}")
 
 
 async def ask_edits(

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
-from ...app import read_dump
 from ...checks import all_checks
 from ...config.settings import Config
+from ...dump import read_dump
 from ...engine.fleet import ClusterComparison
 from ...engine.restraints import Restraints
 from ...findings.finding import Finding
@@ -28,6 +28,7 @@ from ..output.progress import progress_line
 from ..output.terminal import complain
 from .dumps import Dump
 from .filters import Filters
+from .names import Names, refuse_unknown
 
 __all__ = ["DumpReading", "evaluate_each"]
 
@@ -39,11 +40,13 @@ class DumpReading:
     config: Config
     filters: Filters
     complete: bool
+    names: Names = field(default_factory=Names)  # that were seen in any of them
 
 
 def evaluate_each(dumps: Sequence[Dump], reading: DumpReading) -> tuple[Report, dict[str, str]]:
     """What is chosen of all of them, and in words what each held. One of several that can't be read is reported
-    at once, and counts as a file that was not read. Raises DumpError where the only one can't be read.
+    at once, and counts as a file that was not read. Raises DumpError where the only one can't be read,
+    and UsageError for a name that none of them has.
     """
     filters = reading.filters
     restraints: dict[str, Restraints] = {}  # of each dump
@@ -62,6 +65,8 @@ def evaluate_each(dumps: Sequence[Dump], reading: DumpReading) -> tuple[Report, 
             complain(f"{dump.name}: {error}")
             report, read[dump.name] = _unreadable(dump, error, filters.now), ""
         reports.append(report)
+    if all(each.sources for each in reports):
+        refuse_unknown(sorted(filters.namespaces), filters.selection, reading.names)
     compared = tuple(fleet.findings(filters.now))
     across = filters.of(Report(0, [reported(shown(finding)) for finding in compared], [], [], []))
     left = {finding.fingerprint for finding in across.findings}
@@ -75,7 +80,8 @@ def _evaluate(dump: Dump, reading: DumpReading, fleet: ClusterComparison) -> tup
         engine, tally = asyncio.run(
             read_dump(dump.path, filters.now, reading.config, complete=reading.complete, progress=progress)
         )
-    report = with_causes(filters.of(take(engine, cluster=dump.name)), engine, dump.name)
+    reading.names.add(engine.cluster, dump=True)
+    report = with_causes(filters.of(take(engine, cluster=dump.name), engine), engine, dump.name)
     report.unknown.extend(fleet.add(dump.name, engine.cluster))
     return report, f"read {tally}", engine.restraints
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
-from ...kube.probe import Probe
 from ...views.drain import Drain, NodeReport, VMReport, probed
+
+if TYPE_CHECKING:
+    from ...kube.probe import Probe  # its client is dear to import, and a dump needs none
 
 __all__ = ["with_probes"]
 

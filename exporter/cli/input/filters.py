@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import difflib
-import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from ...checks import all_checks
+from ...config.mistakes import nearest
+from ...engine.engine import Engine
 from ...findings.check import PER_FLEET, Check
-from ...findings.finding import Severity
+from ...findings.finding import Severity, Unknown
 from ...store.record import epoch
 from ...views.findings import FindingReport, Report
+from .selectors import Selection, selection_of
 
-__all__ = ["Filters", "UsageError", "add_filter_options", "filters_of"]
+__all__ = ["Filters", "UsageError", "filters_of"]
 
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _OF_FEATURES = "feature_"  # what the checks begin with whose findings have a feature
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 
 
 class UsageError(Exception):
@@ -37,17 +35,21 @@ class Filters:
     namespaces: frozenset[str]  # empty for all of them
     reasons: frozenset[str]  # empty for all of them
     features: frozenset[str]  # empty for all findings
-    min_severity: Severity
+    severities: frozenset[Severity]
+    selection: Selection
     min_age: float
     now: float
 
-    def of(self, report: Report) -> Report:
-        """What is left of it. What the chosen checks don't know is left whole: it may be of any namespace."""
-        return msgspec.structs.replace(
-            report,
-            findings=[finding for finding in report.findings if self._wants(finding)],
-            unknown=[unknown for unknown in report.unknown if unknown.check in self.checks],
-        )
+    def of(self, report: Report, engine: Engine | None = None) -> Report:
+        """What is left of it. What the chosen checks don't know is left where it concerns the chosen namespaces, as far
+        as the `engine` that made the report says that."""
+        unknown = [each for each in report.unknown if each.check in self.checks]
+        findings = [finding for finding in report.findings if self._wants(finding)]
+        if self.selection.ids:
+            unknown = [each for each in unknown if each.check in {found.check for found in findings}]
+        elif places := self.namespaces or self.selection.namespaces:
+            unknown = list(_concerning(unknown, engine, places) if engine else _not_apart(unknown, places))
+        return msgspec.structs.replace(report, findings=findings, unknown=unknown)
 
     def _wants(self, finding: FindingReport) -> bool:
         return (
@@ -55,46 +57,29 @@ class Filters:
             and (not self.namespaces or finding.subject.namespace in self.namespaces)
             and (not self.reasons or finding.reason in self.reasons)
             and (not self.features or finding.feature in self.features)
-            and Severity(finding.severity).rank >= self.min_severity.rank
+            and Severity(finding.severity) in self.severities
+            and self.selection.picks(finding)
             and (not self.min_age or self.now - (epoch(finding.since) or self.now) >= self.min_age)
         )
 
 
-def add_filter_options(parser: Any) -> None:
-    group = parser.add_argument_group("what is shown")
-    group.add_argument(
-        "--check", metavar="ID", action="append", help="only what this check finds and does not know; may be repeated"
-    )
-    group.add_argument("--namespace", "-n", metavar="NS", action="append", help="only of this one; may be repeated")
-    group.add_argument(
-        "--reason",
-        metavar="NAME",
-        action="append",
-        help="only findings of this reason, such as OrphanClaim, and what their checks do not know; may be repeated",
-    )
-    group.add_argument(
-        "--feature",
-        metavar="ID",
-        action="append",
-        help="only what is about this feature, feature gate or setting, such as gpu_dra, and what the checks feature_* "
-        "do not know; may be repeated",
-    )
-    group.add_argument(
-        "--min-severity", choices=[each.value for each in Severity], default="info", help="default: info, which is all"
-    )
-    group.add_argument(
-        "--min-age",
-        metavar="AGE",
-        type=_duration,
-        default=0.0,
-        help="leave out what is younger, such as 90s, 10m, 2h or 1d; what has no known age is new",
-    )
-    group.add_argument(
-        "--now",
-        metavar="TIME",
-        type=_time,
-        help="what ages are counted to, such as 2026-11-21T17:30:00Z; default: now",
-    )
+def _not_apart(unknown: Iterable[Unknown], places: frozenset[str]) -> Iterator[Unknown]:
+    """Without what is known to be of one object in another namespace: a report alone says no more."""
+    for each in unknown:
+        there = each.partition.partition("/")[0]
+        if not there or there in places or f" {there}/" not in each.why:
+            yield each
+
+
+def _concerning(unknown: Iterable[Unknown], engine: Engine, places: frozenset[str]) -> Iterator[Unknown]:
+    """What a check that has no answer there says of the namespaces; else what reaches into them."""
+    everywhere = engine.unknown_everywhere()
+    here = {check for namespace, check in engine.unknown_namespaces() if namespace in places}
+    own = {each for each in unknown if each.partition.partition("/")[0] in places}
+    said = {each.check for each in own}
+    for each in unknown:
+        if each.check in everywhere or each in own or (each.check in here and each.check not in said):
+            yield each
 
 
 def filters_of(arguments: argparse.Namespace, enabled: Iterable[Check], *, several: bool) -> Filters:
@@ -104,20 +89,24 @@ def filters_of(arguments: argparse.Namespace, enabled: Iterable[Check], *, sever
     known = [check.id for check in all_checks()]
     for each in arguments.check or ():
         if each not in known:
-            close = difflib.get_close_matches(each, known, 1, cutoff=0)
-            raise UsageError(f"no check is called {each!r}; did you mean {close[0]}?")
+            raise UsageError(f"no check is called {each!r}; {_hint(each, known)}")
         if each not in running:
             raise UsageError(f"check {each} is switched off by the configuration")
         if running[each].scope is PER_FLEET and not several:
             raise UsageError(f"{each} compares clusters; give --from for each of them")
     reasons = frozenset(arguments.reason or ())
+    try:
+        selection = selection_of(arguments.what)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     _refuse_unknown(reasons)
     return Filters(
         frozenset(arguments.check or (name for name, each in running.items() if _asked(each, arguments, several))),
         frozenset(arguments.namespace or ()),
         reasons,
         frozenset(arguments.feature or ()),
-        Severity(arguments.min_severity),
+        _severities(arguments),
+        selection,
         arguments.min_age,
         time.time() if arguments.now is None else arguments.now,
     )
@@ -132,26 +121,20 @@ def _asked(check: Check, arguments: argparse.Namespace, several: bool) -> bool:
     )
 
 
+def _severities(arguments: argparse.Namespace) -> frozenset[Severity]:
+    """Those that are named, else from the least that is wanted on."""
+    if arguments.severity:
+        return frozenset(map(Severity, arguments.severity))
+    return frozenset(each for each in Severity if each.rank >= Severity(arguments.min_severity).rank)
+
+
 def _refuse_unknown(reasons: Iterable[str]) -> None:
     known = [name for check in all_checks() for name in check.reasons]
     for each in reasons:
         if each not in known:
-            close = difflib.get_close_matches(each, known, 1, cutoff=0)
-            raise UsageError(f"no reason is called {each!r}; did you mean {close[0]}?")
+            raise UsageError(f"no reason is called {each!r}; {_hint(each, known)}")
 
 
-def _duration(text: str) -> float:
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write it as 90s, 10m, 2h or 1d")
-    return float(match[1]) * _UNITS[match[2]]
-
-
-def _time(text: str) -> float:
-    try:
-        moment = epoch(text)
-    except ValueError:
-        moment = None
-    if moment is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; write it as 2026-11-21T17:30:00Z")
-    return moment
+def _hint(name: str, known: Iterable[str]) -> str:
+    close = nearest(name, known)
+    return f"did you mean {close}?" if close else "`steward explain` lists all"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import errno
 import signal
@@ -10,37 +9,9 @@ import socket
 from collections.abc import Coroutine
 from typing import Any
 
-from ...config.forms import address
-from ...config.settings import Config
 from ..output.terminal import complain
 
-__all__ = ["add_insecure_option", "add_listen_option", "run_until_signalled"]
-
-
-def add_listen_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--listen",
-        metavar="HOST:PORT",
-        type=_address,
-        help=f"default: {Config().listen}",
-    )
-
-
-def add_insecure_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--insecure",
-        action="store_const",
-        const="true",
-        help="serve plain HTTP without tokens: whoever reaches it can read everything",
-    )
-
-
-def _address(text: str) -> str:
-    try:
-        address(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return text
+__all__ = ["run_until_signalled"]
 
 
 _UNLISTENABLE = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)

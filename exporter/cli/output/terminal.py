@@ -9,8 +9,10 @@ from __future__ import annotations
 import io
 import re
 import sys
+from collections.abc import Callable
 
 from . import logs
+from .formats import TEXTS
 
 __all__ = ["OutputError", "complain", "one_line", "say", "say_lines"]
 
@@ -22,11 +24,11 @@ class OutputError(Exception):
     """Standard output takes no more. Its text is one sentence."""
 
 
-def say(text: str, output: str = "table") -> None:
+def say(text: str, output: str = "table", paint: Callable[[str], str] = str) -> None:
     """Writes a whole answer to standard output: as text for people, or as one of the formats of programs.
 
-    The formats are UTF-8 whatever the locale is; in a table, what its encoding lacks is shown as `?`. Raises
-    BrokenPipeError and OutputError.
+    The formats are UTF-8 whatever the locale is; in a table, what its encoding lacks is shown as `?`. `paint`
+    adds colours, once no character of others can be an escape code. Raises BrokenPipeError and OutputError.
     """
     if sys.stdout is None:
         raise OutputError("the output can't be written: standard output is closed")
@@ -34,8 +36,8 @@ def say(text: str, output: str = "table") -> None:
         text = _NOT_SHOWN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     try:
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(encoding=None if output == "table" else "utf-8", errors="replace")
-        sys.stdout.write(_safe(text) if output == "table" else text)
+            sys.stdout.reconfigure(encoding=None if output in TEXTS else "utf-8", errors="replace")
+        sys.stdout.write(paint(_safe(text)) if output in TEXTS else text)
         sys.stdout.flush()
     except BrokenPipeError:
         raise

@@ -30,6 +30,7 @@ __all__ = [
     "Resolution",
     "Unresolved",
     "backs",
+    "ends_at_start",
     "reference",
     "resolve",
     "takes_any",
@@ -169,6 +170,14 @@ def takes_any(kubevirt: KubeVirt | None) -> bool:
     return kubevirt is not None and kubevirt.patch in ((1, 5, 0), (1, 5, 1))
 
 
+def ends_at_start(kubevirt: KubeVirt | None) -> bool:
+    """Whether virt-controller ends when it starts a VM whose status names a ControllerRevision in a role in which its
+    spec has no matcher any more (kubevirt/kubevirt#16071, patchVMRevision in pkg/virt-controller/watch/vm/vm.go).
+    """
+    patch = kubevirt.patch if kubevirt is not None else (0, 0, 0)
+    return any(since <= patch < fixed for since, fixed in _ENDS_AT_START)
+
+
 def _stops(revision: ControllerRevision, kubevirt: KubeVirt) -> bool:
     """Whether KubeVirt, which would not take it, fails at it: since 1.5 it converts what the status names and has no
     label of the newest version, before it looks what that is of (pkg/instancetype/upgrade).
@@ -181,6 +190,7 @@ def _stops(revision: ControllerRevision, kubevirt: KubeVirt) -> bool:
 
 
 _CONVERTS_STATUS_SINCE = (1, 5)
+_ENDS_AT_START = (((1, 5, 0), (1, 5, 4)), ((1, 6, 0), (1, 6, 4)), ((1, 7, 0), (1, 7, 1)))
 _NEWEST = "v1beta1"
 _OLD = ("v1alpha1", "v1alpha2")
 _KNOWN = ("v1", "v1beta1")

@@ -18,27 +18,33 @@ from markupsafe import Markup
 from ..server.sending import send
 from .words import FILTERS
 
-__all__ = ["page_of", "prepare"]
+__all__ = ["page_of", "prepare", "templates_of", "visible"]
 
 _SLICE = 500  # pieces between two looks at the event loop
 _INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 
-def _visible(value: Any) -> Any:
+def visible(value: Any) -> Any:
+    """A text with what is invisible, or turns the direction, written out; line breaks and tabs stay."""
     if not isinstance(value, str) or (value.isascii() and value.isprintable()):
         return value
     shown = _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
     return Markup(shown) if isinstance(value, Markup) else shown  # noqa: S704 - as safe as it was
 
 
-_TEMPLATES = Environment(
-    loader=PackageLoader("exporter.http.html"),
-    autoescape=True,
-    finalize=_visible,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+def templates_of(package: str) -> Environment:
+    """Those in the folder `templates` of a package."""
+    return Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        finalize=visible,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+_TEMPLATES = templates_of("exporter.http.html")
 _TEMPLATES.filters.update(FILTERS)
 
 

@@ -25,20 +25,22 @@ class ListOutcome(NamedTuple):
     version: str
 
 
-async def paged(client: Client, decoder: Decoder, kind: ApiKind[Any], served: str, pace: Timeouts) -> ListOutcome:
-    """All pages of one snapshot.
+async def paged(
+    client: Client, decoder: Decoder, kind: ApiKind[Any], served: str, pace: Timeouts, namespace: str = ""
+) -> ListOutcome:
+    """All pages of one snapshot, of one namespace or of all.
 
     A snapshot that expires in between is left, and all is read again from a new one: pages of two snapshots would miss
     what moved between them, and a list in one body has no limit. Raises StatusError 410 if that fails again and again.
     """
     for restart in range(_RESTARTS):
         try:
-            return await _snapshot(client, decoder, kind, served, pace.page << restart)
+            return await _snapshot(client, decoder, kind, served, pace.page << restart, namespace)
         except _ExpiredError as error:
             log.info('event="list restarts" kind=%s why="%s"', kind.name, error.__cause__)
         await asyncio.sleep(min(pace.first_wait * 2**restart, pace.longest_wait))
     try:
-        return await _snapshot(client, decoder, kind, served, pace.page << _RESTARTS)
+        return await _snapshot(client, decoder, kind, served, pace.page << _RESTARTS, namespace)
     except _ExpiredError as error:
         raise StatusError(410, f"the list expired between two pages {_RESTARTS + 1} times in a row") from error
 
@@ -47,12 +49,14 @@ class _ExpiredError(Exception):
     """The snapshot expired between two pages."""
 
 
-async def _snapshot(client: Client, decoder: Decoder, kind: ApiKind[Any], served: str, limit: int) -> ListOutcome:
+async def _snapshot(
+    client: Client, decoder: Decoder, kind: ApiKind[Any], served: str, limit: int, namespace: str
+) -> ListOutcome:
     objects: list[Decoded] = []
     rest = ""
     while True:
         try:
-            page = decoder.page(await client.page(kind, served, rest, limit))
+            page = decoder.page(await client.page(kind, served, rest, limit, namespace))
         except StatusError as error:
             if error.code == 410 and rest:
                 raise _ExpiredError from error

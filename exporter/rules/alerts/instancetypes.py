@@ -80,6 +80,9 @@ AREA = Area(
                 "RevisionNotOwned": "The copy that VM {object} has of its {{ $labels.group }} does not belong to the"
                 " VM, and is deleted together with its owner. Make the VM its owner if that is gone, else give the VM a"
                 " copy of its own.",
+                "CrashingReference": "The status of VM {object} has a reference to its earlier {{ $labels.group }}, of"
+                " which this release of KubeVirt ends virt-controller when it starts the VM, and nothing is done for"
+                " any VM then. Don't start the VM before that is removed from its status.",
                 "SharedRevision": "Several VMs refer to ControllerRevision {object}. It is deleted together with the"
                 " one that owns it, and the others can then be neither started nor stopped. Give each a copy of its"
                 " own.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["NAMED", "listed", "named", "sentence", "shortened", "subject_first", "the"]
+__all__ = ["NAMED", "counted", "kind_word", "listed", "named", "sentence", "shortened", "subject_first", "the"]
 
 NAMED = 10  # objects that one list of a finding or report names
 LONGEST = 253  # characters of a name
@@ -36,9 +36,20 @@ _SHORT = {
 }
 
 
+def kind_word(kind: str) -> str:
+    """What people call an object of this kind: `VM`, `NAD`, `IPAMClaim`."""
+    return _SHORT.get(kind, kind)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 VM`, `12 VMs`, `2,501 policies`."""
+    many = noun[:-1] + "ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else many}"
+
+
 def the(kind: str) -> str:
     """`The VM`, to begin a sentence with about an object of this kind whose name stands beside it."""
-    return f"The {_SHORT.get(kind, kind)}"
+    return f"The {kind_word(kind)}"
 
 
 def subject_first(kind: str, clause: str) -> str:

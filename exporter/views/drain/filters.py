@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ...store.cluster import Cluster
 from ...store.kinds.node import Node
 from ...store.selector import Requirement, Selector
-from ..nearest import nearest, shortened
+from ..nearest import meant, shortened
 from .view import draining
 
 __all__ = ["NoSuchNodeError", "chosen", "selector"]
@@ -36,8 +36,8 @@ def chosen(cluster: Cluster, names: Iterable[str], by: Selector | None = None, *
 
 
 def _unknown(cluster: Cluster, name: str) -> str:
-    close = nearest(name, (each.name for each in cluster.all(Node)))
-    return f"no node is called {shortened(name)!r}; {f'did you mean {close}?' if close else 'there are no nodes'}"
+    names = (each.name for each in cluster.all(Node))
+    return f"no node is called {shortened(name)!r}; {meant(name, names, 'nodes')}"
 
 
 def selector(text: str) -> Selector:

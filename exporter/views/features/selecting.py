@@ -7,17 +7,14 @@ from collections.abc import Sequence
 import msgspec
 
 from ...domain.features.rules import BY_ID
-from ..nearest import nearest, shortened
+from ..nearest import meant, shortened
 from .report import Features
 
 __all__ = ["NoSuchFeatureError", "selected"]
 
 
 class NoSuchFeatureError(LookupError):
-    """No feature and no gate has the name; `nearest` is the one that is most like it."""
-
-    def __init__(self, name: str, nearest: str) -> None:
-        super().__init__(f"no feature or feature gate is called {shortened(name)}; did you mean {nearest}?")
+    """No feature and no gate has the name; the text is one sentence, with what there is."""
 
 
 def selected(found: Features, names: Sequence[str] = (), *, unallowed: bool = False) -> Features:
@@ -31,7 +28,8 @@ def selected(found: Features, names: Sequence[str] = (), *, unallowed: bool = Fa
         known = {*BY_ID, *(each.gate for each in gates), *(gate for each in features for gate in each.decided_by)}
         for name in names:
             if name not in known and not found.unknown:
-                raise NoSuchFeatureError(name, nearest(name, sorted(known)))
+                there = meant(name, known, "features")
+                raise NoSuchFeatureError(f"no feature or feature gate is called {shortened(name)}; {there}")
         wanted = frozenset(names)
         features = tuple(each for each in features if each.feature in wanted or wanted.intersection(each.decided_by))
         deciding = {gate for each in features if each.feature in wanted for gate in each.decided_by}

@@ -18,7 +18,7 @@ from ...store.kinds import (
 )
 from ...store.overlay import Edit
 from ...store.source import Source, SyncState, Undecodable, unseen
-from ..nearest import nearest, shortened
+from ..nearest import meant, shortened
 
 __all__ = ["KINDS", "NoSuchObjectError", "ProposedChange", "deletion", "without"]
 
@@ -100,8 +100,8 @@ def _missing(cluster: Cluster, kind: ApiKind[Any], namespace: str, name: str) ->
         return f"{sentence}: the cluster does not serve {kind.resource}"
     if others := _namesakes(cluster, name):
         return f"{sentence}, but there is {' and '.join(others)}"
-    close = nearest(_path(namespace, name), (_path(each.namespace, each.name) for each in cluster.all(kind.record)))
-    return f"{sentence}; {f'did you mean {close}?' if close else 'there are none'}"
+    there = (_path(each.namespace, each.name) for each in cluster.all(kind.record))
+    return f"{sentence}; {meant(_path(namespace, name), there, kind.plural)}"
 
 
 def _namesakes(cluster: Cluster, name: str) -> list[str]:

@@ -20,7 +20,7 @@ from ...store.reader import ClusterView
 from ...store.record import Record, Ref
 from ...store.source import FILE, Source, SyncState, Undecodable, unseen
 from ..drain.report import UnseenKind
-from ..nearest import nearest, shortened
+from ..nearest import meant, shortened
 from .reading import KINDS, READER
 
 __all__ = ["NoSuchVMError", "OneVM", "found"]
@@ -120,8 +120,7 @@ def _missing(cluster: Cluster, namespace: str, name: str) -> str:
         return f"no VM called {called!r} is seen, and there may be one: {why}"
     if all(_absent(cluster, kind) for kind in _VMS):
         return "the cluster does not serve virtualmachines.kubevirt.io"
-    close = nearest(called, _paths(cluster))
-    return f"no VM is called {called!r}; {f'did you mean {close}?' if close else 'there are no VMs'}"
+    return f"no VM is called {called!r}; {meant(called, _paths(cluster), 'VMs')}"
 
 
 def _absent(cluster: Cluster, kind: type[Record]) -> bool:

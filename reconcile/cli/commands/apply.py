@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from typing import Any
 
 from exporter.cli.output.terminal import complain, say
 
@@ -15,33 +14,17 @@ from ...plan.remediation import Remediation
 from ..applying import Applying, ended
 from ..by_cause import in_order
 from ..next_commands import aimed
+from ..options import AT_ONCE
 from ..plan_text import shown
-from ..session import Session, add_options, answering, desk, finish, known_remediation, named
-from ..several import AT_ONCE, add_limit_option, listed, repair_of
-from ..writing import add_ledger_option, agreed, named_directory
+from ..session import Session, answering, desk, finish, known_remediation, named
+from ..several import listed, repair_of
+from ..writing import agreed, named_directory
 
-__all__ = ["add"]
+__all__ = ["run"]
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "apply",
-        help="carry out one plan now, or several of one remediation",
-        description="Confirms a finding on fresh reads, shows the plan, asks, and writes with your permissions. With "
-        "--remediation and no fingerprint: the first plans of that one, in the order of their causes, until one fails.",
-    )
-    parser.add_argument("fingerprint", nargs="?", metavar="FINGERPRINT", help="of the finding; its first digits do")
-    parser.add_argument("--remediation", metavar="ID", help="which one, where there are several")
-    several = parser.add_argument_group("several plans of one remediation")
-    where = several.add_mutually_exclusive_group()
-    where.add_argument("-n", "--namespace", metavar="NAME", help="of findings in this namespace")
-    where.add_argument("-A", "--all-namespaces", action="store_true", help="of findings anywhere")
-    add_limit_option(several, "at most so many plans")
-    parser.add_argument("--plan", metavar="HASH", help="only if it is still this plan")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_ledger_option(parser)
-    add_options(parser)
-    parser.set_defaults(run=lambda arguments: finish(_run(arguments)))
+def run(arguments: argparse.Namespace) -> int:
+    return finish(_run(arguments))
 
 
 async def _run(arguments: argparse.Namespace) -> int:

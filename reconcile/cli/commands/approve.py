@@ -11,7 +11,7 @@ import msgspec
 from exporter.cli.output.terminal import complain, say
 
 from ...act.execute import PlanWriter, WriteOutcome
-from ...config.settings import Mode, mode_of
+from ...config.settings import Mode
 from ...confirm.confirm import Confirmed
 from ...decide.approval import approved, write
 from ...decide.gates import GATES, Blocked
@@ -25,38 +25,20 @@ from ...plan.time_text import moment
 from ...run.permission import approval
 from ...show.plans import sentence
 from ..by_cause import of_cause
-from ..gating import Gating, first
+from ..gating import Gating, first, mode_at
 from ..ledger_pages import history_of
 from ..next_commands import aimed
+from ..options import AT_ONCE
 from ..plan_text import shown
-from ..session import Session, add_options, chosen, desk, finish, named
-from ..several import AT_ONCE, Chosen, add_limit_option, listed
-from ..writing import add_ledger_option, agreed, known, who
+from ..session import Session, chosen, desk, finish, named
+from ..several import Chosen, listed
+from ..writing import agreed, known, who
 
-__all__ = ["add"]
-
-_UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0}
+__all__ = ["run"]
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "approve",
-        help="let the sidecar carry out one plan, or those of one cause",
-        description="Confirms a finding, and annotates the object with the plan's hash, your name and an end. The "
-        "sidecar carries it out where the remediation's mode is approve; `steward reconcile apply` needs no sidecar. "
-        "Of a cause it shows the plans of the first objects, asks, and annotates each of them.",
-    )
-    parser.add_argument(
-        "fingerprint", metavar="ID", help="fingerprint of a finding, or a cause's id; its first digits are enough"
-    )
-    parser.add_argument("--remediation", metavar="ID", help="which one, where there are several")
-    add_limit_option(parser, "at most so many objects of a cause")
-    parser.add_argument("--yes", action="store_true", help="do not ask; of one finding nothing is asked")
-    parser.add_argument("--plan", metavar="HASH", help="only if it is still this plan")
-    parser.add_argument("--for", dest="lasting", default=3600.0, type=_duration, metavar="TIME", help="default: 1h")
-    add_ledger_option(parser)
-    add_options(parser)
-    parser.set_defaults(run=lambda arguments: finish(_run(arguments)))
+def run(arguments: argparse.Namespace) -> int:
+    return finish(_run(arguments))
 
 
 async def _run(arguments: argparse.Namespace) -> int:
@@ -137,7 +119,8 @@ async def _approved(
     """Annotates the object of a plan, if it may be carried out then; the exit code. What is said begins with `of`."""
     plan = made.plan
     gates = await gating.blocked(found, remediation, made, Mode.APPROVE)
-    if why := _in_vain(at, found, plan, gates):
+    mode = await mode_at(at, plan.remediation, found.namespace)
+    if why := _in_vain(at, found, plan, gates, mode):
         complain(aimed(f"{of}{why}", at.arguments))
         return 1
     until = time.time() + at.arguments.lasting
@@ -147,9 +130,8 @@ async def _approved(
     return code
 
 
-def _in_vain(at: Session, found: Found, plan: Plan, gates: tuple[Blocked, ...]) -> str:
+def _in_vain(at: Session, found: Found, plan: Plan, gates: tuple[Blocked, ...], mode: Mode) -> str:
     """Why the sidecar will not carry out what is approved, however long it waits; empty where it may."""
-    mode = mode_of(at.config, plan.remediation, found.namespace)
     if at.arguments.config is not None and mode is not Mode.APPROVE:
         command = f"steward reconcile apply {plan.fingerprint} --remediation {plan.remediation} --plan {plan.hash}"
         return (
@@ -185,10 +167,3 @@ async def _annotate(at: Session, plan: Plan, whole: Any, name: str, text: str) -
         return 2
     say(f"{ref} has annotation {name}: {text}\n")
     return 0
-
-
-def _duration(text: str) -> float:
-    number, unit = text[:-1], text[-1:]
-    if not number.isdecimal() or unit not in _UNITS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write it as 30m, 1h or 1d")
-    return int(number) * _UNITS[unit]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass
-from typing import Any
 
 from exporter.cli.output.terminal import complain, one_line, say
 
@@ -21,27 +20,16 @@ from ..calling_off import asked_to_leave, closed, planned
 from ..gating import Gating
 from ..next_commands import aimed
 from ..plan_text import shown
-from ..session import Session, add_options, desk, finish
-from ..writing import add_ledger_option, agreed, attempts, directory_of, opened, settled, who
+from ..session import Session, desk, finish
+from ..writing import agreed, attempts, directory_of, opened, settled, who
 
-__all__ = ["add"]
+__all__ = ["run"]
 
 _OVER = ("finding_holds", "same_object", "not_being_deleted")  # it is over without us
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "call-off",
-        help="cancel the evacuations of a node that nobody drains any more",
-        description="Confirms each evacuation request for a node on fresh reads, shows the plans, asks, and cancels "
-        "one after the other with your permissions. It stops if the node is cordoned or tainted again, or a gate is "
-        "closed.",
-    )
-    parser.add_argument("node", metavar="NODE", help="that the requests name; it has to be uncordoned")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_ledger_option(parser)
-    add_options(parser)
-    parser.set_defaults(run=lambda arguments: finish(_run(arguments)))
+def run(arguments: argparse.Namespace) -> int:
+    return finish(_run(arguments))
 
 
 async def _run(arguments: argparse.Namespace) -> int:

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from exporter.cli.output.structured import json_of, yaml_of
+from exporter.cli.output.structured import json_of, written, yaml_of
 from exporter.cli.output.terminal import complain, one_line, say
-from exporter.config.forms import parse_duration
 
-from ...ledger import Entry, LedgerError, prove
+from ...ledger import Entry, Event, LedgerError, prove
 from ...plan.plan import Delete
 from ...plan.time_text import moment
 from ...show.plans import sentence
-from ..ledger_pages import AttemptRow, entries_about, newest, rows
+from ...show.tallies import Span, by_cause, by_day
+from ..ledger_pages import AttemptRow, deeds_in, entries_about, newest, rows
 from ..ledger_proof import accept, both, compare
+from ..ledger_tables import of_causes, of_days, of_shadowed
 from ..next_commands import aimed
-from ..session import add_options, configured, finish
-from ..writing import add_ledger_option, directory_of, taking_back
+from ..session import finish
+from ..times import given
+from ..writing import read_directory, taking_back
 
-__all__ = ["add"]
+__all__ = ["run"]
 
 _LISTED = 50
+_DAYS, _DAY = 14, 86_400.0
 _OF_THE_SERVER = (
     "uid",
     "resourceVersion",
@@ -39,72 +42,29 @@ _OF_THE_SERVER = (
 )
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "ledger",
-        help="list what was written, or show one attempt",
-        description="Lists the attempts, the newest first; of one it shows all entries, and what brings back an object "
-        "that was deleted.",
-    )
-    parser.add_argument("attempt", nargs="?", metavar="ATTEMPT")
-    parser.add_argument(
-        "--since", default="", metavar="TIME", help="nothing older: 7d for a week ago, or as in 2026-07-01T18:00:00Z"
-    )
-    parser.add_argument(
-        "--limit", type=_count, default=_LISTED, metavar="N", help=f"at most so many; default: {_LISTED}"
-    )
-    parser.add_argument(
-        "--verify",
-        action="store_true",
-        help="prove that no entry was altered or taken out; with --lease or --kubeconfig also that none is missing",
-    )
-    parser.add_argument("--lease", action="store_true", help="compare with the sidecar's Lease and the cluster, too")
-    parser.add_argument(
-        "--accept",
-        metavar="WORD",
-        help="let the sidecar go on with a ledger that its Lease does not fit; its log has the word",
-    )
-    parser.add_argument(
-        "--object", action="store_true", help="print the object as it was before the attempt, to be created again"
-    )
-    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
-    add_ledger_option(parser)
-    add_options(parser, findings=False)
-    parser.set_defaults(run=_run)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 10**9:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
-    return int(text)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     if arguments.accept:
         return finish(accept(arguments))
     if arguments.verify and (arguments.lease or arguments.kubeconfig or arguments.context):
         return finish(compare(arguments))
     try:
-        directory = _directory(arguments)
+        directory = read_directory(arguments)
         return both(directory, prove(directory)) if arguments.verify else _listed(arguments, directory)
     except (LedgerError, ValueError) as error:
         complain(str(error))
         return 2
 
 
-def _directory(arguments: argparse.Namespace) -> Path:
-    if arguments.ledger is None and arguments.config is not None:
-        return Path(configured(arguments)[0].ledger.directory)
-    return directory_of(arguments, None)
-
-
 def _listed(arguments: argparse.Namespace, directory: Path) -> int:
-    since = _since(arguments.since) if arguments.since else 0.0
+    since = given("--since", arguments.since, time.time()) if arguments.since else 0.0
     if not arguments.attempt:
+        if arguments.daily or arguments.by_cause or arguments.shadow:
+            say(_accounted(arguments, directory, since), arguments.output)
+            return 0
         if arguments.output == "table":
-            say(_list(rows(directory, since, arguments.limit)))
+            say(_list(rows(directory, since, arguments.limit or _LISTED)))
         else:
-            say(_structured(newest(directory, since, arguments.limit), arguments.output), arguments.output)
+            say(_structured(newest(directory, since, arguments.limit or _LISTED), arguments.output), arguments.output)
         return 0
     own = entries_about(directory, arguments.attempt)
     if not own:
@@ -117,17 +77,18 @@ def _listed(arguments: argparse.Namespace, directory: Path) -> int:
     return 0
 
 
-def _since(text: str) -> float:
-    """Seconds since 1970. Raises ValueError."""
-    try:
-        return time.time() - parse_duration(text).total_seconds()
-    except ValueError:
-        pass
-    try:
-        found = datetime.fromisoformat(text)
-        return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
-    except ValueError as error:
-        raise ValueError(f"--since {text!r} is no time; write it as 7d, or as 2026-07-01T18:00:00Z") from error
+def _accounted(arguments: argparse.Namespace, directory: Path, since: float) -> str:
+    """By day, by cause, or one by one. Raises LedgerError."""
+    deeds, counts = deeds_in(directory)
+    output, limit = arguments.output, arguments.limit
+    if arguments.daily:
+        span = Span(since or time.time() - _DAYS * _DAY, math.inf)
+        return written(by_day(deeds, counts, span)[:limit], output, of_days)
+    own = [each for each in deeds if each.shadow is arguments.shadow]
+    if arguments.by_cause:
+        return written(by_cause(own, Span(since, math.inf))[:limit], output, of_causes)
+    newest_first = [each for each in reversed(own) if each.at >= since][: limit or _LISTED]
+    return written(newest_first, output, of_shadowed)
 
 
 def _structured(entries: list[Entry], output: str) -> str:
@@ -154,7 +115,8 @@ def _one(entries: list[Entry], directory: Path | None) -> str:
         )
         lines.append(f"{moment(each.at)}  {each.event:<9}  {each.mode:<8} {each.by}  {what}{_accepted(each)}")
     intended = entries[0]
-    if intended.plan is not None and isinstance(intended.plan.step, Delete):
+    deleted = intended.event is Event.INTENDED and intended.plan is not None and isinstance(intended.plan.step, Delete)
+    if intended.plan is not None and deleted:
         lines.append(taking_back(intended.plan, intended.attempt, directory))
         if intended.plan.loses:
             lines.append(f"Gone for good: {', '.join(intended.plan.loses)}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from typing import Any
 
 from exporter.cli.output.terminal import complain, one_line, say
 from exporter.kube.clocks import boottime
@@ -23,11 +22,10 @@ from ..applying import ended
 from ..leases import Unled
 from ..leftovers import Leftover, Scan, may_not, scanned
 from ..next_commands import aimed
-from ..session import Session, add_options, desk, finish
+from ..session import Session, desk, finish
 from ..undoing import carried_out, permitted
 from ..unguarding import Unguarding, considered, guard_of, known_guards, unguarded
 from ..writing import (
-    add_ledger_option,
     agreed,
     attempts,
     directory_of,
@@ -38,22 +36,13 @@ from ..writing import (
     who,
 )
 
-__all__ = ["add"]
+__all__ = ["run"]
 
 _DONE_ALREADY = "something_left"  # the precondition that does not hold where somebody else took it off
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "remove",
-        help="take off what repairs left on objects, before an uninstall",
-        description="Lists what repairs left on objects for themselves: annotations, guards, and the label of "
-        "migrations that are over; asks, and takes it off. Not while a sidecar runs. What repairs mended stays.",
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_ledger_option(parser)
-    add_options(parser, findings=False)
-    parser.set_defaults(run=lambda arguments: finish(_run(arguments)))
+def run(arguments: argparse.Namespace) -> int:
+    return finish(_run(arguments))
 
 
 async def _run(arguments: argparse.Namespace) -> int:

@@ -3,51 +3,58 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 from pathlib import Path
 from typing import Any
 
-from exporter.cli.input.listen_address import add_insecure_option, run_until_signalled
+from exporter.cli.input.following import LOOK, following, ignore_hangup
+from exporter.cli.input.listen_address import run_until_signalled
 from exporter.cli.output.logs import log_as, say
 from exporter.cli.output.terminal import complain
+from exporter.config.reloading import Reloading
 from exporter.kube.transport import Transport
 
-from ...app import run
+from ...app import run as serve
+from ...config.loading import LoadedSidecar, load
+from ...config.reloading import in_effect, reloaded
 from ...config.settings import SidecarConfig
 from ...ledger import LedgerError
-from ..session import configured
+from ...plan.remediations import all_remediations
+from ...run.sidecar import Sidecar
+from ..session import configured, loaded_of
 
-__all__ = ["add"]
-
-
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "run",
-        help="the sidecar: plan repairs, and carry out what is approved",
-        description="Follows the findings of an exporter, plans repairs, and carries out those whose mode says so.",
-    )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="YAML; docs/repairs.md has every key")
-    parser.add_argument("--kubeconfig", metavar="FILE", help="default: as of kubectl, else the pod's ServiceAccount")
-    parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig; default: the current one")
-    add_insecure_option(parser)
-    parser.set_defaults(run=_run)
+__all__ = ["run"]
 
 
-def _run(arguments: argparse.Namespace) -> int:
-    config, exporter = configured(arguments)
+def run(arguments: argparse.Namespace) -> int:
+    ignore_hangup()
+    loaded, (config, exporter) = loaded_of(arguments), configured(arguments)
     if arguments.insecure:
         config = config.model_copy(update={"insecure": True})
     log_as(arguments.log_level or exporter.log_level, exporter.log_format)
     try:
-        return run_until_signalled(_serve(arguments, config, exporter))
+        return run_until_signalled(_serve(arguments, loaded, config, exporter))
     except LedgerError as error:
         complain(str(error))
         return 2
 
 
-async def _serve(arguments: argparse.Namespace, config: SidecarConfig, exporter: Any) -> int:
+async def _serve(arguments: argparse.Namespace, loaded: LoadedSidecar, config: SidecarConfig, exporter: Any) -> int:
     transport = Transport.from_environment(arguments.kubeconfig, arguments.context)
-    async with run(config, transport, exporter) as (url, _):
+    async with serve(config, transport, exporter) as (url, sidecar):
         say(f"Serving {url}/metrics and {url}/api/v1/plans")
-        await asyncio.Event().wait()
+        await follow(sidecar, loaded, config, arguments.config)
     return 0
+
+
+async def follow(
+    sidecar: Sidecar, loaded: LoadedSidecar, started: SidecarConfig, file: Path | None, *, look: float = LOOK
+) -> None:
+    """Takes the configuration file anew when it changes, and on SIGHUP; does not return."""
+    remediations = all_remediations()
+    reloading = Reloading(
+        loaded,
+        lambda: reloaded(loaded, load(remediations, file), remediations, file),
+        lambda new: sidecar.take(in_effect(started, new.config)),
+        sidecar.reload,
+    )
+    await following(reloading, file, look=look)

@@ -6,7 +6,6 @@ import argparse
 import shlex
 import time
 from dataclasses import replace
-from typing import Any
 
 from exporter.cli.output.terminal import complain, say
 
@@ -15,18 +14,17 @@ from ...confirm.reading import object_path
 from ...ledger.taken import taken
 from ...observe.situation import annotated
 from ...plan.annotations import PAUSED, paused_by
-from ...plan.plan import Create, Delete, Refused
-from ...plan.undo import LOSSES, AnyUndo, Taken, Unaccepted
+from ...plan.plan import Create, Delete, Patch, Refused
+from ...plan.undo import AnyUndo, Taken, Unaccepted
 from ...plan.undos import undo_of
 from ...run.attempt import AttemptState, Result
 from ...run.witness import cluster_uid
 from ..applying import ended
 from ..ledger_pages import entries_about, history_of
 from ..next_commands import aimed
-from ..session import Session, add_options, desk, finish
+from ..session import Session, desk, finish
 from ..undoing import carried_out, made, permitted, shown
 from ..writing import (
-    add_ledger_option,
     agreed,
     attempts,
     directory_of,
@@ -38,26 +36,11 @@ from ..writing import (
     who,
 )
 
-__all__ = ["add"]
+__all__ = ["run"]
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "undo",
-        help="take one write back",
-        description="Confirms on fresh reads that a write can be taken back, shows what that comes to, asks, and puts "
-        "back what a patch changed or deletes what was created. The object is paused. Of what was deleted it says how "
-        "to create it again.",
-    )
-    parser.add_argument("attempt", metavar="ATTEMPT", help="as `steward reconcile ledger` lists it")
-    words = ", ".join(LOSSES)
-    parser.add_argument(
-        "--accept", action="append", default=[], metavar="LOSS", help=f"give up what would be lost: {words}"
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_ledger_option(parser)
-    add_options(parser, findings=False)
-    parser.set_defaults(run=lambda arguments: finish(_run(arguments)))
+def run(arguments: argparse.Namespace) -> int:
+    return finish(_run(arguments))
 
 
 async def _run(arguments: argparse.Namespace) -> int:
@@ -83,7 +66,7 @@ async def _run(arguments: argparse.Namespace) -> int:
             return 1
         with opened(directory, cluster) as ledger:
             taken(entries_about(directory, own.attempt), own.attempt)  # nobody was faster
-            if isinstance(own.plan.step, Create) and (why := await _pause(at, own)):
+            if _apart(own) and (why := await _pause(at, own)):
                 complain(f"nothing was taken back: {why}")
                 return 2
             result = await carried_out(
@@ -105,7 +88,7 @@ def _ended(result: Result, own: Taken, arguments: argparse.Namespace, at: Sessio
         say(f"Taken back, attempt {result.attempt}. {paused}\n")
         return 0
     code = ended(result, named_directory(arguments, at), arguments)
-    if isinstance(own.plan.step, Create):
+    if _apart(own):
         complain(paused)
     return code
 
@@ -129,8 +112,15 @@ def _refused(refused: Refused, own: Taken, arguments: argparse.Namespace, at: Se
     return 1
 
 
+def _apart(own: Taken) -> bool:
+    """Whether the object is paused by a write of its own: of what was created, or where a subresource was patched."""
+    step = own.plan.step
+    return isinstance(step, Create) or (isinstance(step, Patch) and bool(step.subresource))
+
+
 async def _pause(at: Session, own: Taken) -> str:
-    """Pauses the object for which another one was created; a patch that takes back another one does so itself.
+    """Pauses the object for which another one was created, or of which a subresource was patched; any other patch that
+    takes back one does so itself.
 
     Before it is taken back: whatever runs would create it again at once. Gives why it could not be, or nothing.
     """

@@ -3,45 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from exporter.cli.output.terminal import complain, say
 
 from ...plan.undo import Lost
 from ...run.witness import cluster_uid
 from ..next_commands import aimed
-from ..session import add_options, desk, finish
+from ..session import desk, finish
 from ..undoing import shown
 from ..unguarding import Unguarding, considered, guards, known_guards, unguarded
-from ..writing import add_ledger_option, agreed, attempts, directory_of, known, opened, settled, who
+from ..writing import agreed, attempts, directory_of, known, opened, settled, who
 
-__all__ = ["add"]
+__all__ = ["run"]
 
 _COPY = Lost.COPY.value
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "unguard",
-        help="take the guard off instancetypes and preferences",
-        description="Confirms on fresh reads that the finalizer of guard_instancetype can be taken off each "
-        "instancetype and preference that has it, shows what that comes to, asks, and takes it off. The objects are "
-        "paused.",
-    )
-    parser.add_argument("--all", action="store_true", required=True, help="of all of them, or of those of -n")
-    parser.add_argument("-n", "--namespace", metavar="NAME", help="only in this namespace, and none of the cluster")
-    parser.add_argument(
-        "--accept",
-        action="append",
-        default=[],
-        choices=(_COPY,),
-        metavar="LOSS",
-        help=f"{_COPY}: give up what VMs without a copy depend on, where its deletion waits",
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_ledger_option(parser)
-    add_options(parser, findings=False)
-    parser.set_defaults(run=lambda arguments: finish(_run(arguments)))
+def run(arguments: argparse.Namespace) -> int:
+    return finish(_run(arguments))
 
 
 async def _run(arguments: argparse.Namespace) -> int:

@@ -1,15 +1,16 @@
 """Gates: what must hold of us before anything is written. Pure; every one that is closed is reported, in order.
 
 What could not be seen closes a gate. A plan that is only shown passes none. What a person asks for (`apply`) needs no
-Lease, and skips what holds up the sidecar: storms, windows, the least age, silences, Prometheus and alerts. Taking a
-write back (`undo`) asks only for what makes the write itself safe: the ledger, the clocks, attempts on the object of
-which it is not known what came of them, and KubeVirt's upgrade. Who pauses repairs may have to take one back.
+Lease, and skips what holds up the sidecar: storms, windows, blackouts, the least age, silences, Prometheus and alerts.
+Taking a write back (`undo`) asks only for what makes the write itself safe: the ledger, the clocks, attempts on the
+object of which it is not known what came of them, and KubeVirt's upgrade. Who pauses repairs may have to take one back.
+Mode `shadow` asks what `auto` asks, but for the canary: nothing of it is written, so nothing can hold.
 """
 
 from __future__ import annotations
 
 from ...config.settings import Mode, SidecarConfig
-from . import amounts, standing, timing
+from . import amounts, canary, standing, timing
 from .amounts import half_used
 from .base import Alert, Ask, Blocked, Gate, Labels, QueryAnswer, QueryState, Situation
 
@@ -27,10 +28,10 @@ __all__ = [
     "half_used",
 ]
 
-_ALL = frozenset({Mode.APPROVE, Mode.AUTO, Mode.APPLY, Mode.UNDO})
+_ALL = frozenset({Mode.SHADOW, Mode.APPROVE, Mode.AUTO, Mode.APPLY, Mode.UNDO})
 _REPAIRS = _ALL - {Mode.UNDO}
 _UNASKED = _REPAIRS - {Mode.APPLY}
-_AUTO = frozenset({Mode.AUTO})
+_AUTO = frozenset({Mode.SHADOW, Mode.AUTO})
 
 GATES: tuple[Gate, ...] = (
     Gate("paused", "neither everything nor the namespace is paused", standing.not_paused, _REPAIRS, lasts=True),
@@ -43,6 +44,12 @@ GATES: tuple[Gate, ...] = (
         lasts=True,
     ),
     Gate("opt_in", "the VM allows what only some may have", standing.opted_in, _REPAIRS, reads=True, lasts=True),
+    Gate(
+        "labels",
+        "the namespace's labels are known, where its mode depends on them",
+        standing.labels_known,
+        _UNASKED,
+    ),
     Gate("unclear", "no earlier write to the object may still arrive", standing.nothing_unclear, _ALL),
     Gate("leading", "this replica holds the Lease", standing.leading, _UNASKED),
     Gate("ledger", "the ledger can be written", standing.ledger_writable, _ALL),
@@ -61,6 +68,7 @@ GATES: tuple[Gate, ...] = (
         _REPAIRS,
     ),
     Gate("window", "a maintenance window is open", timing.window_open, _UNASKED),
+    Gate("blackout", "no blackout is on", timing.no_blackout, _UNASKED),
     Gate("min_age", "the finding is old enough", timing.old_enough, _UNASKED),
     Gate(
         "breaker",
@@ -69,6 +77,7 @@ GATES: tuple[Gate, ...] = (
         _REPAIRS,
     ),
     Gate("edit_war", "nobody undoes what is repaired", amounts.no_edit_war, _REPAIRS, lasts=True),
+    Gate("canary", "the first repairs held: one, then two", canary.canary_held, frozenset({Mode.AUTO})),
     Gate("silence", "no silence of Alertmanager is for it", timing.not_silenced, _UNASKED),
     Gate("query", "the PromQL gate has no result", timing.query_clear, _UNASKED),
     Gate("firing", "the alert fires, where the webhook is enabled", timing.alert_fires, _AUTO),

@@ -96,6 +96,8 @@ class Situation:
     skew: Skew | None  # between our clock and the API server's
     by_hand: Callable[[], Iterable[Attempt] | str]  # attempts of people without an end, not in our ledger; or why not
     storms: Mapping[str, Storm] = field(default_factory=dict)  # by namespace, of those that have one
+    # Of namespaces, where a mode depends on them; None, or none, where they could not be read.
+    labels: Mapping[str, Mapping[str, str] | None] = field(default_factory=dict)
     vms: Mapping[str, int | None] = field(default_factory=dict)  # their number by namespace, where it was asked for
 
 

@@ -14,6 +14,7 @@ from .base import Ask, Situation
 
 __all__ = [
     "check_known",
+    "labels_known",
     "leading",
     "ledger_writable",
     "no_upgrade",
@@ -49,6 +50,16 @@ def not_paused(ask: Ask, situation: Situation, _: SidecarConfig) -> str | None:
         resume = f"to resume: steward reconcile resume -n {ask.namespace}"
         return f"namespace {ask.namespace} is paused: {_reason(value)}; {resume}"
     return None
+
+
+def labels_known(ask: Ask, situation: Situation, config: SidecarConfig) -> str | None:
+    namespace = ask.namespace
+    if not config.by_labels(ask.remediation.id, namespace) or situation.labels.get(namespace) is not None:
+        return None
+    return (
+        f"the labels of namespace {namespace} could not be read, and the mode of {ask.remediation} there depends on "
+        "them (namespaceSelectors)"
+    )
 
 
 def _reason(value: str) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 
 from exporter.config.forms import write_duration
+from exporter.config.mistakes import quoted
 from exporter.store.text.skew import MOST_SKEW
 
 from ...config.settings import SidecarConfig
-from ...config.windows import closed_until
+from ...config.windows import blacked_out, closed_until
 from ...plan.time_text import moment
 from .base import Alert, Ask, Labels, QueryState, Situation
 
-__all__ = ["alert_fires", "clocks_agree", "not_silenced", "old_enough", "query_clear", "window_open"]
+__all__ = ["alert_fires", "clocks_agree", "no_blackout", "not_silenced", "old_enough", "query_clear", "window_open"]
 
 
 def clocks_agree(_: Ask, situation: Situation, __: SidecarConfig) -> str | None:
@@ -42,6 +43,14 @@ def window_open(_: Ask, situation: Situation, config: SidecarConfig) -> tuple[st
     if until is None:
         return None
     return f"no maintenance window is open; the next one opens at {moment(until)} (windows)", until
+
+
+def no_blackout(_: Ask, situation: Situation, config: SidecarConfig) -> tuple[str, float | None] | None:
+    found = blacked_out(config.blackouts, situation.now)
+    if found is None:
+        return None
+    blackout, until = found
+    return f"a blackout is on until {moment(until)}: {quoted(blackout.reason)} (blackouts)", until
 
 
 def old_enough(ask: Ask, situation: Situation, config: SidecarConfig) -> tuple[str, float | None] | None:

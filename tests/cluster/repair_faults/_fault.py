@@ -36,7 +36,7 @@ KUBEVIRT = {
     "kind": "KubeVirt",
     "metadata": {"namespace": "kubevirt", "name": "kubevirt"},
     "spec": {},
-    "status": {"phase": "Deployed", "observedKubeVirtVersion": "v1.7.0", "targetKubeVirtVersion": "v1.7.0"},
+    "status": {"phase": "Deployed", "observedKubeVirtVersion": "v1.7.1", "targetKubeVirtVersion": "v1.7.1"},
 }
 GONE = "11111111-1111-4111-8111-111111111111"
 SIZE = {"cpu": {"guest": 1}, "memory": {"guest": "1Gi"}}

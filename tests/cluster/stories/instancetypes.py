@@ -218,6 +218,17 @@ def _of_an_earlier_vm(stage: Stage) -> Values:
     return _values(of, vm, name)
 
 
+def _without_matcher(stage: Stage) -> Values:
+    """KubeVirt 1.7.0 ends at the next start of the VM."""
+    _kubevirt(stage, "v1.7.0")
+    of = _kept(stage)
+    name = its.copy_name({"metadata": {"name": "db"}}, of)
+    vm = _vm(stage, of, revision=name)
+    _copied(stage, vm, of)
+    stage.client.patch(VMS, stage.namespace, "db", {"spec": {"instancetype": None}})
+    return _values(of, vm, name)
+
+
 # -- no copy, or one for two
 
 
@@ -339,6 +350,7 @@ _AGAIN, _MATCHER, _KIND = "kubectl create -n NAMESPACE", '"path": "/spec/ROLE/na
 _REBUILD, _OF_POOL = 'test -n "$SPEC" && kubectl create -f', '"/spec/virtualMachineTemplate/spec/ROLE/name"'
 _UNPIN, _DRY, _DROP = '"remove", "path": "/spec/ROLE/revisionName"', "--dry-run=server", "--subresource=status --type"
 _REPIN = '"replace", "path": "/spec/ROLE/revisionName"'
+_CLEAR, _REFER = (f'"{op}", "path": "/status/REFERENCE/controllerRevisionRef' for op in ("remove", "replace"))
 
 STORIES = [
     Story("VMInstancetypeMissing", "ObjectMissing", _deleted, (_AGAIN, acts.TOUCH_VM)),
@@ -386,8 +398,9 @@ STORIES = [
         "VMInstancetypeRevisionUnfit", "SharedRevision", lambda stage: _shared(stage, pinned=True), (_REBUILD, _REPIN)
     ),
     Story(
-        "VMInstancetypeRevisionUnfit", "SharedRevision", lambda stage: _shared(stage, pinned=False), (_REBUILD, _DROP)
+        "VMInstancetypeRevisionUnfit", "SharedRevision", lambda stage: _shared(stage, pinned=False), (_REBUILD, _REFER)
     ),
+    Story("VMInstancetypeRevisionUnfit", "CrashingReference", _without_matcher, (_CLEAR,)),
     Story("VMInstancetypeUnversioned", "Unversioned", _unversioned, (acts.TOUCH_VM,), leaves=_NUDGED),
     Story("VMInstancetypeUnversioned", "ExpandPending", _to_be_expanded, ("kubectl patch kubevirts",)),
     Story("VMInstancetypeUnversioned", "DeletableInUse", _unversioned, (acts.TOUCH_VM,), leaves=_NUDGED),

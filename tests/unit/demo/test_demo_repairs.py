@@ -12,8 +12,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from demo.command import Part, demo
 from demo.repairs import join
+from demo.showing import Part, demo
 from demo.story import Say
 from exporter.engine.engine import Engine
 from reconcile.ledger import Event, Ledger

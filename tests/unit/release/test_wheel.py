@@ -126,6 +126,12 @@ def test_the_wheel_says_its_version(steward: Path) -> None:
     assert (said.returncode, said.stdout, said.stderr) == (0, f"steward {VERSION}\n", "")
 
 
+def test_the_wheel_is_a_plugin_of_kubectl(steward: Path) -> None:
+    said = run(steward.with_name("kubectl-steward"), "--help")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert said.stdout.startswith("usage: kubectl steward ")
+
+
 def test_the_wheel_has_the_runbooks_and_the_commands_of_the_sidecar(steward: Path) -> None:
     rules = run(steward, "rules", "render")
     assert f"/blob/v{VERSION}/rules/runbooks/StewardDown.md" in rules.stdout, rules.stderr

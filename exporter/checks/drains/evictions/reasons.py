@@ -297,6 +297,7 @@ REASONS = {
         "OrphanLauncherPod",
         300.0,
         family=_POD,
+        remediation="handle_orphan_launcher",
         forbids=Forbids((Act.START,), "a launcher pod without a VMI may still run its guest"),
     ),
     "NodeLost": _reason(

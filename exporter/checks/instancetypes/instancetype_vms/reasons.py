@@ -123,6 +123,7 @@ REASONS = {
         "the VM.",
         commands=(READ_REFERENCE, READ_REVISION),
         alert="VMInstancetypeRevisionUnfit",
+        remediation="label_pinned_revision",
         forbids=Forbids(
             (Act.START, Act.STOP, Act.RESTART), "any change of it has KubeVirt delete its ControllerRevision"
         ),
@@ -152,6 +153,19 @@ REASONS = {
         "to a snapshot, leave it to them, and give this VM a ControllerRevision of its own.",
         commands=(READ_REFERENCE, READ_REVISION),
         alert="VMInstancetypeRevisionUnfit",
+        remediation="adopt_revision",
+    ),
+    "CrashingReference": Reason(
+        (Severity.CRITICAL,),
+        "The VM's status refers to an instancetype or preference that its spec does not have: KubeVirt's release ends "
+        "virt-controller when it starts such a VM, again and again, and with it all that it does for other VMs.",
+        _REVISION,
+        next="Neither start nor restart the VM. Remove controllerRevisionRef of the ROLE from its status by a patch of "
+        "the subresource status, or upgrade KubeVirt to 1.6.4, 1.7.1 or newer.",
+        commands=(READ_REFERENCE,),
+        alert="VMInstancetypeRevisionUnfit",
+        remediation="drop_stale_reference",
+        forbids=Forbids((Act.START, Act.RESTART, Act.END), "virt-controller ends when it starts the VM"),
     ),
     "Unversioned": Reason(
         (Severity.WARNING,),
@@ -166,6 +180,7 @@ REASONS = {
             TOUCH,
         ),
         alert="VMInstancetypeUnversioned",
+        remediation="nudge_unversioned_vm",
     ),
     "ExpandPending": Reason(
         (Severity.WARNING,),
@@ -220,7 +235,8 @@ REASONS = {
         (Severity.INFO,),
         "The VM's status refers to an instancetype or preference that its spec does not have.",
         _STALE,
-        next="Nothing: KubeVirt ignores it.",
+        next="Nothing, unless the VM is to be given the same object again: it then gets the old copy.",
+        remediation="drop_stale_reference",
     ),
     "FieldConflict": Reason(
         (Severity.CRITICAL,),

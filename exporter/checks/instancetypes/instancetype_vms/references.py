@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....domain.instancetypes.matching import MatcherRole
-from ....domain.instancetypes.resolving import ReferenceMode, Resolution, Unresolved, undecodable
+from ....domain.instancetypes.resolving import ReferenceMode, Resolution, Unresolved, ends_at_start, undecodable
 from ....domain.instancetypes.resolving import reference as reference_in
 from ....findings.finding import Finding, Severity, Since
 from ....store.kinds.controller_revision import ControllerRevision
@@ -166,6 +166,16 @@ def stale_reference(context: Context, role: MatcherRole) -> Finding | None:
     if kept.wanted and not (kept.pin and kept.status_name != kept.name):
         return None
     has = f"names {kept.name}, pinned" if kept.wanted else f"has no {role.value}"
+    kubevirt = context.kubevirt
+    if kubevirt is not None and not kept.wanted and ends_at_start(kubevirt):
+        return context.finding(
+            "CrashingReference",
+            Severity.CRITICAL,
+            role,
+            f"The VM's status refers to {role.value} {kept.status_name or '(unnamed)'}, and its spec {has}: a start of "
+            f"the VM ends virt-controller of KubeVirt {'.'.join(map(str, kubevirt.patch))}",
+            evidence={"revision": kept.revision, "reference": f"{role.value}Ref"},
+        )
     return context.finding(
         "StaleReference",
         Severity.INFO,

@@ -16,7 +16,7 @@ from ...plan import Refused
 from ...remediation import Scene
 from .._grounds import table
 from ._copies import STORED, names, unproven
-from ._instancetypes import LABEL
+from ._instancetypes import LABEL, owner_reference
 
 __all__ = ["CopySource", "exact_source", "rebuilt"]
 
@@ -125,16 +125,7 @@ def rebuilt(vm: VirtualMachine, name: str, source: CopySource) -> Mapping[str, A
             "name": name,
             "namespace": vm.namespace,
             "labels": dict(source.labels),
-            "ownerReferences": [
-                {
-                    "apiVersion": "kubevirt.io/v1",
-                    "kind": "VirtualMachine",
-                    "name": vm.name,
-                    "uid": vm.uid,
-                    "controller": True,
-                    "blockOwnerDeletion": True,
-                }
-            ],
+            "ownerReferences": [owner_reference(vm)],
         },
         "data": source.data,
         "revision": 0,

@@ -45,7 +45,7 @@ from ...writes import Created, Field, Patched, Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, under_way
 from .._shapes import owned_by
 from ._copies import running_spec
-from ._instancetypes import LABEL, kubevirt_of
+from ._instancetypes import KEPT, LABEL, SETTLED, kubevirt_of, settled_kubevirt
 from ._running import instancetype_of
 from ._sources import exact_source, rebuilt
 
@@ -65,9 +65,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     lost = resolve(vm, role, scene.named, kubevirt)
     if lost is None or lost.failure is not Unresolved.REVISION:
         return Refused("finding_holds", f"{ref} misses no ControllerRevision of its {role.value}")
-    refused = (
-        ending(scene, ref, whole) or under_way(scene, ref.namespace, (ref.name,)) or _unsettled(scene, ref, kubevirt)
-    )
+    refused = ending(scene, ref, whole) or under_way(scene, ref.namespace, (ref.name,)) or _unsettled(scene, ref)
     if refused is not None:
         return refused
     source = exact_source(scene, vm, lost)
@@ -126,14 +124,13 @@ def _compared(scene: Scene, vm: VirtualMachine, lost: Resolution, manifest: Mapp
     return Compared(of=of, manifest={**manifest, "data": {**manifest["data"], "spec": spec}})
 
 
-def _unsettled(scene: Scene, ref: Ref, kubevirt: KubeVirt | None) -> Refused | None:
+def _unsettled(scene: Scene, ref: Ref) -> Refused | None:
     for migration in scene.within(VirtualMachineInstanceMigration, ref.namespace):
         if migration.vmi == ref.name and not migration.finished:
             return Refused("no_migration", f"{migration.ref} is not finished")
-    if (count := len(list(scene.all(KubeVirt)))) > 1:
-        return Refused("one_kubevirt", f"there are {count} KubeVirt objects: whose referencePolicy holds is not known")
-    if kubevirt is None or kubevirt.upgrading:
-        return Refused("not_upgrading", "KubeVirt is being upgraded, or there is none")
+    kubevirt = settled_kubevirt(scene)
+    if isinstance(kubevirt, Refused):
+        return kubevirt
     if kubevirt.reference_policy == "expandAll":
         return Refused("references_kept", "KubeVirt's referencePolicy is expandAll: it would expand the VM")
     return None
@@ -220,9 +217,8 @@ REMEDIATION = Remediation(
     preconditions={
         **NO_SNAPSHOT_OR_RESTORE,
         "no_migration": "no migration of its VMI is unfinished",
-        "one_kubevirt": "there are not several KubeVirt objects, so that version and referencePolicy are known",
-        "not_upgrading": "KubeVirt is not being upgraded",
-        "references_kept": "KubeVirt keeps references to instancetypes and preferences, and expands no VM",
+        **SETTLED,
+        **KEPT,
         "copy_proven": "where the live object is another generation and there are copies: one of them is proven to be "
         "KubeVirt's, and to say what the VM runs with",
         "not_pinned": "without an exact copy: the spec does not name the ControllerRevision",

@@ -27,6 +27,8 @@ from tests.served import Served, served
 
 HOSTILE = "<script>alert(1)</script>\u202e"
 
+NONE: dict[str, list[str]] = {"unseen": [], "canaries": []}
+
 
 def say(repairs: Repairs, generation: str, *each: dict[str, Any], **more: Any) -> None:
     repairs.take(at_once(decoding(json.dumps(plans(generation, *each, **more)).encode())))
@@ -56,7 +58,12 @@ async def test_each_finding_has_what_is_known_of_it(server: Served) -> None:
     first = fingerprints(server)[0]
     whole, _ = await report(server)
     assert [each["repairs"] for each in whole["findings"]] == [[], [], []]
-    unknown = {"unknownSince": "2026-09-21T14:13:20Z", "why": "the sidecar was not asked yet", "unseen": []}
+    unknown = {
+        "unknownSince": "2026-09-21T14:13:20Z",
+        "why": "the sidecar was not asked yet",
+        "unseen": [],
+        "canaries": [],
+    }
     assert whole["reconcile"] == {"leading": False, "modes": {}, **unknown}
 
     said = repair(first, proposal={"owner": "Argo CD", "where": "in Git", "patch": "a: 1"})
@@ -67,7 +74,14 @@ async def test_each_finding_has_what_is_known_of_it(server: Served) -> None:
         **{each: [] for each in fingerprints(server)[1:]},
     }
     modes = {"release_ipam_claim": "plan"}
-    assert whole["reconcile"] == {"leading": True, "modes": modes, "unknownSince": "", "why": "", "unseen": []}
+    assert whole["reconcile"] == {
+        "leading": True,
+        "modes": modes,
+        "unknownSince": "",
+        "why": "",
+        "unseen": [],
+        "canaries": [],
+    }
 
     server.repairs.lost("it is gone", 1_790_000_060.0)
     lost, _ = await report(server)
@@ -187,6 +201,24 @@ async def test_one_object_that_blocks_many_repairs_is_said_once(server: Served) 
     body = (await server.get("/repairs"))[2].decode()
     assert body.count("1 object blocks 9 repairs: <b>Pod shop/&lt;script&gt;alert(1)&lt;/script&gt;") == 10
     assert "annotation a could not be read. To do: mend it" in body
+
+
+async def test_the_page_says_what_stopped_a_canary_and_how_it_is_resumed(server: Served) -> None:
+    stopped = {
+        "remediation": "guard_instancetype",
+        "state": "stopped",
+        "object": f"VM shop/{HOSTILE}",
+        "attempt": "x-7",
+        "why": "it came back",
+        "at": 1.0,
+    }
+    say(server.repairs, "1", canaries=[stopped, {"remediation": "delete_orphan_pdb", "state": "first"}])
+    shown, _ = await report(server)
+    assert shown["reconcile"]["canaries"][0] == {**stopped, "objects": []}
+    body = (await server.get("/"))[2].decode()
+    assert "guard_instancetype repairs nothing more: its canary has stopped. <b>VM shop/&lt;script&gt;" in body
+    assert "it came back (attempt x-7). See to that, then: steward reconcile resume --remediation guard_inst" in body
+    assert "delete_orphan_pdb repairs nothing" not in body
 
 
 async def test_the_page_says_since_when_repairs_are_unknown_and_keeps_the_last(server: Served) -> None:

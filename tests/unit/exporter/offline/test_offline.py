@@ -18,8 +18,9 @@ from demo.apiserver.resources import RESOURCES
 from demo.command import kubeconfig
 from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
-from exporter.app import assemble, read_dump, wait_until_seen
+from exporter.app import assemble, wait_until_seen
 from exporter.config.settings import Config
+from exporter.dump import read_dump
 from exporter.engine.engine import Engine
 from exporter.findings.finding import Finding
 from exporter.kube.transport import Transport

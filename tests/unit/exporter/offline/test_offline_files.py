@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from exporter.__main__ import main
-from exporter.app import read_dump
 from exporter.config.settings import Config
+from exporter.dump import read_dump
 from exporter.offline.files import DumpError, File, Unread, files
 from exporter.offline.limits import DumpLimits
 from exporter.store.kinds.virtual_machine import VirtualMachine

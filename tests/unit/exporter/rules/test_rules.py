@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from exporter.checks import all_checks
-from exporter.cli.commands import all_commands
+from exporter.cli.parsers import all_commands
 from exporter.findings.check import PER_FLEET, Check, Family
 from exporter.findings.finding import Severity
 from exporter.metrics.telemetry import METRICS, PREFIX

@@ -9,6 +9,7 @@ import msgspec
 
 from exporter.http.application import serving
 from exporter.sidecar.repairs import ReportedBlock, ReportedProposal, ReportedRefusal, ReportedRepair
+from reconcile.decide.canary import ShownCanary
 from reconcile.decide.gates import Blocked
 from reconcile.plan.plan import Proposal, Refused
 from reconcile.plan.remediations import all_remediations
@@ -90,6 +91,19 @@ async def test_an_object_that_is_in_the_way_of_many_repairs_arrives_as_one_cause
         (cause,) = heard.plans.unseen
         assert (cause.object, cause.repairs, cause.why) == ("Pod ns/web", 9, "annotation a could not be read")
         assert cause.remedy == "mend it"
+
+
+async def test_a_canary_that_has_stopped_arrives() -> None:
+    canary = ShownCanary(
+        remediation="repair", state="stopped", object="PDB ns/web", attempt="a-7", why="it came back", at=1.0
+    )
+    board = ShownRepairs()
+    async with followed(board, "a") as (heard, measures):
+        measures.standing.canaries = [canary]
+        assert await heard.next() == ""
+        assert heard.plans is not None
+        (told,) = heard.plans.canaries
+        assert msgspec.structs.asdict(told) == msgspec.structs.asdict(canary)
 
 
 async def test_each_change_of_the_board_arrives_by_the_long_poll() -> None:

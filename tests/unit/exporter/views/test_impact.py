@@ -246,7 +246,7 @@ def test_a_change_of_everything_while_objects_come_and_go() -> None:
     ("name", "sentence"),
     [
         ("web2", "there is no VirtualMachine 'ns/web2'; did you mean ns/web?"),
-        ("x" * 300, f"there is no VirtualMachine 'ns/{'x' * 253}'; did you mean ns/db?"),
+        ("x" * 300, f"there is no VirtualMachine 'ns/{'x' * 253}'; there are ns/db, ns/web"),
     ],
 )
 def test_what_is_not_there_is_one_sentence_with_the_nearest_name(name: str, sentence: str) -> None:

@@ -13,7 +13,8 @@ from exporter.config.keys import keys_within
 from exporter.config.mistakes import Mistakes
 from exporter.config.reader import read
 from reconcile.config.loading import LoadedSidecar, load
-from reconcile.config.settings import Mode, SidecarConfig, may_write, mode_of, model_of
+from reconcile.config.modes import may_write, mode_of
+from reconcile.config.settings import Mode, SidecarConfig, model_of
 from reconcile.plan.remediations import all_remediations
 from tests.repairs import REPAIR, config
 
@@ -46,12 +47,15 @@ def test_with_nothing_set_every_remediation_only_plans(tmp_path: Path) -> None:
 def test_every_key_can_be_set(tmp_path: Path) -> None:
     text = """
 mode: "off"
-remediations: {repair: {mode: auto, minAge: 1h, namespaces: {shop: approve}}}
+remediations:
+  repair: {mode: auto, minAge: 1h, namespaces: {shop: approve}, canary: {enabled: true, stays: 5m}}
 budgets: {run: 1, hour: 2, namespaceHour: 3, fleetShare: 1}
 storm: {share: 0.5, atLeast: 3, cooldown: 1m}
 windows: [{days: [Sat, Sun], from: "22:00", to: "05:00", timeZone: Europe/Berlin}, {days: [Mon]}]
+blackouts: [{from: "2026-12-20", to: "2027-01-06T12:00", timeZone: Europe/Berlin, reason: year end freeze}]
 breaker: {failures: 1, pause: 1m}
 editWar: {returns: 2, within: 1h}
+canary: {enabled: false, stays: 2h}
 approval: {longest: 1h}
 source: {url: "https://exporter:9877/", tokenFile: /t, caFile: /c, serverName: exporter, oldest: 5s}
 exporterConfig: /e.yaml
@@ -69,12 +73,14 @@ verifyAfter: 5m
 settleAfter: 10m
 """
     got = loaded(tmp_path, text)
-    written = {line.split(":")[0] for line in text.splitlines() if line}
+    written = {line.split(":")[0] for line in text.splitlines() if line and line[0] != " "}
     assert written == {key.path[0] for key in keys_within(model_of([REPAIR]))}
     defaults = model_of([REPAIR])().model_dump(mode="json")
     same = [name for name, value in got.model_dump(mode="json").items() if value == defaults[name]]
     assert same == ["insecure"]  # which does not go with tls
     assert got.of("repair").min_age == timedelta(hours=1)
+    assert (got.canary_of("repair").enabled, got.canary_of("repair").stays) == (True, timedelta(minutes=5))
+    assert (got.canary_of("other").enabled, got.canary_of("other").stays) == (False, timedelta(hours=2))
     assert got.source.url == "https://exporter:9877"
     assert (got.windows[0].from_, got.windows[1].to, got.windows[1].time_zone) == ("22:00", "24:00", "UTC")
 
@@ -101,7 +107,7 @@ def test_the_most_specific_mode_counts(values: dict[str, Any], namespace: str, m
     [
         ("mode: autos", 'mode: "autos" is not known; did you mean "auto"?'),
         ("mode: apply", 'mode: "apply" is not known; .*'),
-        ("mode: true", "mode: true is not known; write off, plan, approve or auto"),
+        ("mode: true", "mode: true is not known; write off, plan, shadow, approve or auto"),
         ("mdoe: auto", 'mdoe: no such key; did you mean "mode"?'),
         ("remediations: {repare: {mode: auto}}", 'remediations.repare: no such key; did you mean "repair"?'),
         ("remediations: {repair: {mode: aut}}", 'remediations.repair.mode: "aut" is not known; did you mean "auto"?'),
@@ -218,3 +224,59 @@ def test_with_the_defaults_nothing_is_ever_written(values: dict[str, Any], write
     remediations = all_remediations()
     config = model_of(remediations).model_validate(values, by_alias=True, by_name=False)
     assert may_write(config, remediations) is writes
+
+
+IN_TEST = {"matchLabels": {"tier": "test"}, "mode": "auto"}
+NOT_PROD = {"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["prod"]}], "mode": "approve"}
+
+
+@pytest.mark.parametrize(
+    ("selectors", "labels", "mode"),
+    [
+        ([IN_TEST], {"tier": "test"}, Mode.AUTO),
+        ([IN_TEST], {"tier": "prod"}, Mode.PLAN),
+        ([IN_TEST], {}, Mode.PLAN),
+        ([IN_TEST, NOT_PROD], {"tier": "test"}, Mode.APPROVE),
+        ([NOT_PROD], {}, Mode.APPROVE),
+        ([IN_TEST, NOT_PROD], None, Mode.AUTO),  # a gate is closed then
+    ],
+)
+def test_a_mode_by_labels_is_the_strictest_that_selects(
+    selectors: list[Any], labels: dict[str, str] | None, mode: Mode
+) -> None:
+    values = {"remediations": {"repair": {"namespaceSelectors": selectors, "namespaces": {"named": "off"}}}}
+    assert mode_of(config(**values), "repair", "a", labels) is mode
+    assert mode_of(config(**values), "repair", "named", labels) is Mode.OFF
+    assert mode_of(config(**values), "repair", "", labels) is Mode.PLAN
+    assert may_write(config(**values), [REPAIR])
+
+
+@pytest.mark.parametrize(
+    ("selector", "why"),
+    [
+        ("{matchLabels: {a: b}}", "it has no `mode`"),
+        ("{mode: auto}", "it selects every namespace"),
+        ("{matchExpressions: [{key: a, operator: In}], mode: auto}", "an expression needs"),
+        ("{matchExpressions: [{key: a, operator: Exists, values: [b]}], mode: auto}", "an expression needs"),
+        ("{matchLabels: {a: b}, mode: aut}", '"aut" is not known'),
+    ],
+)
+def test_a_selector_that_says_less_than_it_must_is_refused(selector: str, why: str, tmp_path: Path) -> None:
+    (found,) = mistakes(tmp_path, f"remediations: {{repair: {{namespaceSelectors: [{selector}]}}}}")
+    assert found.startswith("remediations.repair.namespaceSelectors.0")
+    assert why in found
+
+
+@pytest.mark.parametrize(
+    ("blackout", "why"),
+    [
+        ("{from: '2026-07-02', to: '2026-07-01', reason: r}", "it ends (2026-07-01) before it begins (2026-07-02)"),
+        ("{from: '2026-07-02', to: '2026-07-03'}", "it has no `reason`"),
+        ("{from: tomorrow, to: '2026-07-03', reason: r}", "is no day"),
+        ("{from: '2026-07-02', to: '2026-07-03', reason: r, timeZone: Europe/Berlim}", 'did you mean "Europe/Berlin"'),
+    ],
+)
+def test_a_blackout_that_is_none_is_refused(blackout: str, why: str, tmp_path: Path) -> None:
+    (found,) = mistakes(tmp_path, f"blackouts: [{blackout}]")
+    assert found.startswith("blackouts.0")
+    assert why in found

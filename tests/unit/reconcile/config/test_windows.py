@@ -1,4 +1,4 @@
-"""Maintenance windows: over midnight, in time zones, and in the nights in which a clock is changed."""
+"""Windows and blackouts: over midnight, in time zones, and in the nights in which a clock is changed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcile.config.forms import DAYS, Window
-from reconcile.config.windows import closed_until
+from reconcile.config.forms import DAYS, Blackout, Window
+from reconcile.config.windows import blacked_out, closed_until
 
 
 def at(text: str) -> float:
@@ -104,3 +104,72 @@ def test_what_is_closed_opens_when_it_says(moment: datetime, begin: int, end: in
         assert now < opens <= now + timedelta(days=8, hours=1).total_seconds()
         assert closed_until([each], opens) is None
         assert closed_until([each], opens - 1) is not None
+
+
+def blackout(begin: str, end: str, zone: str = "Europe/Berlin", reason: str = "freeze") -> Blackout:
+    written = {"from": begin, "to": end, "timeZone": zone, "reason": reason}
+    return Blackout.model_validate(written, by_alias=True, by_name=False)
+
+
+YEAR_END = blackout("2026-12-20", "2027-01-06")
+ONE_DAY = blackout("2026-07-01", "2026-07-01")
+EVENING = blackout("2026-07-01T18:00", "2026-07-01T20:30")
+IN_SPRING = blackout("2026-03-29T02:30", "2026-03-29T04:00")  # the clock skips from 02:00 to 03:00
+TO_SPRING = blackout("2026-03-29T00:30", "2026-03-29T02:30")
+IN_AUTUMN = blackout("2026-10-25T02:30", "2026-10-25")  # it shows from 02:00 to 03:00 twice
+
+
+@pytest.mark.parametrize(
+    ("each", "now", "until"),
+    [
+        (YEAR_END, "2026-12-19T23:59:59+01:00", None),
+        (YEAR_END, "2026-12-20T00:00:00+01:00", "2027-01-07T00:00:00+01:00"),
+        (YEAR_END, "2027-01-06T23:59:59+01:00", "2027-01-07T00:00:00+01:00"),
+        (YEAR_END, "2027-01-07T00:00:00+01:00", None),
+        (YEAR_END, "2028-12-24T12:00:00+01:00", None),  # over for long
+        (ONE_DAY, "2026-06-30T22:00:00+00:00", "2026-07-01T22:00:00+00:00"),
+        (ONE_DAY, "2026-06-30T21:59:59+00:00", None),
+        (ONE_DAY, "2026-07-01T22:00:00+00:00", None),
+        (EVENING, "2026-07-01T17:59:59+02:00", None),
+        (EVENING, "2026-07-01T18:00:00+02:00", "2026-07-01T20:30:00+02:00"),
+        (EVENING, "2026-07-01T20:30:00+02:00", None),
+        (IN_SPRING, "2026-03-29T00:59:59+00:00", None),
+        (IN_SPRING, "2026-03-29T01:00:00+00:00", "2026-03-29T02:00:00+00:00"),
+        (TO_SPRING, "2026-03-29T00:59:59+00:00", "2026-03-29T01:00:00+00:00"),
+        (TO_SPRING, "2026-03-29T01:00:00+00:00", None),
+        (IN_AUTUMN, "2026-10-25T00:29:59+00:00", None),
+        (IN_AUTUMN, "2026-10-25T00:30:00+00:00", "2026-10-25T23:00:00+00:00"),
+        (IN_AUTUMN, "2026-10-25T01:10:00+00:00", "2026-10-25T23:00:00+00:00"),  # 02:10 for the second time
+        (blackout("2011-12-30", "2011-12-30", "Pacific/Apia"), "2011-12-30T10:00:00+00:00", None),  # a skipped day
+    ],
+)
+def test_a_blackout_is_on_until_when_it_says(each: Blackout, now: str, until: str | None) -> None:
+    assert blacked_out([each], at(now)) == ((each, at(until)) if until else None)
+
+
+def test_of_blackouts_that_overlap_or_meet_the_last_end_counts() -> None:
+    now = at("2026-07-01T12:00:00+02:00")
+    long, inside = blackout("2026-07-01", "2026-07-03"), blackout("2026-07-01T06:00", "2026-07-01T14:00")
+    after, apart = blackout("2026-07-04", "2026-07-05", reason="next"), blackout("2026-07-07", "2026-07-07")
+    assert blacked_out([inside, long], now) == (long, at("2026-07-04T00:00:00+02:00"))
+    assert blacked_out([apart, after, inside, long], now) == (long, at("2026-07-06T00:00:00+02:00"))
+    assert blacked_out([apart, after], now) is None
+    assert blacked_out([], now) is None
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "reason"),
+    [
+        ("2026-07-02", "2026-07-01", "freeze"),
+        ("2026-07-01T10:00", "2026-07-01T10:00", "freeze"),
+        ("2026-02-30", "2026-03-01", "freeze"),
+        ("2026-7-1", "2026-07-02", "freeze"),
+        ("2026-07-01T24:00", "2026-07-02", "freeze"),
+        ("", "2026-07-02", "freeze"),
+        ("2026-07-01", "", "freeze"),
+        ("2026-07-01", "2026-07-02", ""),
+    ],
+)
+def test_what_is_no_blackout_is_refused(begin: str, end: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=r"no day|before it begins|has no|is empty"):
+        blackout(begin, end, reason=reason)

@@ -13,6 +13,7 @@ import yaml
 from exporter.store.record import Ref
 from exporter.store.text.skew import Skew
 from reconcile.config.settings import Mode
+from reconcile.decide.canary import tried
 from reconcile.decide.gates import GATES, Blocked, QueryAnswer, QueryState, blocked
 from reconcile.decide.storm import Storm, Weather
 from reconcile.ledger.entry import Entry
@@ -23,6 +24,7 @@ from tests.repairs import CLAIM, NOW, REPAIR, VM, ask, config, entry, situation,
 from tests.rules import TESTS
 from tests.shared import REPO
 
+SELECTING = {"remediations": {"repair": {"namespaceSelectors": [{"matchLabels": {"tier": "test"}, "mode": "auto"}]}}}
 WEBHOOK = {"webhook": {"enabled": True, "tokenFile": "/token"}}
 GATE = {"prometheus": {"url": "http://p:9090", "gate": "up == 0"}}
 OTHERS = frozenset({frozenset({("alertname", "Other")}), frozenset({("namespace", "shop")})})
@@ -44,6 +46,20 @@ def returns(*ages: float) -> list[Entry]:
         for number, age in enumerate(sorted(ages, reverse=True))
         for item in written(number, NOW - age, "done", "verified", "returned", why="argocd-controller wrote it")
     ]
+
+
+ON_TRIAL = tried(config(), REPAIR)
+
+
+def trial(number: int, *after: str, at: float = NOW - 600, **more: Any) -> list[Entry]:
+    """A write of the canary, of another object."""
+    claim = Ref("IPAMClaim", "shop", f"vm{number}.blue", f"u{number}")
+    told = {"canary": ON_TRIAL, "target": claim, "fingerprint": f"trial{number}", "vm": f"vm{number}", **more}
+    return written(100 + number, at, *after, **told)
+
+
+def gone(number: int) -> list[Entry]:
+    return trial(number, "done", "verified", "stayed", at=NOW - 7200)
 
 
 HISTORY = History.of(written(8, NOW - 60, "unclear"), NOW)
@@ -86,6 +102,8 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("unclear", {}, {"entries": written(7, NOW - 60, "unclear")}, {}, "attempt a7, begun at .*:25:40Z", None),
     ("unclear", {}, {"entries": written(7, NOW - 60)}, {}, f"it writes to {CLAIM}; .* reconcile ledger a7", None),
     ("unclear", {}, {"by_hand": lambda: HISTORY.unfinished()}, {}, "attempt a8", None),
+    ("labels", {}, {}, SELECTING, "the labels of namespace shop could not be read.*namespaceSelectors", None),
+    ("labels", {}, {"labels": {"shop": None}}, SELECTING, "could not be read", None),
     ("clock", {}, {"skew": None}, {}, "is not known: no response .* within 5 minutes", None),
     ("clock", {}, {"skew": Skew(900.4, 0.0, "pod-a")}, {}, "clock of pod-a is 900 s ahead of the API server's", None),
     ("clock", {}, {"skew": Skew(-30.5, 0.0, "pod-a")}, {}, "30 s behind the API server's, at most 30 s", None),
@@ -140,6 +158,14 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("budget_fleet", {}, {"fleet": None}, {}, "could not be seen", None),
     ("budget_fleet", {}, {}, {"budgets": {"fleetShare": 0}}, "as long as that is 0", None),
     ("window", {}, {}, {"windows": [{"from": "22:00", "to": "05:00"}]}, "opens at 2026-05-28T22:00:00Z", NOW + 5600),
+    (
+        "blackout",
+        {},
+        {},
+        {"blackouts": [{"from": "2026-05-28", "to": "2026-05-30", "reason": "freeze"}]},
+        'on until 2026-05-31T00:00:00Z: "freeze"',
+        1_780_185_600.0,
+    ),
     ("min_age", {"since": None}, {}, {}, "not known; it must be 10m", None),
     ("min_age", {"since": NOW - 599}, {}, {}, "9m59s old; .* 10m", NOW + 1),
     ("min_age", {"since": NOW + 9}, {}, {}, "0s old", NOW + 609),
@@ -175,6 +201,62 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("edit_war", {"fingerprint": "f2"}, {"entries": returns(9000, 6000, 3000)}, {}, "came back 3 times", None),
     ("edit_war", {"target": None, "subject": Ref("VM", "a", "b")}, {"entries": returns(3, 2, 1)}, {}, "VM a/b", None),
     ("edit_war", {}, {"entries": returns(9e5, 9e5 + 1, 9e5 + 2, 10)}, {}, "4 times", None),
+    (
+        "canary",
+        {},
+        {"entries": trial(1)},
+        {},
+        "one repair in step 1 of 2, of IPAMClaim shop/vm1.blue: .* not gone",
+        None,
+    ),
+    (
+        "canary",
+        {},
+        {"entries": trial(1, "done")},
+        {},
+        "has to stay gone for 1h .canary.stays.; it is not gone yet",
+        None,
+    ),
+    ("canary", {}, {"entries": trial(1, "done", "verified")}, {}, "at 2026-05-28T21:16:40Z it is looked", NOW + 3000),
+    ("canary", {}, {"entries": trial(1, "done", settles=False)}, {}, "at 2026-05-28T21:16:40Z", NOW + 3000),
+    ("canary", {}, {"entries": trial(1, "unclear")}, {}, "not gone yet", None),
+    ("canary", {}, {"entries": [*gone(1), *trial(2, "unclear")]}, {}, "step 2 of 2, of IPAMClaim shop/vm2", None),
+    (
+        "canary",
+        {},
+        {"entries": [*gone(1), *trial(2), *trial(3, "done")]},
+        {},
+        "two repairs in step 2 of 2, .*vm2.*vm3",
+        None,
+    ),
+    (
+        "canary",
+        {},
+        {"entries": [*gone(1), *gone(2), *trial(3, "done")]},
+        {},
+        "step 2 of 2, of IPAMClaim shop/vm3",
+        None,
+    ),
+    *(
+        (
+            "canary",
+            {},
+            {"entries": trial(1, *events, why="flux did")},
+            {},
+            f"vm1.blue: .*{what}.*flux did.* resume",
+            None,
+        )
+        for events, what in (
+            (("done", "verified", "returned"), "came back"),
+            (("done", "persists"), "there all the same"),
+            (("in_use", "done"), "in use"),
+            (("done", "verified", "taken_back"), "taken back"),
+            (("unclear", "resolved"), "not known"),
+        )
+    ),
+    # Where it may write is another thing now, but what is under way is followed all the same.
+    ("canary", {}, {"entries": trial(1, "done")}, {"mode": "auto"}, "not gone yet", None),
+    ("canary", {}, {"entries": trial(1, "done", "returned")}, {"mode": "auto"}, "stopped at .*vm1.blue", None),
 ]
 
 
@@ -212,6 +294,8 @@ LETS_THROUGH: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ({}, {"source_age": -60.0}, {}),
     ({}, {"unknown_checks": frozenset({"other"})}, {}),
     ({"planned": 4}, {}, {}),
+    ({}, {"labels": {"shop": {}}}, SELECTING),
+    ({}, {"labels": {"shop": {"tier": "test"}}}, SELECTING),
     ({}, {"skew": Skew(29.9, 29.9, "pod-a")}, {}),
     ({}, {"skew": Skew(-29.9, 0.0, "pod-a")}, {}),
     ({}, {"entries": written(1, NOW - 60, "unclear", target=Ref("IPAMClaim", "shop", "other", "u9"))}, {}),
@@ -223,6 +307,7 @@ LETS_THROUGH: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ({}, {"entries": [], "fleet": 1}, {"budgets": {"fleetShare": 0.0001}}),
     ({}, {}, {"windows": [{"from": "20:00", "to": "05:00"}]}),
     ({}, {}, {"windows": [{"from": "20:26", "to": "20:27"}, {"days": ["Sun"]}]}),
+    ({}, {}, {"blackouts": [{"from": "2026-05-29", "to": "2026-05-30", "reason": "freeze"}]}),
     ({"since": NOW - 600}, {}, {}),
     ({"since": None}, {}, {"remediations": {"repair": {"minAge": "0s"}}}),
     ({}, {"query": None}, {}),
@@ -232,6 +317,19 @@ LETS_THROUGH: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ({}, {"entries": returns(3 * 86_400, 86_401, 1)}, {}),
     ({}, {"entries": [*returns(30, 20, 10), entry("resumed", scope=str(CLAIM))]}, {}),
     ({"fingerprint": "f2", "target": None, "subject": Ref("VM", "a", "b")}, {"entries": returns(3, 2, 1)}, {}),
+    ({}, {"entries": trial(1, "failed")}, {}),
+    ({}, {"entries": [*trial(1, "unclear"), entry("resolved", attempt="a101", happened=False)]}, {}),
+    ({}, {"entries": gone(1)}, {}),
+    ({}, {"entries": [*gone(1), *trial(2, "done")]}, {}),  # the first of two
+    ({}, {"entries": [*gone(1), *gone(2), *gone(3)]}, {}),
+    ({}, {"entries": [*gone(1), *gone(2), *gone(3), entry("returned", attempt="a103")]}, {}),  # it was over by then
+    ({"fingerprint": "trial1"}, {"entries": trial(1, "done", settles=False)}, {}),  # the repair takes two writes
+    ({}, {"entries": [*trial(1, "done", "returned"), entry("resumed", scope="remediation repair")]}, {}),
+    ({}, {"entries": trial(1, "done")}, {"canary": {"enabled": False}}),
+    ({}, {"entries": trial(1, "done", "returned")}, {"remediations": {"repair": {"canary": {"enabled": False}}}}),
+    ({}, {"entries": gone(1)}, {"mode": "auto"}),  # which begins anew
+    ({"mode": Mode.APPROVE}, {"entries": trial(1, "done", "returned")}, {}),
+    ({"remediation": replace(REPAIR, id="another")}, {"entries": trial(1, "done", "returned")}, {}),
 ]
 
 
@@ -305,18 +403,37 @@ ALL_CLOSED: dict[str, Any] = {
     "query": None,
     "firing": None,
     "skew": None,
-    "entries": [*returns(40, 30, 20), *(each for n in range(9) for each in written(20 + n, NOW - 5, "unclear"))],
+    "entries": [
+        *returns(40, 30, 20),
+        *trial(1),
+        *(each for n in range(9) for each in written(20 + n, NOW - 5, "unclear")),
+    ],
 }
-CLOSING = {**WEBHOOK, **GATE, "windows": [{"from": "22:00"}], "budgets": {"hour": 1, "namespaceHour": 1}}
+FROZEN = {"from": "2020-01-01", "to": "2030-01-01", "reason": "r"}
+CLOSING = {
+    **SELECTING,
+    "blackouts": [FROZEN],
+    **WEBHOOK,
+    **GATE,
+    "windows": [{"from": "22:00"}],
+    "budgets": {"hour": 1, "namespaceHour": 1},
+}
 REPAIRS = {gate.id for gate in GATES}
+OF_THE_SIDECAR = {
+    *("labels", "leading", "storm", "window", "blackout", "min_age", "canary", "silence", "query", "firing"),
+}
 
 
 @pytest.mark.parametrize(
     ("mode", "asked"),
     [
         (Mode.AUTO, REPAIRS),
-        (Mode.APPROVE, REPAIRS - {"firing"}),
-        (Mode.APPLY, REPAIRS - {"leading", "storm", "window", "min_age", "silence", "query", "firing"}),
+        (Mode.APPROVE, REPAIRS - {"canary", "firing"}),
+        (
+            Mode.APPLY,
+            REPAIRS
+            - {"labels", "leading", "storm", "window", "blackout", "min_age", "canary", "silence", "query", "firing"},
+        ),
         (Mode.UNDO, {"unclear", "ledger", "clock", "upgrade"}),
         (Mode.PLAN, set()),
         (Mode.OFF, {"mode"}),

@@ -23,7 +23,7 @@ from reconcile.config.settings import model_of
 from reconcile.confirm.confirm import Confirmed
 from reconcile.decide.gates import GATES
 from reconcile.permissions.accounts import NAME, ServiceAccount
-from reconcile.permissions.rbac import base_roles, needed, write_role
+from reconcile.permissions.rbac import base_roles, guarded, needed, write_role
 from reconcile.plan.plan import Create, Plan
 from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation
 from reconcile.plan.remediations import all_remediations
@@ -193,6 +193,32 @@ def test_what_may_write_is_bound_where_it_may(text: str, more: set[tuple[str, st
     )
     roles = {(each["kind"], each["metadata"]["name"]) for each in found if "rules" in each}
     assert {(each["roleRef"]["kind"], each["roleRef"]["name"]) for each in found if "roleRef" in each} == roles
+
+
+def test_in_shadow_nothing_may_be_written_and_the_lease_is_read(tmp_path: Path) -> None:
+    found = manifests(tmp_path, RELEASE % "{namespaces: {a: shadow}}")
+    assert bound(found) == OWN | LEASE
+    allowed = access(rule for each in found for rule in each.get("rules", ()))
+    assert {verb for verb, _, _ in allowed} == {"get", "list"}
+    assert ("get", "coordination.k8s.io", "leases") in allowed
+
+
+def test_where_labels_select_it_is_bound_everywhere_and_the_policy_asks_for_them(tmp_path: Path) -> None:
+    selecting = "{namespaces: {a: off, b: approve}, namespaceSelectors: [%s]}"
+    allowed, denied = "{matchLabels: {tier: test}, mode: auto}", "{matchLabels: {frozen: 'yes'}, mode: plan}"
+    only_plans = manifests(tmp_path, RELEASE % selecting.replace("b: approve", "b: plan") % denied)
+    assert bound(only_plans) == OWN
+    found = manifests(tmp_path, RELEASE % selecting % f"{allowed}, {denied}")
+    assert bound(found) == OWN | LEASE | {("release-ipam-claim", "")}
+
+    loaded = load(ALL, tmp_path / "reconcile.yaml")
+    assert isinstance(loaded, LoadedSidecar)
+    policy, _ = guarded(loaded.config, ALL, ACCOUNT)
+    expression = next(
+        each["expression"] for each in policy["spec"]["variables"] if each["name"] == "release_ipam_claim"
+    )
+    assert "namespaceObject.metadata.labels['tier'] in ['test']" in expression
+    assert "!((has(namespaceObject.metadata.labels) && 'frozen' in" in expression
 
 
 def test_in_plan_mode_nothing_may_be_written(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations.drains import (
     cancel_stale_evacuation,
     handle_external_eviction,
+    handle_orphan_launcher,
     migrate_marked_vmi,
     stop_blocked_vmi,
 )
@@ -135,3 +136,21 @@ def test_a_proposal_writes_nothing_and_says_where_to_look(rows: list[Row], where
     assert plan.proposal is not None
     assert where in plan.proposal.where
     assert plan.step == Patch(target=plan.subject, ops=())
+
+
+def test_an_orphaned_launcher_is_shown_with_its_disks_and_with_who_would_start_a_second_guest() -> None:
+    root = {
+        "spec": {"volumes": [{"name": "root", "persistentVolumeClaim": {"claimName": "db-root"}}, {"name": "private"}]}
+    }
+    pod: Row = {"kind": "Pod", "name": "virt-launcher-db", "uid": "p1", "domain": "db", "vmi": "i1", "over": root}
+    vm: Row = {"kind": "VirtualMachine", "name": "db", "uid": "u1", "runStrategy": "Always"}
+    objects = [full(row) for row in (*SURROUNDINGS, pod, vm)]
+    about = {"check": "evictions", "reason": "OrphanLauncherPod", "kind": "Pod", "subject": "virt-launcher-db"}
+    answer = confirmed(handle_orphan_launcher.REMEDIATION, hint_of(about, objects), MemoryReads(objects))
+    assert isinstance(answer, Confirmed), answer
+    proposal = answer.plan.proposal
+    assert proposal is not None
+    assert "delete the pod by its UID, p1." in proposal.where
+    assert "Nobody may start VirtualMachine ns/db before, whose run strategy is Always." in proposal.where
+    assert "It holds PVC db-root, which a second guest would write to." in proposal.where
+    assert '"preconditions": {"uid": "p1"}' in proposal.patch

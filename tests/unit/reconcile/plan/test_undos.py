@@ -138,7 +138,7 @@ def test_what_somebody_wrote_since_is_left_alone_whatever_is_accepted(of: str, c
     else:
         assert isinstance(step, Patch)
         place, last = path_of(found.target, step.ops[0].path)
-        kept = place[last]
+        kept = place.get(last, "to be put back")
         place[last] = not kept if isinstance(kept, bool) else type(kept)()  # as empty as its kind can be
     for words in ((), tuple(case.get("accept", ())), WORDS):
         again = found.made(*words)
@@ -185,6 +185,9 @@ def test_what_is_taken_back_is_paused(of: str, case: dict[str, Any]) -> None:
         assert step.target.uid == "created"  # what it was created for is paused before it is deleted
         return
     assert isinstance(step, Patch)
+    if step.subresource:  # which can't: the object is paused before
+        assert PAUSED not in str(step.ops)
+        return
     pause = step.ops[-1]
     assert PAUSED in str(pause.path).replace("~1", "/") or list(pause.value) == [PAUSED]  # type: ignore[union-attr]
 

@@ -73,6 +73,8 @@ def test_with_the_ledger_on_a_disk(tmp_path: Path) -> None:
         ("that any VirtualMachineClone is seen", "nothing is restored"),
         ("that it is unclear while it may arrive", "ledger true"),
         ("that a copy is what runs", "no content of a stranger"),
+        ("that shadow writes nothing", "shadow writes nothing"),
+        ("that what was shadowed is not written", "gates are fresh after shadow"),
         ("undo of reassign_firmware_uuid: uuid_is_free", "undone: its own"),
         ("undo of restash_missing_revision: not_needed", "undone: what is needed stays"),
     ],

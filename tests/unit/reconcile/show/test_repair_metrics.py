@@ -12,7 +12,8 @@ import pytest
 
 from exporter.http.application import serving
 from reconcile.config.loading import LoadedSidecar, load
-from reconcile.config.settings import SidecarConfig, may_write
+from reconcile.config.modes import may_write
+from reconcile.config.settings import SidecarConfig
 from reconcile.decide.gates import GATES
 from reconcile.ledger import Event, Ledger
 from reconcile.ledger.history import History

@@ -1,0 +1,16 @@
+"""`steward completion`: what a shell completes commands by."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..output.completion import completion
+from ..output.terminal import say
+
+__all__ = ["run"]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """`arguments.parser` is that of the whole command line."""
+    say(completion(arguments.shell, arguments.parser))
+    return 0

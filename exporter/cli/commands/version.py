@@ -1,0 +1,15 @@
+"""`steward version`: which steward this is."""
+
+from __future__ import annotations
+
+import argparse
+
+from ...version import installed
+from ..output.terminal import say
+
+__all__ = ["run"]
+
+
+def run(_: argparse.Namespace) -> int:
+    say(f"steward {installed()}\n")
+    return 0

@@ -1,0 +1,97 @@
+"""One look at a cluster: a steward that watches it until everything is seen."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import AsyncIterator, Collection, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...config.settings import Config
+from ...findings.check import Check
+from ...kube.greeting import greet
+from ...kube.transport import Transport
+from ...store.cluster import Cluster
+from ...store.reader import Reading
+from ...store.source import Source, SyncState
+from ..output.terminal import complain
+from .cluster import transport_of
+from .filters import UsageError
+
+if TYPE_CHECKING:
+    from ...app import Steward
+
+__all__ = ["Look", "looking"]
+
+
+@dataclass(frozen=True)
+class Look:
+    """`in_time` is whether everything was seen within --timeout."""
+
+    steward: Steward
+    transport: Transport
+    in_time: bool
+
+
+@asynccontextmanager
+async def looking(
+    arguments: argparse.Namespace,
+    config: Config,
+    *,
+    checks: Iterable[Check] | None = None,
+    views: Iterable[Reading] | None = None,
+    namespaces: Collection[str] = (),
+) -> AsyncIterator[Look]:
+    """The cluster that the arguments select, watched while entered. Raises ConfigError where none is configured,
+    GreetingError for one that answers nothing, and UsageError where nothing of it may be listed. What may not be
+    watched is listed once, and what may not be listed everywhere in the `namespaces`.
+    """
+    transport = transport_of(config)
+    try:
+        await greet(transport)
+        from ...app import assemble, wait_until_seen  # the server is dear to import: not for who can't be answered
+
+        steward = assemble(transport, config, checks=checks, views=views)
+    except BaseException:
+        await transport.close()
+        raise
+    async with steward.watching():
+        in_time = await wait_until_seen(steward, arguments.timeout, complain)
+        if in_time and await _looked_once(steward, transport, namespaces):
+            in_time = await wait_until_seen(steward, arguments.timeout, complain)
+        _refuse_blind(steward.engine.cluster, transport.server, namespaces)
+        yield Look(steward, transport, in_time)
+
+
+async def _looked_once(steward: Steward, transport: Transport, namespaces: Collection[str]) -> bool:
+    """Lists what may not be watched; whether there is any such kind."""
+    from ...kube.client import Client
+    from ...kube.timeouts import Timeouts
+    from ...kube.watch.within import look_once
+
+    forbidden = _forbidden(steward.engine.cluster)
+    kinds = [each.kind for each in steward.source.reflectors if each.kind.name in forbidden]
+    if kinds:
+        await look_once(Client(transport), steward.intake, kinds, namespaces, Timeouts())
+    return bool(kinds)
+
+
+def _forbidden(cluster: Cluster) -> dict[str, Source]:
+    """The sources of what may be seen nowhere, by the names of their kinds."""
+    sources = (each for each in cluster.all(Source) if each.sync_state is SyncState.FORBIDDEN and not each.within)
+    return {each.name: each for each in sources}
+
+
+def _refuse_blind(cluster: Cluster, server: str, namespaces: Collection[str]) -> None:
+    sources = {each.name for each in cluster.all(Source) if each.sync_state is not SyncState.ABSENT}
+    forbidden = _forbidden(cluster)
+    if not sources or sources != forbidden.keys():
+        return
+    first = min(forbidden.values(), key=lambda each: (each.resource != "virtualmachines.kubevirt.io", each.resource))
+    hint = "" if namespaces else ", or name your namespace with -n"
+    where = f"namespace {', '.join(sorted(namespaces))}" if namespaces else "all namespaces"
+    raise UsageError(
+        f"{server} lets you list nothing of what is looked at, not even {first.resource} in {where}; whoever "
+        f"administers the cluster can bind you to a role that may{hint}"
+    )

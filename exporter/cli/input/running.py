@@ -1,0 +1,129 @@
+"""The report of a steward that runs: what it finds, and since when it is a witness of that."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from ...findings.finding import Unknown
+from ...findings.severity import Severity
+from ...kube.errors import MALFORMED
+from ...kube.get_json import GetError, JSONServer
+from ...store.text.since import Since
+from ...views.causes import CauseReport, cause_order
+from ...views.findings import FindingReport, NotApplicable, Report, SourceReport, UndecodableReport
+from ...views.fleet import UNSEEN_FLEET, FleetSummary
+from ...views.repairs import Reconcile
+from .filters import UsageError
+
+__all__ = ["narrowed", "refuse_both", "report_of"]
+
+_SECONDS = 30.0
+_BYTES = 256 * 2**20  # of some hundred thousand findings
+
+
+class _Findings(msgspec.Struct, frozen=True, rename="camel"):
+    """A tenant's has no sources, and nothing of the sidecar."""
+
+    generation: int
+    findings: list[FindingReport]
+    unknown: list[Unknown]
+    ready: bool
+    sources: list[SourceReport] = []
+    undecodable: list[UndecodableReport] = []
+    not_applicable: list[NotApplicable] = []
+    fleet: FleetSummary = UNSEEN_FLEET
+    reconcile: Reconcile | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Causes(msgspec.Struct, frozen=True, rename="camel"):
+    causes: list[CauseReport]
+
+
+def refuse_both(arguments: argparse.Namespace) -> None:
+    """Raises UsageError where a running steward is named, and something else to look at."""
+    if arguments.exporter and arguments.dump:
+        raise UsageError("--exporter asks a running steward, and --from reads a dump; give one of them")
+    for name in ("token_file", "ca_file", "server_name"):
+        if getattr(arguments, name) and not arguments.exporter:
+            raise UsageError(f"--{name.replace('_', '-')} is for a running steward; it needs --exporter")
+
+
+async def report_of(arguments: argparse.Namespace) -> Report:
+    """All that it answers to whom the token is of, with the causes. Raises UsageError where it does not."""
+    server = JSONServer(
+        arguments.exporter.rstrip("/"),
+        str(arguments.token_file or ""),
+        str(arguments.ca_file or ""),
+        arguments.server_name or "",
+    )
+    try:
+        async with server.connected(_BYTES) as connection:
+            found = await connection.get("/api/v1/findings", seconds=_SECONDS)
+            caused = await connection.get("/api/v1/causes", seconds=_SECONDS)
+        return _report(msgspec.json.decode(found.body, type=_Findings), msgspec.json.decode(caused.body, type=_Causes))
+    except GetError as error:
+        raise UsageError(_why(arguments.exporter, error)) from error
+    except MALFORMED as error:
+        raise UsageError(f"{arguments.exporter} answers with no findings of a steward: {error}") from error
+
+
+def _report(found: _Findings, caused: _Causes) -> Report:
+    return Report(
+        found.generation,
+        found.findings,
+        found.unknown,
+        found.sources,
+        found.undecodable,
+        found.not_applicable,
+        found.ready,
+        found.fleet,
+        found.reconcile,
+        causes=caused.causes,
+    )
+
+
+def _why(url: str, error: GetError) -> str:
+    if error.status == 401:
+        return f"{url} does not accept the token (401); give one that is valid with --token-file"
+    if error.status == 403:
+        return f"{url} lets you see nothing (403): {error}"
+    return str(error)
+
+
+def narrowed(report: Report) -> Report:
+    """With the causes of the findings that are left in it, counted from these."""
+    of: dict[str, list[FindingReport]] = {}
+    for finding in report.findings:
+        of.setdefault(finding.cause, []).append(finding)
+    causes = [_of(each, of[each.cause]) for each in report.causes or () if each.cause in of]
+    return msgspec.structs.replace(report, causes=sorted(causes, key=cause_order))
+
+
+def _of(cause: CauseReport, findings: list[FindingReport]) -> CauseReport:
+    if len(findings) == cause.findings:
+        return cause
+    subjects = dict.fromkeys(each.subject for each in findings)
+    namespaces = sorted({each.namespace for each in subjects if each.namespace})
+    since, source = _oldest(findings)
+    return msgspec.structs.replace(
+        cause,
+        severity=max((each.severity for each in findings), key=lambda each: Severity(each).rank),
+        objects=len(subjects),
+        kinds=dict(sorted(Counter(each.kind for each in subjects).items())),
+        vms=len({(each.subject.namespace, each.vm) for each in findings if each.vm}),
+        namespaces=len(namespaces),
+        first_namespaces=tuple(namespaces[: len(cause.first_namespaces)]),
+        findings=len(findings),
+        first=tuple(subjects)[: len(cause.first)],
+        since=since,
+        since_source=source,
+    )
+
+
+def _oldest(findings: Iterable[FindingReport]) -> tuple[str, str]:
+    dated = [(each.since, each.since_source) for each in findings if each.since]
+    return min(dated, default=("", Since.FIRST_SEEN.value))

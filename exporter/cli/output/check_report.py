@@ -1,0 +1,174 @@
+"""What `steward check` finds, as text: one line a cause, its findings under it, then what has no answer, by why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...findings.severity import Severity
+from ...store.text.naming import counted, kind_word
+from ...views.causes import CauseReport
+from ...views.findings import FindingReport, Report, plan_command
+from .ages import age
+from .no_answer import answered, no_answer
+from .repair_text import repair
+from .screen import rows_of
+from .table import indented
+from .unread import unread
+
+__all__ = ["HEAD", "Presentation", "cause_row", "check_text", "names", "of_causes", "totals", "wide"]
+
+_FIRST = 20  # findings that are listed under a cause
+HEAD = ("SEVERITY", "REASON", "OBJECT", "AGE", "WHAT")
+_WIDE = ("OBJECT", "NODE", "NETWORK", "AGE", "CAUSE", "FINGERPRINT", "WHAT")
+_UNDER = " " * 10  # under the reason
+
+
+@dataclass(frozen=True)
+class Presentation:
+    """`checks` are the ids of the chosen ones, `read` says in words what the dump of each cluster held, `now` is what
+    ages are counted to, and `columns` how wide the terminal is, None for no limit. `commands` says whether what to do
+    is printed under each cause.
+    """
+
+    checks: frozenset[str]
+    now: float
+    read: Mapping[str, str] = field(default_factory=dict)
+    commands: bool = False
+    columns: int | None = None
+
+
+def check_text(report: Report, how: Presentation) -> str:
+    """A line a cause, and its findings."""
+    several = len(_clusters(report)) > 1
+    return _whole("".join(_causes(report, how, several=several)) if report.findings else "", report, how)
+
+
+def _whole(found: str, report: Report, how: Presentation) -> str:
+    """With what follows on what was found: what has no answer, what was not read, and the totals."""
+    clusters = _clusters(report)
+    parts = [found] if found else []
+    for cluster in clusters:
+        parts += no_answer(report, cluster, how.checks, several=len(clusters) > 1, commands=how.commands)
+    if files := unread(report):
+        lines = rows_of(("FILE", "WHY"), files, None)
+        parts.append("Not read, and may hold anything:\n" + "".join(f"{each}\n" for each in lines))
+    return "\n".join([*parts, "".join(_ending(report, clusters, how))])
+
+
+def _clusters(report: Report) -> tuple[str, ...]:
+    named = [each.cluster for each in report.sources] + [each.cluster for each in report.undecodable]
+    return tuple(dict.fromkeys(named)) or ("",)  # of a running steward, to a tenant: it says nothing of kinds
+
+
+def _causes(report: Report, how: Presentation, *, several: bool) -> Iterator[str]:
+    """The lines of all causes: a cause with one finding is that finding."""
+    of: dict[tuple[str, str], list[FindingReport]] = {}
+    for finding in report.findings:
+        of.setdefault((finding.cluster, finding.cause), []).append(finding)
+    rows, beneath = [], []
+    for cause in report.causes or ():
+        found = of.get((cause.cluster, cause.cause), [])
+        if found:
+            rows.append((*((cause.cluster,) if several else ()), *cause_row(cause, found, how.now)))
+            beneath.append((found if len(found) > 1 else [], found[0]))
+    head = (*(("CLUSTER",) if several else ()), *HEAD)
+    first, *lines = rows_of(head, rows, how.columns)
+    yield f"{first}\n"
+    for line, (listed, worst) in zip(lines, beneath, strict=True):
+        yield f"{line}\n"
+        yield from _listed(listed, how)
+        yield from _advice(worst, how)
+
+
+def cause_row(cause: CauseReport, found: Sequence[FindingReport], now: float) -> tuple[str, ...]:
+    """The cells below HEAD: of one that has one finding they are that finding's."""
+    if len(found) == 1:
+        (one,) = found
+        return one.severity, one.reason, _subject(one), age(one.since, one.since_source, now), one.message
+    since = age(cause.since, cause.since_source, now)
+    return cause.severity, cause.reason, _objects(cause), since, cause.meaning
+
+
+def _listed(found: Sequence[FindingReport], how: Presentation) -> Iterator[str]:
+    """The findings of a cause, each with what is wrong with its own object."""
+    if not found:
+        return
+    left = None if how.columns is None else how.columns - len(_UNDER)
+    rows = [(_subject(each), age(each.since, each.since_source, how.now), each.message) for each in found[:_FIRST]]
+    for line in rows_of(("", "", ""), rows, left)[1:]:
+        yield f"{_UNDER}{line}\n"
+    if (more := len(found) - _FIRST) > 0:
+        yield f"{_UNDER}and {more:,} more: steward check {found[0].cause} -o wide\n"
+
+
+def _advice(finding: FindingReport, how: Presentation) -> Iterator[str]:
+    """What to do, of the worst finding of a cause: a sentence, commands to copy, and what the sidecar can do."""
+    if not how.commands:
+        return
+    if finding.next:
+        yield indented((finding.next,), f"{_UNDER}next: ")
+    yield indented(finding.commands, f"{_UNDER}$ ")
+    if finding.repairs:
+        for each in finding.repairs:
+            yield repair(each, _UNDER)
+    elif finding.remediation:
+        yield indented((finding.remediation,), f"{_UNDER}repair: ")
+        yield indented((plan_command(finding),), f"{_UNDER}$ ")
+
+
+def _subject(finding: FindingReport) -> str:
+    return f"{kind_word(finding.subject.kind)} {finding.subject.path}"
+
+
+def _objects(cause: CauseReport) -> str:
+    """How many there are of which kind and where, and what they have in common."""
+    counts = ", ".join(counted(number, kind_word(kind)) for kind, number in cause.kinds.items())
+    where = f" in {cause.first_namespaces[0]}" if cause.namespaces == 1 else ""
+    where = f" in {counted(cause.namespaces, 'namespace')}" if cause.namespaces > 1 else where
+    by = cause.reference
+    named = f"{kind_word(by.kind)} {by.name}" if by.kind else by.node or by.network or by.feature
+    return f"{named}: {counts}{where}" if named else f"{counts}{where}"
+
+
+def _ending(report: Report, clusters: Sequence[str], how: Presentation) -> Iterator[str]:
+    several = len(clusters) > 1
+    yield f"{totals(report.findings)}{of_causes(report)}.\n"
+    for cluster in clusters:
+        yield f"{f'{cluster}: ' if several else ''}{answered(report, cluster, how.checks, how.read.get(cluster, ''))}\n"
+    if report.findings and not how.commands and how.columns is not None:
+        yield "`--commands` adds what to do; `steward explain REASON` says what a reason means.\n"
+
+
+def totals(findings: Iterable[FindingReport]) -> str:
+    """`3 critical, 1 warning, 12 info`; what there is none of is left out."""
+    found = [each.severity for each in findings]
+    counts = [(found.count(each.value), each.value) for each in reversed(Severity)]
+    return ", ".join(f"{count:,} {name}" for count, name in counts if count) or "No findings"
+
+
+def of_causes(report: Report) -> str:
+    """What follows on the totals: `: 65 findings of 57 causes`; empty without a finding."""
+    causes, findings = len(report.causes or ()), len(report.findings)
+    return f": {counted(findings, 'finding')} of {counted(causes, 'cause')}" if findings else ""
+
+
+def wide(report: Report, how: Presentation) -> str:
+    """One row a finding, whole, with its ids and where it is; nothing is cut."""
+    several = len(_clusters(report)) > 1
+    head = ("SEVERITY", "REASON", *(("CLUSTER",) if several else ()), *_WIDE)
+    rows = [
+        (
+            *(each.severity, each.reason, *((each.cluster,) if several else ())),
+            *(_subject(each), each.node or "-", each.network or "-", age(each.since, each.since_source, how.now)),
+            *(each.cause, each.fingerprint, each.message),
+        )
+        for each in report.findings
+    ]
+    return _whole("".join(f"{line}\n" for line in rows_of(head, rows, None)) if rows else "", report, how)
+
+
+def names(report: Report) -> str:
+    """Each object that has a finding once, as `steward check` takes it: kind/NAMESPACE/NAME."""
+    found = dict.fromkeys(f"{each.subject.kind.lower()}/{each.subject.path}" for each in report.findings)
+    return "".join(f"{each}\n" for each in found)

@@ -1,0 +1,8 @@
+"""The formats in which `steward check` prints what it finds."""
+
+from __future__ import annotations
+
+__all__ = ["FORMATS", "TEXTS"]
+
+FORMATS = ("table", "wide", "name", "json", "yaml", "csv", "junit", "sarif")
+TEXTS = ("table", "wide", "name")  # for a terminal; the others are whole, and in UTF-8

@@ -1,0 +1,50 @@
+"""What `steward check` is called with."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from ...findings.severity import Severity
+from ..options.edit_probes import add_probe_options
+from ..options.filters import add_filter_options
+from ..options.look import add_look_options
+from ..options.running import add_exporter_options
+from ..output.formats import FORMATS
+
+__all__ = ["add"]
+
+
+_EXIT = (
+    "Exit code: 0 nothing found, 1 findings of --fail-on or worse, 2 no complete answer to what was asked, or a probe "
+    "contradicts or is refused."
+)
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "check",
+        help="look once and print the findings",
+        description="Looks once, and prints a line for each cause: what one act would mend. Its findings are under it.",
+        epilog=_EXIT,
+    )
+    add_look_options(parser, several=True, formats=FORMATS)
+    add_exporter_options(parser)
+    add_filter_options(parser)
+    add_probe_options(parser, "--probe-features", "that asks for a feature which is checked at admission")
+    parser.add_argument(
+        "--commands", action="store_true", help="with what to do about each cause, and the commands for it"
+    )
+    parser.add_argument(
+        "--fail-on",
+        choices=[each.value for each in Severity],
+        default="info",
+        help="the least severity of a finding with which the exit code is 1; default: info",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..commands.check import run as act  # what only this command needs
+
+    return act(arguments)

@@ -1,0 +1,53 @@
+"""Constructs what evaluates a dump, without the Kubernetes client and the server, which are dear to import."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from .checks import all_checks
+from .config.settings import Config
+from .engine.engine import Engine
+from .engine.intake import Intake
+from .offline.files import files
+from .offline.source import OfflineSource, Progress, Tally
+from .store.kind import Kind
+from .store.reader import watched
+from .views import all_views
+
+__all__ = ["configure", "read_dump"]
+
+
+async def read_dump(
+    path: str,
+    now: float,
+    config: Config,
+    *,
+    complete: bool,
+    progress: Progress,
+    also: Iterable[Kind[Any]] = (),
+) -> tuple[Engine, Tally]:
+    """Evaluates the dump at a path as of `now`, in seconds since 1970. Raises DumpError.
+
+    `also` are kinds to read beside those of the checks.
+    """
+    gc.set_threshold(10_000, 5, 5000)
+    checks = [check for check in all_checks() if config.of(check.id).enabled]
+    engine = Engine(checks, clock=lambda: now, timer=time.monotonic, readers=all_views(), initial=True)
+    configure(engine, config)
+    intake = Intake(engine, lambda: now)
+    intake.assume(config.assume_upstream_version or "")
+    source = OfflineSource({**watched(checks), **dict.fromkeys(also)}, intake, complete=complete)
+    await source.read(files(path), progress)
+    while engine.step():
+        pass
+    return engine, source.tally
+
+
+def configure(engine: Engine, config: Config) -> None:
+    """Gives each check its settings."""
+    for check in engine.checks:
+        if check.settings:
+            engine.configure(check.id, config.of(check.id).settings or check.settings())

@@ -1,0 +1,53 @@
+"""The options that commands share which plan, write and list repairs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+__all__ = ["AT_ONCE", "add_ledger_option", "add_limit_option", "add_options"]
+
+AT_ONCE = 5
+_MOST = 100  # plans that somebody looks at before saying yes
+
+
+def add_options(parser: argparse.ArgumentParser, *, findings: bool = True) -> None:
+    """The options of commands that ask a cluster; with `findings`, also of those that need the findings."""
+    parser.add_argument("--config", type=Path, metavar="FILE", help="the sidecar's configuration, as YAML")
+    group = parser.add_argument_group("cluster")
+    group.add_argument("--kubeconfig", metavar="FILE", help="default: as of kubectl, else the pod's ServiceAccount")
+    group.add_argument("--context", metavar="NAME", help="context of the kubeconfig; default: the current one")
+    if findings:
+        group.add_argument(
+            "--exporter", metavar="URL", help="take the findings from this exporter; default: look at the cluster"
+        )
+        for option, what in (
+            ("--token-file", "file with the bearer token for it; default: source.tokenFile of --config"),
+            ("--ca-file", "CA certificates to trust for it; default: source.caFile of --config, else the system's"),
+        ):
+            group.add_argument(option, type=Path, metavar="FILE", help=what)
+        group.add_argument(
+            "--server-name", metavar="NAME", help="of its certificate; default: source.serverName, else the URL's host"
+        )
+        group.add_argument(
+            "--timeout", type=float, default=60.0, metavar="SECONDS", help="to see a cluster; default: 60"
+        )
+
+
+def add_ledger_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--ledger",
+        type=Path,
+        metavar="DIRECTORY",
+        help="where writes are recorded; default: that of --config, else ~/.local/state/kubevirt-steward/ledger",
+    )
+
+
+def add_limit_option(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--limit", type=_limit, metavar="N", help=f"{what}, 1 to {_MOST}; default: {AT_ONCE}")
+
+
+def _limit(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {_MOST}")
+    return int(text)

@@ -1,0 +1,29 @@
+"""What `steward reconcile remove` is called with."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from ..options import add_ledger_option, add_options
+
+__all__ = ["add"]
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "remove",
+        help="take off what repairs left on objects, before an uninstall",
+        description="Lists what repairs left on objects for themselves: annotations, guards, and the label of "
+        "migrations that are over; asks, and takes it off. Not while a sidecar runs. What repairs mended stays.",
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_ledger_option(parser)
+    add_options(parser, findings=False)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..commands.remove import run as act  # what only this command needs
+
+    return act(arguments)

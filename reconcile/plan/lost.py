@@ -1,0 +1,17 @@
+"""What may be lost when a write is taken back."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = ["Lost"]
+
+
+class Lost(StrEnum):
+    """The words by which a loss is accepted."""
+
+    ADDRESS = "address"
+    COPY = "copy"
+    DOWNTIME = "downtime"
+    IDENTITY = "identity"
+    UNIQUENESS = "uniqueness"

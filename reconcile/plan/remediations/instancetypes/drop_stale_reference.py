@@ -1,0 +1,159 @@
+"""Takes a reference out of a VM's status that its spec does not have any more.
+
+KubeVirt writes into the status of a VM which ControllerRevision it gets its instancetype or preference from, and leaves
+that there when the matcher goes from the spec. It means nothing then, but for three things. virt-controller of 1.5, of
+1.6 up to 1.6.3, and of 1.7.0 ends when it starts such a VM, again after each of its own starts, and with it all that it
+does for other VMs (kubevirt/kubevirt#16071). The copy is kept for as long as the VM exists. And a VM that is given an
+object of the same name again, or is restored in place from a snapshot of when it had it, gets the old copy, and not
+what that object is by then.
+
+The last may be wanted. Where virt-controller does not end of it, nothing is done while a matcher may come back: while
+the VM runs with the copy, while a snapshot of the VM has a matcher for it, and within an hour of a change of the VM's
+spec. Where it does, the plan says so.
+
+A VM whose spec is pinned, and whose status names another object, is left alone: KubeVirt corrects the status with the
+VM's next event. Under another referencePolicy than `reference` the status is what keeps KubeVirt from expanding the VM.
+
+Undo: put the reference back, as long as the ControllerRevision is there and the spec has no matcher.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from exporter.domain.identity.identity import owned
+from exporter.domain.instancetypes.matching import ROLES, MatcherRole, Reference
+from exporter.domain.instancetypes.resolving import ends_at_start, reference
+from exporter.findings.finding import Finding
+from exporter.store.kinds.controller_revision import ControllerRevision
+from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.namespace import Namespace
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
+
+from ...managed_fields import FieldWriter, writers
+from ...patterns import EMPTY, PRESENT, Like
+from ...plan import Patch, Plan, Refused, Remove, Risk, Test
+from ...remediation import Remediation, Scene
+from ...writes import Field, Patched, Write
+from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, under_way
+from ._instancetypes import KEPT, SETTLED, settled_kubevirt
+
+__all__ = ["REMEDIATION"]
+
+_LEFT_ALONE = 3600.0  # seconds since the last change of the VM's spec
+_UNDO = "put the reference back, as the ledger has it"
+
+
+def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
+    ref, role = finding.subject, MatcherRole(finding.group)
+    whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
+    if whole is None or vm is None:
+        return Refused("same_object", f"{ref} does not exist")
+    kubevirt = settled_kubevirt(scene)
+    if isinstance(kubevirt, Refused):
+        return kubevirt
+    refused = ending(scene, ref, whole) or under_way(scene, ref.namespace, (ref.name,))
+    if refused is not None:
+        return refused
+    kept = reference(vm, role)
+    if kept is None or kept.wanted:
+        why = f"the spec of {ref} has a {role.value}: KubeVirt corrects its status with the VM's next event"
+        return Refused("no_matcher", why)
+    if kubevirt.reference_policy != "reference":
+        policy = kubevirt.reference_policy
+        return Refused(
+            "references_kept", f"KubeVirt's referencePolicy is {policy}: the reference keeps it from expanding"
+        )
+    wanted = list(_wanted(scene, vm, role, kept))
+    dies = ends_at_start(kubevirt)
+    if not dies:
+        if wanted:
+            return Refused("needed_by_none", wanted[0])
+        if not _long_ago(whole, scene.now):
+            return Refused(
+                "unchanged_for_an_hour", f"the spec of {ref} was changed within the hour, or by whom is not known"
+            )
+    path = f"/status/{role.value}Ref"
+    return REMEDIATION.planned(
+        finding,
+        Patch(
+            target=ref,
+            ops=(Test(path, table(whole.get("status")).get(f"{role.value}Ref")), Remove(path)),
+            subresource="status",
+        ),
+        effect=" ".join((*_effect(role, kept, dies=dies), *(f"But {each}." for each in wanted))),
+        risk=Risk.NONE,
+        undo=_UNDO,
+    )
+
+
+def _effect(role: MatcherRole, kept: Reference, *, dies: bool) -> Iterator[str]:
+    if dies:
+        yield "A start of the VM no longer ends virt-controller."
+    name = kept.status_name or "of that name"
+    yield f"If the VM is given {role.value} {name} again, it gets what that is by then."
+
+
+def _wanted(scene: Scene, vm: VirtualMachine, role: MatcherRole, kept: Reference) -> Iterator[str]:
+    """Whoever may bring a matcher back for which the copy is the one to take, one clause each."""
+    vmi = owned(scene.named(VirtualMachineInstance, vm.namespace, vm.name), vm)
+    if vmi is not None and not vmi.final:
+        start = scene.named(ControllerRevision, vm.namespace, vmi.started_with) if vmi.started_with else None
+        if not vmi.started_with:
+            yield f"{vmi.ref} runs, and what it was started with is not known"
+        elif start is not None and kept.revision in start.pins:
+            yield f"{vmi.ref} runs with ControllerRevision {kept.revision}"
+    for content in scene.within(VirtualMachineSnapshotContent, vm.namespace):
+        saved = reference(content, role)
+        if content.source == vm.name and saved is not None and not saved.pin and saved.name == kept.status_name:
+            yield f"a restore of {content.ref} takes ControllerRevision {kept.revision} by it"
+
+
+def _long_ago(whole: Mapping[str, Any], now: float) -> bool:
+    """Whether everybody who wrote the spec did so long ago."""
+    found: list[FieldWriter] = writers(whole, "/spec")
+    return bool(found) and all(each.time is not None and now - each.time >= _LEFT_ALONE for each in found)
+
+
+REMEDIATION = Remediation(
+    id="drop_stale_reference",
+    title="Take a reference that means nothing out of a VM's status",
+    answers={"instancetype_vms": ("CrashingReference", "StaleReference")},
+    reads=(
+        VirtualMachineInstance.KIND,
+        VirtualMachineSnapshotContent.KIND,
+        ControllerRevision.KIND,
+        KubeVirt.KIND,
+        Namespace.KIND,
+        *SAVERS,
+    ),
+    writes=(
+        Write(
+            "kubevirt.io",
+            "virtualmachines/status",
+            ("patch",),
+            tuple(
+                Patched(
+                    Field(f"/status/{role.value}Ref", to=EMPTY, was=PRESENT), old=Like(spec=Like(**{role.value: EMPTY}))
+                )
+                for role in ROLES
+            ),
+        ),
+    ),
+    plan=_plan,
+    preconditions={
+        **NO_SNAPSHOT_OR_RESTORE,
+        **SETTLED,
+        **KEPT,
+        "no_matcher": "the spec of the VM has no matcher in this role",
+        "needed_by_none": "neither does the VM run with the ControllerRevision, nor has a snapshot of it a matcher for "
+        "it, or virt-controller ends when it starts the VM",
+        "unchanged_for_an_hour": "by managedFields nobody changed the VM's spec within the hour, or virt-controller "
+        "ends when it starts the VM",
+    },
+    risk=Risk.NONE,
+    undo=_UNDO,
+)

@@ -1,0 +1,138 @@
+"""What a ledger has of each attempt and of each that was only shadowed: when it was, and what came of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from exporter.findings.causes import Reference, cause_id
+
+from ..decide.approval import parse
+from ..ledger import Entry, Event
+from ..plan.plan import Plan
+from .plans import sentence
+
+__all__ = ["Deed", "deeds_of", "ending"]
+
+_ENDS = frozenset({Event.DONE, Event.FAILED, Event.UNCLEAR, Event.RESOLVED})
+
+
+class Deed(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
+    """One attempt, or what would have been one. Times are in seconds since 1970, None for what did not happen.
+
+    `end`: done, failed, not written, not known, unclear, no end, or shadowed. `by` is who approved of it or made it,
+    empty where the configuration lets it. `went` is when the finding of what was shadowed went, and `somebody` whether
+    the object then showed what would have been written.
+    """
+
+    attempt: str
+    at: float
+    remediation: str
+    check: str
+    reason: str
+    fingerprint: str
+    cause: str
+    reference: Reference
+    target: str
+    namespace: str
+    write: str
+    plan: str
+    mode: str
+    by: str = ""
+    undoes: str = ""
+    end: str = "no end"
+    ended: float | None = None
+    verified: float | None = None
+    persists: float | None = None
+    returned: float | None = None
+    undone: float | None = None
+    went: float | None = None
+    somebody: bool | None = None
+
+    @property
+    def shadow(self) -> bool:
+        return self.mode == "shadow"
+
+    def happenings(self) -> Iterator[tuple[str, float]]:
+        """What is counted of it, by the names of `Tally`, and when that was."""
+        if self.undoes:
+            return  # counted with what it takes back
+        if self.shadow:
+            yield "shadowed", self.at
+        elif self.mode == "approve":
+            yield "approved", self.at
+        ended = self.at if self.ended is None else self.ended
+        if self.end == "done":
+            yield "written", ended
+        elif self.end in ("failed", "not written"):
+            yield "failed", ended
+        elif not self.shadow:
+            yield "unclear", ended
+        for name in ("verified", "persists", "returned", "undone", "went"):
+            if (at := getattr(self, name)) is not None:
+                yield name, at
+
+
+def deeds_of(entries: Iterable[Entry]) -> list[Deed]:
+    """By the entries of the ledgers, the oldest first, in the order in which they were begun."""
+    found: dict[str, Deed] = {}
+    for entry in entries:
+        if entry.event in (Event.INTENDED, Event.SHADOWED) and entry.plan is not None:
+            found[entry.attempt] = _begun(entry, entry.plan)
+        elif (deed := found.get(entry.attempt)) is not None:
+            _take(deed, entry)
+            if deed.undoes in found and deed.end == "done":
+                found[deed.undoes].undone = deed.ended
+    return list(found.values())
+
+
+def _begun(entry: Entry, plan: Plan) -> Deed:
+    """The cause of one that a release before causes wrote is each object of the namespace by itself."""
+    reference = plan.cause or Reference(namespace=plan.subject.namespace)
+    return Deed(
+        attempt=entry.attempt,
+        at=entry.at,
+        remediation=plan.remediation,
+        check=plan.check,
+        reason=plan.reason,
+        fingerprint=plan.fingerprint,
+        cause=cause_id(plan.check, plan.reason, reference),
+        reference=reference,
+        target=str(plan.target),
+        namespace=plan.subject.namespace,
+        write=sentence(plan),
+        plan=plan.hash,
+        mode=entry.mode,
+        by=_by(entry),
+        undoes=entry.undoes,
+        end="shadowed" if entry.event is Event.SHADOWED else "no end",
+    )
+
+
+def _by(entry: Entry) -> str:
+    if entry.mode != "approve":
+        return entry.by
+    try:
+        return parse(entry.by).by
+    except ValueError:
+        return entry.by
+
+
+def _take(deed: Deed, entry: Entry) -> None:
+    event = entry.event
+    if event in _ENDS:
+        deed.end, deed.ended = ending(entry), entry.at
+    elif event is Event.TAKEN_BACK:
+        deed.undone = deed.undone or entry.at
+    elif event is Event.WENT:
+        deed.went, deed.somebody = entry.at, entry.happened
+    elif event in (Event.VERIFIED, Event.PERSISTS, Event.RETURNED):
+        setattr(deed, event.value, entry.at)
+
+
+def ending(entry: Entry) -> str:
+    """How an attempt ended by an entry, or what came of it, as a word."""
+    if entry.event is not Event.RESOLVED:
+        return entry.event.value
+    return "not known" if entry.happened is None else "done" if entry.happened else "not written"

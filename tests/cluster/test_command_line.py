@@ -1,0 +1,115 @@
+"""The command line at a real API server, with credentials that are worth little or nothing: one sentence, at once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from tests.cluster.accounts import Account, account
+from tests.cluster.apiserver import ApiServer
+from tests.cluster.conftest import MakeApiServer
+from tests.cluster.exporter import grant
+from tests.cluster.sidecar import steward
+
+NS = "shop"
+VIEW = [
+    ("kubevirt.io", ["virtualmachines", "virtualmachineinstances", "virtualmachineinstancemigrations"]),
+    ("", ["pods"]),
+    ("apps", ["controllerrevisions"]),
+    ("k8s.cni.cncf.io", ["ipamclaims", "network-attachment-definitions"]),
+    ("instancetype.kubevirt.io", ["virtualmachineinstancetypes", "virtualmachinepreferences"]),
+]
+# What KubeVirt lets everybody list who has logged in.
+EVERYBODY = [
+    ("kubevirt.io", ["kubevirts"]),
+    ("instancetype.kubevirt.io", ["virtualmachineclusterinstancetypes", "virtualmachineclusterpreferences"]),
+]
+ROLE = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
+UUID = "5b4e28ba-2fa1-41d2-883f-0016d3cca427"
+
+
+@pytest.fixture(scope="module")
+def server(module_api_server: MakeApiServer) -> ApiServer:
+    made = module_api_server()
+    grant(made.client())
+    return made
+
+
+def check(server: ApiServer, name: str, *more: str, token: str | None = None) -> subprocess.CompletedProcess[str]:
+    return steward("check", "--kubeconfig", str(server.kubeconfig(name, token)), *more)
+
+
+def test_a_token_that_has_expired(server: ApiServer) -> None:
+    done = check(server, "expired", token="of-yesterday")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"steward: {server.url} does not accept your credentials (401 Unauthorized): they have expired, or are for "
+        "another cluster; log in again, and look with `kubectl auth whoami`\n"
+    )
+
+
+def test_who_may_list_nothing(server: ApiServer) -> None:
+    nobody = account(server.client())
+    done = check(server, "nobody", token=nobody.token)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"steward: {server.url} lets you list nothing of what is looked at, not even virtualmachines.kubevirt.io in "
+        "all namespaces; whoever administers the cluster can bind you to a role that may, or name your namespace "
+        "with -n\n"
+    )
+
+
+def test_a_namespace_that_is_not_there(server: ApiServer) -> None:
+    done = check(server, "steward-exporter", "-n", "defualt")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "steward: no namespace is called 'defualt'; did you mean default?\n"
+
+
+@pytest.fixture(scope="module")
+def tenant(server: ApiServer) -> Account:
+    """May look at one of two namespaces, in each of which a VM shares its firmware UUID with the other, and another VM
+    has none.
+    """
+    admin = server.client()
+    for namespace in (NS, "billing"):
+        admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+        for name, uuid in (("web", UUID), ("plain", "")):
+            firmware = {"firmware": {"uuid": uuid}} if uuid else {}
+            spec = {"runStrategy": "Halted", "template": {"spec": {"domain": {"devices": {}, **firmware}}}}
+            metadata = {"namespace": namespace, "name": name}
+            admin.create({"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": metadata, "spec": spec})
+    made = account(admin, NS)
+    for role, rules in (("test-tenant", VIEW), ("test-everybody", EVERYBODY)):
+        listed = [{"apiGroups": [group], "resources": of, "verbs": ["get", "list"]} for group, of in rules]
+        admin.apply({**ROLE, "metadata": {"name": role}, "rules": listed})
+        made.grant(role, NS if rules is VIEW else None)
+    return made
+
+
+def test_who_may_look_at_one_namespace_is_told_what_can_be_known_of_it(server: ApiServer, tenant: Account) -> None:
+    done = check(server, "tenant", "-n", NS, "-o", "json", token=tenant.token)
+    assert (done.returncode, done.stderr) == (2, "")
+    report = json.loads(done.stdout)
+    whole = json.loads(check(server, "steward-exporter", "-o", "json").stdout)
+
+    found = {f["fingerprint"]: f for f in report["findings"]}
+    assert {f["subject"]["namespace"] for f in found.values()} == {NS}
+    assert "plain" in {f["subject"]["name"] for f in found.values() if f["reason"] == "NotPersisted"}
+    # Nothing is found that is not so, and what follows from another namespace is unknown instead.
+    assert found.keys() <= {f["fingerprint"] for f in whole["findings"]}
+    shared = {f["check"] for f in whole["findings"] if f["reason"] == "LatentDuplicate"}
+    assert shared == {"firmware_duplicates"} <= {each["check"] for each in report["unknown"]}
+
+
+def test_what_is_missing_is_said_once(server: ApiServer, tenant: Account) -> None:
+    done = check(server, "tenant", "-n", NS, token=tenant.token)
+    lines = done.stdout.partition("No answer:\n")[2].partition("\n\n")[0].splitlines()
+    reasons = [line.rpartition(": ")[0] for line in lines]
+    assert len(set(reasons)) == len(reasons)
+    assert len(done.stdout.splitlines()) < 40
+    (nodes,) = (line for line in lines if line.startswith("  Node: "))
+    assert 'grant "list" and "watch" on nodes: ' in nodes
+    (vms,) = (line for line in lines if "you may list virtualmachines.kubevirt.io in" in line)
+    assert f'in {NS} alone; for the rest grant "list" in all namespaces: ' in vms

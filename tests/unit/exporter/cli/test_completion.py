@@ -1,0 +1,148 @@
+"""Completions, asked of the real shells; a shell that is not installed is skipped."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from exporter.__main__ import main
+
+Offered = Callable[[str], list[str]]
+PROMPT = "ready> "
+
+
+def needs(shell: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+
+
+def script(shell: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    assert main(["completion", shell]) == 0
+    path = folder / f"steward.{shell}"
+    path.write_text(capsys.readouterr().out, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def bash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Offered:
+    needs("bash")
+    path = script("bash", tmp_path, capsys)
+
+    def offered(line: str) -> list[str]:
+        words = line.split(" ")
+        asks = f'source {path}; COMP_WORDS=("$@"); COMP_CWORD={len(words) - 1}; _steward; '
+        asks += 'printf "%s\\n" "${COMPREPLY[@]}"'
+        ran = subprocess.run(["bash", "-uc", asks, "bash", *words], capture_output=True, text=True, cwd=tmp_path)
+        assert (ran.returncode, ran.stderr) == (0, "")
+        return ran.stdout.split()
+
+    return offered
+
+
+@pytest.fixture
+def fish(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Offered:
+    needs("fish")
+    path = script("fish", tmp_path, capsys)
+
+    def offered(line: str) -> list[str]:
+        asks = f"source {path}; complete -C {line!r}"
+        env = {**os.environ, "HOME": str(tmp_path)}
+        ran = subprocess.run(["fish", "-c", asks], capture_output=True, text=True, cwd=tmp_path, env=env)
+        assert (ran.returncode, ran.stderr) == (0, "")
+        return [line.partition("\t")[0] for line in ran.stdout.splitlines()]
+
+    return offered
+
+
+def until(master: int, text: str) -> str:
+    """What a shell writes until a text is there."""
+    seen, end = "", time.monotonic() + 30
+    while text not in seen:
+        ready, _, _ = select.select([master], [], [], max(0.0, end - time.monotonic()))
+        if not ready:
+            raise TimeoutError(f"{text!r} does not come after {seen!r}")
+        seen += os.read(master, 65536).decode(errors="replace")
+    return seen
+
+
+@pytest.fixture
+def zsh(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Offered:
+    """Of an interactive shell: what becomes of a line when Tab is pressed."""
+    needs("zsh")
+    path = script("zsh", tmp_path, capsys)
+
+    def offered(line: str) -> list[str]:
+        child, master = pty.fork()
+        if child == 0:
+            os.chdir(tmp_path)
+            os.execvpe("zsh", ["zsh", "-fi"], {"PATH": os.environ["PATH"], "TERM": "dumb", "HOME": str(tmp_path)})
+        try:
+            start = f"PS1='{PROMPT[:3]}''{PROMPT[3:]}'; autoload -U compinit; compinit -u -D; source {path}\n"
+            os.write(master, start.encode())
+            until(master, PROMPT)
+            # Then, at its beginning, what makes nothing of it run, and at its end what says that it is over.
+            os.write(master, f"{line}\t\x01: \x05 ; print e''nd\n".encode())
+            seen = until(master, "end")
+        finally:
+            os.close(master)
+            os.waitpid(child, 0)
+        return seen.split()
+
+    return offered
+
+
+ASKED = [
+    ("steward chec", ["check"]),
+    ("steward reconcile app", ["apply", "approve"]),
+    ("steward check --sev", ["--severity"]),
+    ("steward check -o j", ["json", "junit"]),
+    ("steward --log-level war", ["warning"]),
+    ("steward --log-level debug netw", ["networks"]),
+    ("steward completion z", ["zsh"]),
+    ("steward help dra", ["drain"]),
+    ("steward check -n chec", []),
+    ("steward config sh", ["show"]),
+]
+
+
+@pytest.mark.parametrize(("line", "offered"), ASKED)
+def test_bash_is_offered_what_may_follow(line: str, offered: list[str], bash: Offered) -> None:
+    assert sorted(bash(line)) == offered
+
+
+@pytest.mark.parametrize(("line", "offered"), ASKED)
+def test_fish_is_offered_what_may_follow(line: str, offered: list[str], fish: Offered) -> None:
+    assert sorted(fish(line)) == offered
+
+
+@pytest.mark.parametrize(
+    ("line", "becomes"),
+    [
+        ("steward comple", "steward completion "),
+        ("steward check --sever", "steward check --severity "),
+        ("steward check -o js", "steward check -o json "),
+        ("steward reconcile le", "steward reconcile ledger "),
+    ],
+)
+def test_zsh_completes_what_only_one_thing_can_follow(line: str, becomes: str, zsh: Offered) -> None:
+    assert " ".join(becomes.split()) in " ".join(zsh(line))
+
+
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+def test_a_file_is_offered_where_one_is_named(shell: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    (tmp_path / "dump.tar").touch()
+    offered: Offered = request.getfixturevalue(shell)
+    assert offered("steward check --from du") == ["dump.tar"]
+
+
+def test_another_shell_is_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "tcsh"]) == 2
+    assert "invalid choice: 'tcsh' (choose from" in capsys.readouterr().err

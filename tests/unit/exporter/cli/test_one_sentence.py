@@ -1,0 +1,216 @@
+"""What makes an answer impossible is one sentence and exit code 2, at once; nothing else is printed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from demo.command import kubeconfig
+from exporter.__main__ import main
+from tests.dumps import many
+
+COMMANDS = [
+    ["check"],
+    ["networks"],
+    ["features"],
+    ["instancetypes"],
+    ["drain", "--all-cordoned"],
+    ["vm", "ns/db"],
+    ["impact", "--disable", "VSOCK"],
+]
+Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+@pytest.fixture
+async def answering(tmp_path: Path) -> AsyncIterator[Callable[[int, str], Awaitable[tuple[Path, str]]]]:
+    """Serves one status and body for everything; gives the kubeconfig and the URL."""
+    runners: list[web.ServerRunner] = []
+
+    async def serve(status: int, body: str) -> tuple[Path, str]:
+        async def answer(_: web.BaseRequest) -> web.Response:
+            return web.Response(status=status, text=body, content_type="application/json")
+
+        runner = web.ServerRunner(web.Server(answer, access_log=None), shutdown_timeout=0.1)
+        runners.append(runner)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        return kubeconfig(tmp_path, url), url
+
+    yield serve
+    for each in runners:
+        await each.cleanup()
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(words)
+    shown = capsys.readouterr()
+    return code, shown.out, shown.err
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
+def test_a_server_that_is_not_there(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    path = kubeconfig(tmp_path, url)
+    sentence = (
+        f"steward: {url} is not reachable: Connection refused; check the server that your kubeconfig names, and the "
+        "way to it: `kubectl cluster-info` asks the same one\n"
+    )
+    assert said(capsys, *command, "--kubeconfig", str(path)) == (2, "", sentence)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "says"),
+    [
+        (
+            401,
+            '{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "Unauthorized", "code": 401}',
+            (
+                "URL does not accept your credentials (401 Unauthorized): they have expired, or are for another "
+                "cluster; log in again, and look with `kubectl auth whoami`"
+            ),
+        ),
+        (
+            404,
+            "not found",
+            "URL is not a Kubernetes API: it answers /version with 404 not found; check the server of your kubeconfig",
+        ),
+        (
+            200,
+            "<html>Welcome</html>",
+            (
+                "URL is not a Kubernetes API: it answers /version with another answer than a version; check the "
+                "server of your kubeconfig"
+            ),
+        ),
+        (
+            200,
+            '{"version": "1.2"}',
+            (
+                "URL is not a Kubernetes API: it answers /version with another answer than a version; check the "
+                "server of your kubeconfig"
+            ),
+        ),
+        (
+            503,
+            "starting",
+            "URL can't answer now: 503 starting; try again later, or look with `kubectl get --raw /readyz?verbose`",
+        ),
+    ],
+)
+async def test_a_server_that_answers_nothing_of_it(
+    status: int,
+    body: str,
+    says: str,
+    answering: Callable[[int, str], Awaitable[tuple[Path, str]]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path, url = await answering(status, body)
+    code = await asyncio.to_thread(main, ["check", "--kubeconfig", str(path)])
+    shown = capsys.readouterr()
+    assert (code, shown.out, shown.err) == (2, "", f"steward: {says.replace('URL', url)}\n")
+
+
+def test_a_context_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = kubeconfig(tmp_path, "http://127.0.0.1:1")
+    sentence = f"steward: kubeconfig {path} has no context 'prod'; it has demo\n"
+    assert said(capsys, "check", "--kubeconfig", str(path), "--context", "prod") == (2, "", sentence)
+
+
+def node(name: str) -> dict[str, object]:
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "uid": name}}
+
+
+def vm(namespace: str, name: str) -> dict[str, object]:
+    spec = {"runStrategy": "Halted", "template": {"spec": {"domain": {}}}}
+    metadata = {"namespace": namespace, "name": name, "uid": name}
+    return {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": metadata, "spec": spec}
+
+
+def nad(namespace: str, name: str) -> dict[str, object]:
+    config = json.dumps(
+        {"type": "ovn-k8s-cni-overlay", "name": name, "topology": "layer2", "netAttachDefName": f"{namespace}/{name}"}
+    )
+    metadata = {"namespace": namespace, "name": name, "uid": name}
+    kind = {"apiVersion": "k8s.cni.cncf.io/v1", "kind": "NetworkAttachmentDefinition"}
+    return {**kind, "metadata": metadata, "spec": {"config": config}}
+
+
+def instancetype(name: str) -> dict[str, object]:
+    kind = {"apiVersion": "instancetype.kubevirt.io/v1beta1", "kind": "VirtualMachineClusterInstancetype"}
+    return {**kind, "metadata": {"name": name, "uid": name}, "spec": {"cpu": {"guest": 1}, "memory": {"guest": "1Gi"}}}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["check", "-n", "shpo"], "no namespace is called 'shpo'; did you mean shop?"),
+        (["check", "-n", "zzz"], "no namespace is called 'zzz'; there are billing, shop"),
+        (["networks", "bleu"], "no network is called 'bleu'; did you mean blue?"),
+        (["networks", "zzz"], "no network is called 'zzz'; there are blue"),
+        (
+            ["instancetypes", "mediun"],
+            "no instancetype and no preference is called 'mediun'; did you mean medium?",
+        ),
+        (["drain", "node1"], "no node is called 'node1'; did you mean node01?"),
+        (["drain", "qq"], "no node is called 'qq'; there are node01, node02, node03, node04, node05 and 1 more"),
+        (["vm", "shop/wbe"], "no VM is called 'shop/wbe'; did you mean shop/web?"),
+        (["check", "--check", "zzz"], "no check is called 'zzz'; `steward explain` lists all"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else "",
+)
+def test_a_name_that_nothing_has(
+    words: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "dump.yaml"
+    objects = [vm("shop", "web"), vm("billing", "db"), nad("shop", "blue"), instancetype("medium")]
+    path.write_text(many([*objects, *(node(f"node0{number}") for number in range(1, 7))]), encoding="utf-8")
+    assert said(capsys, *words, "--from", str(path), "--complete") == (2, "", f"steward: {says}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "the dump has no Kubernetes object that can be read; PATH: not JSON: "),
+        (
+            '{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "Forbidden", "code": 403}',
+            "the dump has no Kubernetes object that can be read; PATH: it contains an error response: Forbidden",
+        ),
+    ],
+)
+def test_a_dump_of_which_nothing_can_be_read(
+    text: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "dump.json"
+    path.write_text(text, encoding="utf-8")
+    code, out, err = said(capsys, "check", "--from", str(path))
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert err.startswith(f"steward: {says.replace('PATH', str(path))}")
+
+
+def test_what_is_unknown_in_another_namespace_does_not_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = vm("billing", "db") | {"spec": "nothing"}
+    path = tmp_path / "dump.yaml"
+    path.write_text(many([vm("shop", "web"), broken]), encoding="utf-8")
+    dump = ["--from", str(path), "--complete"]
+    assert main(["check", *dump]) == 2
+    assert "billing" in capsys.readouterr().out
+    assert main(["check", *dump, "-n", "billing"]) == 2
+    capsys.readouterr()
+    assert main(["check", *dump, "-n", "shop"]) == 1  # its own finding
+    assert "billing" not in capsys.readouterr().out

@@ -1,0 +1,112 @@
+"""`steward check --exporter`: the findings of a steward that runs, with the ages that it is a witness of."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demo.apiserver.server import ApiServer
+from demo.command import kubeconfig
+from demo.fleet.sample import sample_fleet
+from exporter.__main__ import main
+from exporter.app import assemble, serve, wait_until_seen
+from exporter.kube.transport import Transport
+
+
+@dataclass
+class Running:
+    url: str
+    kubeconfig: Path
+    capsys: pytest.CaptureFixture[str]
+
+    async def check(self, *words: str) -> tuple[int, str, str]:
+        code = await asyncio.to_thread(main, ["check", *words])
+        shown = self.capsys.readouterr()
+        return code, shown.out, shown.err
+
+    async def report(self, *words: str) -> Any:
+        return json.loads((await self.check("--exporter", self.url, "-o", "json", *words))[1])
+
+
+@pytest.fixture
+async def running(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> AsyncIterator[Running]:
+    server = ApiServer()
+    await server.start()
+    server.load(sample_fleet(datetime.now(UTC)).objects)
+    path = kubeconfig(tmp_path, server.url)
+    steward = assemble(Transport.from_environment(str(path)))
+    async with serve(steward, "127.0.0.1", 0) as url:
+        assert await wait_until_seen(steward, 60)
+        yield Running(url, path, capsys)
+    await server.stop()
+
+
+async def test_it_finds_what_a_look_at_the_cluster_finds(running: Running) -> None:
+    code, out, _ = await running.check("--kubeconfig", str(running.kubeconfig), "-o", "json")
+    looked = json.loads(out)
+    asked = await running.report()
+
+    def ids(report: Any) -> Any:
+        return sorted((f["fingerprint"], f["severity"], f["cause"]) for f in report["findings"])
+
+    assert ids(asked) == ids(looked)
+    assert sorted(c["cause"] for c in asked["causes"]) == sorted(c["cause"] for c in looked["causes"])
+    assert (await running.check("--exporter", running.url))[0] == code == 2
+
+
+async def test_ages_are_at_least_those_that_it_is_a_witness_of(running: Running) -> None:
+    code, out, _ = await running.check("--exporter", running.url, "--reason", "LabellessPin")
+    (line,) = (line for line in out.splitlines() if "LabellessPin" in line)
+    assert code == 1
+    assert line.split()[4:7] == ["≥", line.split()[5], "ControllerRevision"]
+    _, out, _ = await running.check("--kubeconfig", str(running.kubeconfig), "--reason", "LabellessPin")
+    (line,) = (line for line in out.splitlines() if "LabellessPin" in line)
+    assert line.split()[4:6] == ["-", "ControllerRevision"]
+
+
+async def test_what_is_asked_for_can_be_narrowed(running: Running) -> None:
+    whole = await running.report()
+    part = await running.report("-n", "shop", "--severity", "warning")
+    chosen = [f for f in whole["findings"] if f["subject"]["namespace"] == "shop" and f["severity"] == "warning"]
+    assert part["findings"] == chosen != []
+    assert sum(each["findings"] for each in part["causes"]) == len(chosen)
+    assert {each["severity"] for each in part["causes"]} == {"warning"}
+    assert (await running.report("vm/shop/pinned"))["findings"] == [
+        f for f in whole["findings"] if f["reason"] == "LabellessPin"
+    ]
+    of = ("--exporter", running.url, "--check", "ipam_claims")
+    assert (await running.check(*of))[0] == 2
+    assert (await running.check(*of, "-n", "shop"))[0] == 1  # what is unknown is an object of another one
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--exporter", "URL", "--from", "x"], "--exporter asks a running steward, and --from reads a dump; give one"),
+        (["--token-file", "x"], "--token-file is for a running steward; it needs --exporter"),
+        (["--exporter", "URL", "--probe-features"], "--probe-features asks a cluster; there is none behind --exporter"),
+        (
+            ["--exporter", "URL", "0123456789abcdef"],
+            "no finding and no cause has the id 0123456789abcdef, or",
+        ),
+        (["--exporter", "http://127.0.0.1:9"], "GET http://127.0.0.1:9/api/v1/findings failed: "),
+    ],
+)
+async def test_what_is_wrong_is_one_sentence(words: list[str], says: str, running: Running) -> None:
+    code, out, err = await running.check(*(running.url if word == "URL" else word for word in words))
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert err.startswith(f"steward: {says}")
+
+
+async def test_a_server_that_is_no_steward(running: Running) -> None:
+    server = json.loads(running.kubeconfig.read_text(encoding="utf-8"))["clusters"][0]["cluster"]["server"]
+    code, out, err = await running.check("--exporter", server)
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert err.startswith(f"steward: GET {server}/api/v1/findings was answered with 404")

@@ -1,0 +1,67 @@
+"""`steward status`: a cluster in a screenful."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from demo.fleet.sample import sample_fleet
+from exporter.__main__ import main
+from tests.dumps import many
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(["status", *words])
+    shown = capsys.readouterr()
+    return code, shown.out, shown.err
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    path = tmp_path / "fleet.yaml"
+    path.write_text(many(sample_fleet(NOW).objects), encoding="utf-8")
+    return path
+
+
+def test_it_is_a_screenful_that_begins_with_what_can_be_trusted(dump: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = said(capsys, "--from", str(dump), "--complete")
+    lines = out.splitlines()
+    assert (code, err) == (2, "")  # an object can't be read
+    assert len(lines) <= 24
+    assert [line.split()[0] for line in lines[:5]] == ["Cluster", "KubeVirt", "Checks", "Not", "Findings"]
+    assert lines[1] == "KubeVirt  v1.7.0; 99 VMs"
+    assert lines[3] == "Not read  1 object in namespace legacy"
+    table = lines[lines.index("") + 1 : lines.index("", 6)]
+    assert table[0].split() == ["SEVERITY", "REASON", "OBJECT", "AGE", "WHAT"]
+    assert all(line.startswith("critical ") for line in table[1:9])
+    assert table[9].startswith("and ")
+    assert lines[-2].startswith("Drains    node05: 6 VMs left, 5 of them stay, since ")
+    assert lines[-1].startswith("More: steward check, ")
+
+
+def test_the_worst_are_those_of_check(dump: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = said(capsys, "--from", str(dump), "--complete")[1]
+    main(["check", "--from", str(dump), "--complete", "-o", "json"])
+    causes = json.loads(capsys.readouterr().out)["causes"]
+    shown = [line.split()[1] for line in out.splitlines() if line.startswith("critical ")]
+    assert shown == [each["reason"] for each in causes[:8]]
+
+
+def test_what_is_not_seen_is_not_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.json").write_text('{"apiVersion": "v1", "kind": "ConfigMapList", "items": []}', encoding="utf-8")
+    code, out, _ = said(capsys, "--from", str(tmp_path))
+    assert code == 2
+    assert "Drains    not seen\n" in out
+    assert "KubeVirt  of an unknown release; VMs are not seen\n" in out
+
+
+def test_as_json_it_has_the_report(dump: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = json.loads(said(capsys, "--from", str(dump), "--complete", "-o", "json")[1])
+    assert whole["release"] == "v1.7.0"
+    assert [each["node"] for each in whole["drains"]] == ["node05"]
+    assert whole["report"]["causes"]

@@ -1,0 +1,96 @@
+"""Who may list in one namespace alone is told nothing that is not so, and what can't be known from there is unknown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from exporter.findings.check import Check
+from exporter.findings.finding import Finding
+from exporter.store.kind import ApiKind
+from exporter.store.source import SyncState
+from tests.check_cases import CHECKS, cases_of
+from tests.evaluation import Evaluation
+from tests.rows import full
+
+OTHERS = [each for each in CHECKS if each.id != "sources"]
+
+
+def plain(case: dict[str, Any]) -> bool:
+    """Whether the case is of a cluster of which all is seen."""
+    return "unsynced" not in case and "sync_state" not in case
+
+
+def whole(check: Check, case: dict[str, Any]) -> Evaluation:
+    evaluation = Evaluation([check])
+    for row in case["given"]:
+        evaluation.seen(full(row))
+    evaluation.evaluate()
+    return evaluation
+
+
+def within(check: Check, case: dict[str, Any], namespace: str, *, cluster_wide: bool) -> Evaluation:
+    """As somebody sees it who may list in one namespace, and KubeVirt and what has none if `cluster_wide`."""
+    evaluation = Evaluation([check])
+    for row in case["given"]:
+        thing = full(row)
+        kind = evaluation.kinds[thing["kind"]]
+        if thing["metadata"].get("namespace", "") == namespace if in_part(kind) else cluster_wide:
+            evaluation.seen(thing)
+    for name, kind in evaluation.kinds.items():
+        if in_part(kind):
+            evaluation.intake.seen_within(kind, (namespace,), f"{kind.resource} is seen in {namespace} alone")
+        elif not cluster_wide:
+            evaluation.sync_state(name, SyncState.FORBIDDEN)
+    evaluation.evaluate()
+    return evaluation
+
+
+def namespaces(case: dict[str, Any]) -> list[str]:
+    found = (full(row)["metadata"].get("namespace", "") for row in case["given"])
+    return sorted({each for each in found if each})
+
+
+def in_part(kind: ApiKind[Any]) -> bool:
+    """Whether it is seen in part: the KubeVirt object everybody may see who may see what has no namespace."""
+    return kind.namespaced and kind.name != "KubeVirt"
+
+
+def by_fingerprint(evaluation: Evaluation) -> dict[str, Finding]:
+    return {each.fingerprint: each for each in evaluation.engine.findings()}
+
+
+def silent(evaluation: Evaluation, check: Check, namespace: str) -> bool:
+    """Whether the check claims to have an answer for all that is in a namespace."""
+    engine = evaluation.engine
+    if check.id in engine.unknown_everywhere() or check.id in engine.not_applicable():
+        return False
+    return (namespace, check.id) not in set(engine.unknown_namespaces())
+
+
+@pytest.mark.parametrize("check", OTHERS, ids=lambda check: check.id)
+def test_nothing_is_found_that_is_not_so_and_nothing_is_missed_in_silence(check: Check) -> None:
+    for name, case in cases_of(check).items():
+        everything = by_fingerprint(whole(check, case)) if plain(case) else {}
+        for namespace in namespaces(case) if plain(case) else ():
+            for cluster_wide in (True, False):
+                seen = within(check, case, namespace, cluster_wide=cluster_wide)
+                found, at = by_fingerprint(seen), (name, namespace, cluster_wide)
+                assert found.keys() <= everything.keys(), at
+                assert all(found[each].severity.rank <= everything[each].severity.rank for each in found), at
+                missed = [f for key, f in everything.items() if key not in found and f.subject.namespace == namespace]
+                assert not [f.reason for f in missed if silent(seen, check, namespace)], at
+
+
+def test_what_is_in_the_namespace_alone_is_found() -> None:
+    """So the others try something."""
+    for check in (each for each in OTHERS if each.id in ("eviction_stops", "firmware_vms", "instancetype_vms")):
+        for name, case in cases_of(check).items():
+            for namespace in namespaces(case) if plain(case) else ():
+                seen = within(check, case, namespace, cluster_wide=True)
+                every = by_fingerprint(whole(check, case)).items()
+                assert by_fingerprint(seen).keys() == {key for key, f in every if f.subject.namespace == namespace}, (
+                    name
+                )
+                assert not seen.engine.unknowns(), name
