@@ -34,7 +34,7 @@ async def test_three_lines_say_which_cluster_whether_to_trust_it_and_how_many(ht
     report = json.loads((await get(http, "/api/v1/findings"))[1])
     counts = Counter(each["severity"] for each in report["findings"])
     assert f"KubeVirt v1.7.0 · {report['fleet']['virtualMachines']} VMs watched" in html
-    trust = re.search('<a href="/health">(.*?)</a>', html)
+    trust = re.search('"trust[^"]*"><a href="/health">(.*?)</a>', html)
     assert trust
     said = r"(\d+) of \1 checks answer; \d of them not everywhere; 1 object can't be read in namespace legacy"
     assert re.fullmatch(said, unescape(trust[1]))
