@@ -99,5 +99,6 @@ class Addresses:
         values = frozenset(values_of(request, name))
         for value in sorted(values.difference(self._known[name])):
             near = nearest(value, self._known[name])
-            raise ValueError(f"there is no {name} {value[:60]!r}; did you mean {near}?")
+            known = f"did you mean {near}?" if near else f"there are: {', '.join(self._known[name])}"
+            raise ValueError(f"there is no {name} {value[:60]!r}; {known}")
         return values
