@@ -30,10 +30,9 @@ def awake(scene: Scene, claim: IPAMClaim, vm: VirtualMachine) -> Refused | None:
     others = [each for each in namesakes(scene, VirtualMachine, claim) if each.ref != vm.ref]
     if others:
         return Refused("vm_stopped", f"{others[0].ref} may use the IPAMClaim too")
-    if vm.invalid:
-        return Refused("vm_stopped", f"{vm.ref} may start at any moment: {vm.invalid}")
-    if vm.run_strategy not in _WAITING:
-        return Refused("vm_stopped", f"{vm.ref} has run strategy {vm.run_strategy or '(none)'}: KubeVirt starts it")
+    if vm.invalid or vm.run_strategy not in _WAITING:
+        why = f"has run strategy {vm.run_strategy or '(none)'}: KubeVirt starts it"
+        return Refused("vm_stopped", f"{vm.ref} {f'may start at any moment: {vm.invalid}' if vm.invalid else why}")
     # A restart is a stop and a start; the stop may be over before it is struck from the list.
     requests = tables(table((scene.of(vm.ref) or {}).get("status")).get("stateChangeRequests"))
     if any(each.get("action") == "Start" for each in requests):
