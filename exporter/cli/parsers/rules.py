@@ -24,6 +24,7 @@ FORMATS = (
 KEYS = (
     "job",
     "runbookUrl",
+    "pageUrl",
     "namespace",
     "hold",
     "forget",
