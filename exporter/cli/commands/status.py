@@ -18,7 +18,7 @@ from ...views.drain import take as drained
 from ...views.findings import Report, take, with_causes
 from ..input.config import configured
 from ..input.filters import UsageError
-from ..input.once import complain_if_late, refuse_complete_without_dump
+from ..input.once import complain_if_late, of_running, refuse_complete_without_dump
 from ..input.undated import undated
 from ..output.progress import progress_line
 from ..output.report import unread
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Status, bool]:
-    if arguments.exporter or arguments.token_file or arguments.ca_file or arguments.server_name:
+    if of_running(arguments):
         from ..input.running import refuse_both, report_of  # not for a dump
 
         refuse_both(arguments)

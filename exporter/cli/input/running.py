@@ -22,6 +22,7 @@ from .filters import UsageError
 __all__ = ["narrowed", "refuse_both", "report_of"]
 
 _SECONDS = 30.0
+_WAIT = 30.0  # seconds
 _BYTES = 256 * 2**20  # of some hundred thousand findings
 
 
@@ -52,8 +53,11 @@ def refuse_both(arguments: argparse.Namespace) -> None:
             raise UsageError(f"--{name.replace('_', '-')} is for a running steward; it needs --exporter")
 
 
-async def report_of(arguments: argparse.Namespace) -> Report:
-    """All that it answers to whom the token is of, with the causes. Raises UsageError where it does not."""
+async def report_of(arguments: argparse.Namespace, after: int | None = None) -> Report:
+    """All that it answers to whom the token is of, with the causes; once that is another generation than `after`, or
+    nothing has changed for half a minute. Raises UsageError where it does not answer.
+    """
+    query = {} if after is None else {"wait": f"{_WAIT:.0f}", "generation": str(after)}
     server = JSONServer(
         arguments.exporter.rstrip("/"),
         str(arguments.token_file or ""),
@@ -62,7 +66,7 @@ async def report_of(arguments: argparse.Namespace) -> Report:
     )
     try:
         async with server.connected(_BYTES) as connection:
-            found = await connection.get("/api/v1/findings", seconds=_SECONDS)
+            found = await connection.get("/api/v1/findings", query, seconds=_SECONDS + _WAIT)
             caused = await connection.get("/api/v1/causes", seconds=_SECONDS)
         return _report(msgspec.json.decode(found.body, type=_Findings), msgspec.json.decode(caused.body, type=_Causes))
     except GetError as error:
