@@ -42,7 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
         complain(str(error))
         return 2
     now = time.time()
-    text = written(found, arguments.output, lambda each: status(each, checks, now, width()))
+    more = "steward check" if of_running(arguments) else "steward check, steward drain --all-cordoned"
+    text = written(found, arguments.output, lambda each: status(each, checks, now, width(), more))
     say(text, arguments.output, painted if colours() else str)
     complain_if_late(arguments, in_time)
     if found.report.unknown or unread(found.report) or not in_time:
@@ -52,11 +53,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Status, bool]:
     if of_running(arguments):
-        from ..input.running import refuse_both, report_of  # not for a dump
+        from ..input.running import refuse_both, release_and_drains, report_of  # not for a dump
 
         refuse_both(arguments)
         report = await report_of(arguments)
-        return Status(f"as {arguments.exporter} sees it", "", "", report, None), report.ready
+        release, drains = await release_and_drains(arguments)
+        return Status(f"as {arguments.exporter} sees it", release, "", report, drains), report.ready
     return await (_look(arguments, config) if arguments.dump is None else _read(arguments, config))
 
 

@@ -37,11 +37,11 @@ class Status(msgspec.Struct, frozen=True):
     drains: tuple[NodeReport, ...] | None
 
 
-def status(found: Status, checks: frozenset[str], now: float, columns: int | None) -> str:
-    """At most 24 lines, cut to the terminal, or to 80 columns."""
+def status(found: Status, checks: frozenset[str], now: float, columns: int | None, more: str) -> str:
+    """At most 24 lines, cut to the terminal, or to 80 columns. `more` are the commands that show the rest."""
     wide = columns or WIDTH
     lines = [cut(line, wide) for line in _head(found, checks)]
-    ending = ["", *(cut(line, wide) for line in _under_way(found, now))]
+    ending = ["", *(cut(line, wide) for line in _under_way(found, now, more))]
     room = _LINES - len(lines) - len(ending) - 1
     lines += ["", *_worst(found.report, now, wide, room)] if found.report.findings else []
     return "".join(f"{line}\n" for line in [*lines, *ending])
@@ -74,10 +74,10 @@ def _worst(report: Report, now: float, columns: int, room: int) -> Iterator[str]
         yield f"and {counted(more, 'more cause')}"
 
 
-def _under_way(found: Status, now: float) -> Iterator[str]:
+def _under_way(found: Status, now: float, more: str) -> Iterator[str]:
     yield from _drains(found.drains, now)
     yield from _repairs(found.report)
-    yield "More, with the same options: steward check, steward drain --all-cordoned"
+    yield f"More, with the same options: {more}"
 
 
 def _drains(nodes: Sequence[NodeReport] | None, now: float) -> Iterator[str]:
