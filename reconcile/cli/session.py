@@ -21,6 +21,7 @@ from exporter.config.mistakes import Mistakes, MistakesError
 from exporter.config.settings import Config as ExporterConfig
 from exporter.kube.errors import KubeError
 from exporter.kube.get_json import JSONServer
+from exporter.kube.greeting import greet
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
 from exporter.views.nearest import nearest
@@ -117,13 +118,14 @@ class Session:
 
 @asynccontextmanager
 async def desk(arguments: argparse.Namespace) -> AsyncIterator[Session]:
-    """Raises MistakesError, ConfigError."""
+    """Raises MistakesError, ConfigError, and GreetingError for a server that answers nothing."""
     config, exporter = configured(arguments)
     if arguments.log_level:
         log_as(arguments.log_level, exporter.log_format)
     transport = Transport.from_environment(arguments.kubeconfig, arguments.context)
     try:
         await transport.load()
+        await greet(transport)
         kinds = kinds_of(all_remediations())
         yield Session(config, exporter, checks_of(exporter), kinds, transport, ApiReads(transport), arguments)
     finally:

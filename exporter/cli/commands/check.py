@@ -22,8 +22,8 @@ from ..input.dumps import dumps_of
 from ..input.edit_probes import ask_edits, refuse_probe_of_dump
 from ..input.evaluated_dumps import DumpReading, evaluate_each
 from ..input.filters import Filters, UsageError, filters_of
-from ..input.names import Names, refuse_unknown
-from ..input.once import complain_if_late, refuse_complete_without_dump
+from ..input.names import known_to
+from ..input.once import complain_if_late, of_running, refuse_complete_without_dump
 from ..input.undated import undated
 from ..output.edit_probes import edits
 from ..output.formats import TEXTS
@@ -40,7 +40,9 @@ def run(arguments: argparse.Namespace) -> int:
         dumps = dumps_of(arguments.dump or ())
         enabled = [check for check in all_checks() if config.of(check.id).enabled]
         filters = filters_of(arguments, enabled, several=len(dumps) > 1)
-        if arguments.exporter or arguments.token_file or arguments.ca_file or arguments.server_name:
+        if arguments.watch:
+            return _watching(arguments, config, filters)
+        if of_running(arguments):
             return _running(arguments, filters)
         if not dumps:
             return _live(arguments, config, filters)
@@ -58,9 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _live(arguments: argparse.Namespace, config: Config, filters: Filters) -> int:
     refuse_complete_without_dump(arguments)
     whole, in_time, engine = asyncio.run(_look(arguments, config, filters.namespaces or filters.selection.namespaces))
-    names = Names()
-    names.add(engine.cluster)
-    refuse_unknown(sorted(filters.namespaces), filters.selection, names)
+    known_to(engine.cluster, filters)
     report = undated(with_causes(filters.of(whole, engine), engine))
     refuse_unfound(report, filters)
     show(report, arguments, filters)
@@ -68,6 +68,24 @@ def _live(arguments: argparse.Namespace, config: Config, filters: Filters) -> in
         (say if arguments.output in TEXTS else complain)(edits(report.probes))
     complain_if_late(arguments, in_time)
     return exit_code(report, arguments.fail_on, in_time)
+
+
+def _watching(arguments: argparse.Namespace, config: Config, filters: Filters) -> int:
+    from .check_watch import refuse_watch, watch  # not for a single look
+
+    refuse_watch(arguments)
+    refuse_complete_without_dump(arguments)
+    if of_running(arguments):
+        from ..input.running import refuse_both  # not for a cluster
+
+        refuse_both(arguments)
+    watch(arguments, config, filters, lambda report: _begun(report, arguments, filters))
+    return 0
+
+
+def _begun(report: Report, arguments: argparse.Namespace, filters: Filters) -> None:
+    refuse_unfound(report, filters)
+    show(report, arguments, filters)
 
 
 def _running(arguments: argparse.Namespace, filters: Filters) -> int:

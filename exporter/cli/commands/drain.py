@@ -30,6 +30,7 @@ from ..input.filters import UsageError
 from ..input.once import complain_if_late, refuse_complete_without_dump
 from ..output.drain import drained
 from ..output.progress import progress_line
+from ..output.screen import width
 from ..output.structured import written
 from ..output.terminal import complain, say
 
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (UsageError, DumpError, NoSuchNodeError, UnreachableError) as error:
         complain(str(error))
         return 2
-    say(written(drain, arguments.output, drained), arguments.output)
+    say(written(drain, arguments.output, lambda each: drained(each, width())), arguments.output)
     complain_if_late(arguments, in_time)
     return exit_code(drain) if in_time and not unsettled(drain) else 2
 

@@ -18,7 +18,7 @@ from ...views.drain import take as drained
 from ...views.findings import Report, take, with_causes
 from ..input.config import configured
 from ..input.filters import UsageError
-from ..input.once import complain_if_late, refuse_complete_without_dump
+from ..input.once import complain_if_late, of_running, refuse_complete_without_dump
 from ..input.undated import undated
 from ..output.progress import progress_line
 from ..output.report import unread
@@ -42,7 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
         complain(str(error))
         return 2
     now = time.time()
-    text = written(found, arguments.output, lambda each: status(each, checks, now, width()))
+    more = "steward check" if of_running(arguments) else "steward check, steward drain --all-cordoned"
+    text = written(found, arguments.output, lambda each: status(each, checks, now, width(), more))
     say(text, arguments.output, painted if colours() else str)
     complain_if_late(arguments, in_time)
     if found.report.unknown or unread(found.report) or not in_time:
@@ -51,12 +52,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Status, bool]:
-    if arguments.exporter or arguments.token_file or arguments.ca_file or arguments.server_name:
-        from ..input.running import refuse_both, report_of  # not for a dump
+    if of_running(arguments):
+        from ..input.running import refuse_both, release_and_drains, report_of  # not for a dump
 
         refuse_both(arguments)
         report = await report_of(arguments)
-        return Status(f"as {arguments.exporter} sees it", "", "", report, None), report.ready
+        release, drains = await release_and_drains(arguments)
+        return Status(f"as {arguments.exporter} sees it", release, "", report, drains), report.ready
     return await (_look(arguments, config) if arguments.dump is None else _read(arguments, config))
 
 

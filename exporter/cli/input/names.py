@@ -14,10 +14,10 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.record import Record
 from ...store.source import unseen
 from ...views.nearest import meant, shortened
-from .filters import UsageError
+from .filters import Filters, UsageError
 from .selectors import Selection
 
-__all__ = ["Names", "refuse_unknown"]
+__all__ = ["Names", "known_to", "refuse_unknown"]
 
 
 @dataclass
@@ -43,6 +43,13 @@ class Names:
 
 
 _VMS = (VirtualMachine, VirtualMachineInstance)
+
+
+def known_to(cluster: Cluster, filters: Filters) -> None:
+    """Raises UsageError as `refuse_unknown` does, of what the filters name and a cluster lacks."""
+    names = Names()
+    names.add(cluster)
+    refuse_unknown(sorted(filters.namespaces), filters.selection, names)
 
 
 def refuse_unknown(namespaces: Iterable[str], selection: Selection, names: Names) -> None:

@@ -7,7 +7,13 @@ import argparse
 from ..output.terminal import complain
 from .filters import UsageError
 
-__all__ = ["complain_if_late", "refuse_complete_without_dump"]
+__all__ = ["complain_if_late", "of_running", "refuse_complete_without_dump"]
+
+
+def of_running(arguments: argparse.Namespace) -> bool:
+    """Whether a running steward is asked, or an option is given that is for one."""
+    given = (arguments.exporter, arguments.token_file, arguments.ca_file, arguments.server_name)
+    return any(given)
 
 
 def refuse_complete_without_dump(arguments: argparse.Namespace) -> None:

@@ -14,14 +14,16 @@ from ...kube.errors import MALFORMED
 from ...kube.get_json import GetError, JSONServer
 from ...store.text.since import Since
 from ...views.causes import CauseReport, cause_order
+from ...views.drain import Drain, NodeReport
 from ...views.findings import FindingReport, NotApplicable, Report, SourceReport, UndecodableReport
 from ...views.fleet import UNSEEN_FLEET, FleetSummary
 from ...views.repairs import Reconcile
 from .filters import UsageError
 
-__all__ = ["narrowed", "refuse_both", "report_of"]
+__all__ = ["narrowed", "refuse_both", "release_and_drains", "report_of"]
 
 _SECONDS = 30.0
+_WAIT = 30.0  # seconds
 _BYTES = 256 * 2**20  # of some hundred thousand findings
 
 
@@ -52,17 +54,40 @@ def refuse_both(arguments: argparse.Namespace) -> None:
             raise UsageError(f"--{name.replace('_', '-')} is for a running steward; it needs --exporter")
 
 
-async def report_of(arguments: argparse.Namespace) -> Report:
-    """All that it answers to whom the token is of, with the causes. Raises UsageError where it does not."""
-    server = JSONServer(
+class _Features(msgspec.Struct, frozen=True):
+    version: str
+
+
+async def release_and_drains(arguments: argparse.Namespace) -> tuple[str, tuple[NodeReport, ...] | None]:
+    """KubeVirt's release, and the nodes that are cordoned or drained: empty and None to whom it does not tell them."""
+    try:
+        async with _server(arguments).connected(_BYTES) as connection:
+            features = await connection.get("/api/v1/features", seconds=_SECONDS)
+            drain = await connection.get("/api/v1/drain", seconds=_SECONDS)
+        found = msgspec.json.decode(drain.body, type=Drain)
+        unseen = any(each.kind == "Node" for each in found.unseen)
+        return msgspec.json.decode(features.body, type=_Features).version, None if unseen else found.nodes
+    except (GetError, *MALFORMED):
+        return "", None
+
+
+def _server(arguments: argparse.Namespace) -> JSONServer:
+    return JSONServer(
         arguments.exporter.rstrip("/"),
         str(arguments.token_file or ""),
         str(arguments.ca_file or ""),
         arguments.server_name or "",
     )
+
+
+async def report_of(arguments: argparse.Namespace, after: int | None = None) -> Report:
+    """All that it answers to whom the token is of, with the causes; once that is another generation than `after`, or
+    nothing has changed for half a minute. Raises UsageError where it does not answer.
+    """
+    query = {} if after is None else {"wait": f"{_WAIT:.0f}", "generation": str(after)}
     try:
-        async with server.connected(_BYTES) as connection:
-            found = await connection.get("/api/v1/findings", seconds=_SECONDS)
+        async with _server(arguments).connected(_BYTES) as connection:
+            found = await connection.get("/api/v1/findings", query, seconds=_SECONDS + _WAIT)
             caused = await connection.get("/api/v1/causes", seconds=_SECONDS)
         return _report(msgspec.json.decode(found.body, type=_Findings), msgspec.json.decode(caused.body, type=_Causes))
     except GetError as error:

@@ -1,42 +1,58 @@
-"""The preview of a drain as text: what stays comes first, with what to do about it; what leaves is a list."""
+"""The preview of a drain as text: what stays comes first, with what to do about it; what leaves is a list.
+
+Piped it is tables, whole; a terminal gets paragraphs of its width, and commands that are not broken.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...domain.drains.departure import DrainState
 from ...views.drain import STAYS, TITLES, Drain, NodeReport, VMReport
 from ...views.drain.probing import EvictionProbeAnswer
 from ...views.drain.report import Probed
+from .paragraphs import paragraph, step
+from .screen import rows_of
 from .table import table
 from .terminal import one_line
 
 __all__ = ["drained"]
 
 
-def drained(drain: Drain) -> str:
-    parts = [part for node in drain.nodes for part in _node(node)]
+def drained(drain: Drain, columns: int | None = None) -> str:
+    """`columns` of the terminal; None where it goes elsewhere."""
+    parts = [part for node in drain.nodes for part in _node(node, columns)]
     if not drain.nodes and not drain.unseen:
         parts.append("No node is cordoned or being drained.\n")
     if drain.webhook:
-        parts.insert(0, f"{one_line(drain.webhook)}.\n")
+        parts.insert(0, _wrapped(f"{drain.webhook}.", columns))
     parts += _unseen(drain)
-    parts.append(_ending(drain))
+    parts += _ending(drain, columns)
     return "\n".join(parts)
 
 
-def _node(node: NodeReport) -> Iterator[str]:
-    yield _headline(node)
+def _wrapped(text: str, columns: int | None) -> str:
+    return f"{one_line(text)}\n" if columns is None else paragraph(text, columns=columns)
+
+
+def _node(node: NodeReport, columns: int | None) -> Iterator[str]:
+    yield _wrapped(_headline(node), columns)
     stays = [vm for vm in node.vms if vm.state in STAYS]
     leaves = [vm for vm in node.vms if vm not in stays]
-    if stays:
+    if stays and columns is not None:
+        yield "\n".join(_block(vm, columns) for vm in stays)
+    elif stays:
         rows = [row for vm in stays for row in _staying(vm)]
         yield table(("STATE", "VM", "REASON", "WHY, AND WHAT TO DO"), rows)
     if leaves:
         rows = [(TITLES[vm.state], vm.vm.path, _where(vm), _how(vm)) for vm in leaves]
-        yield table(("STATE", "VM", "WHERE TO", "HOW"), rows)
+        yield _rows(("STATE", "VM", "WHERE TO", "HOW"), rows, columns)
     if shown := [(f.reason, f.severity, f.message) for f in node.findings]:
-        yield table(("FINDING", "SEVERITY", "WHAT"), shown)
+        yield _rows(("FINDING", "SEVERITY", "WHAT"), shown, columns)
+
+
+def _rows(head: Sequence[str], rows: Sequence[Sequence[str]], columns: int | None) -> str:
+    return table(head, rows) if columns is None else "".join(f"{each}\n" for each in rows_of(head, rows, columns))
 
 
 def _headline(node: NodeReport) -> str:
@@ -48,8 +64,16 @@ def _headline(node: NodeReport) -> str:
     counts = [f"{count} {TITLES[DrainState(state)]}" for state, count in node.counts.items()] or ["no VM"]
     counts += [f"{node.evacuated} moved off it before"] if node.evacuated else []
     counts += [f"{node.others} other {'pod' if node.others == 1 else 'pods'}"] if node.others else []
-    line = f"{node.node} ({', '.join(state) or 'not cordoned'}): {', '.join(counts)}."
-    return one_line(line) + "\n"
+    return f"{node.node} ({', '.join(state) or 'not cordoned'}): {', '.join(counts)}."
+
+
+def _block(vm: VMReport, columns: int) -> str:
+    """What a row of `_staying` and those under it say, one under the other."""
+    (state, path, reason, why), *more = _staying(vm)
+    text = one_line(f"{state}  {path}  {reason}") + "\n" + paragraph(why, "  ", columns=columns)
+    told = [text for *_, text in more if not text.startswith(("=> ", "   "))]
+    text += "".join(paragraph(each, "  ", columns=columns) for each in told)
+    return text + step(vm.next, vm.commands, "  ", columns)
 
 
 def _staying(vm: VMReport) -> Iterator[tuple[str, ...]]:
@@ -117,13 +141,13 @@ def _unseen(drain: Drain) -> list[str]:
     return parts
 
 
-def _ending(drain: Drain) -> str:
+def _ending(drain: Drain, columns: int | None) -> list[str]:
     lines = []
     if limits := drain.limits:
         off = sum(node.running for node in drain.nodes)
         lines.append(
             f"Migrations at once: at most {limits.per_node} off each node and {limits.per_cluster} in the cluster; "
-            f"running now: {off} off these nodes, {limits.running} in the cluster.\n"
+            f"running now: {off} off these nodes, {limits.running} in the cluster."
         )
-    lines.append(f"Not considered: {'; '.join(drain.not_considered)}.\n")
-    return "".join(lines)
+    lines.append(f"Not considered: {'; '.join(drain.not_considered)}.")
+    return ["".join(_wrapped(each, columns) for each in lines)]

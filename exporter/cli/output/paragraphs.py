@@ -1,4 +1,4 @@
-"""Lines of prose for a terminal of 80 columns: broken between words, and never within a name."""
+"""Lines of prose for a terminal, of 80 columns unless it is known: broken between words, and never within a name."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["WIDTH", "paragraph", "step"]
 WIDTH = 80
 
 
-def paragraph(text: str, first: str = "", rest: str = "") -> str:
+def paragraph(text: str, first: str = "", rest: str = "", columns: int = WIDTH) -> str:
     """`first` is what its first line begins with, `rest` what the others do, by default as much space."""
     lines = textwrap.wrap(
         one_line(text),
-        WIDTH,
+        max(columns, len(first) + 1, len(rest) + 1),
         initial_indent=first,
         subsequent_indent=rest or " " * len(first),
         break_long_words=False,
@@ -26,8 +26,8 @@ def paragraph(text: str, first: str = "", rest: str = "") -> str:
     return "".join(f"{line.rstrip()}\n" for line in lines or [first])
 
 
-def step(following: str, commands: Iterable[str], margin: str) -> str:
+def step(following: str, commands: Iterable[str], margin: str, columns: int = WIDTH) -> str:
     """What to do next, and the commands to copy, which are not broken."""
     if not following:
         return ""
-    return paragraph(following, f"{margin}=> ") + indented(commands, f"{margin}   ")
+    return paragraph(following, f"{margin}=> ", columns=columns) + indented(commands, f"{margin}   ")

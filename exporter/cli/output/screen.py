@@ -14,6 +14,7 @@ __all__ = ["Row", "colours", "cut", "painted", "rows_of", "width"]
 
 Row = Sequence[str]
 
+_LEAST = 12  # characters that a last cell is cut to beside the others; with less it begins a line
 _PART = 4  # of the terminal is the most that a column is padded to: a longer cell moves what follows it in its row
 _COLOURS = {"critical": "1;31", "warning": "33", "info": "36"}
 _SEVERITY = re.compile(rf"^({'|'.join(_COLOURS)})\b", re.MULTILINE)
@@ -46,8 +47,8 @@ def cut(text: str, columns: int | None) -> str:
 
 
 def rows_of(head: Row, rows: Sequence[Row], columns: int | None) -> list[str]:
-    """Left-aligned lines, the head first. The last cell is cut to the terminal; what is before it is never cut: it
-    has the names.
+    """A text for each row, the head first: its left-aligned cells in a line, or in several where one has no room for
+    them. The last cell is cut to the terminal; what is before it is never cut: it has the names.
     """
     whole = [tuple(head), *(tuple(one_line(cell) for cell in row) for row in rows)]
     most = columns // _PART if columns is not None else 10_000
@@ -57,5 +58,20 @@ def rows_of(head: Row, rows: Sequence[Row], columns: int | None) -> list[str]:
 
 def _line(row: Row, widths: Sequence[int], columns: int | None) -> str:
     first = "".join(f"{cell.ljust(size)}  " for cell, size in zip(row, widths, strict=False))
-    left = None if columns is None else columns - len(first)
-    return (first + cut(row[-1], left)).rstrip()
+    if columns is None or len(first) + min(len(row[-1]), _LEAST) <= columns:
+        return (first + cut(row[-1], None if columns is None else columns - len(first))).rstrip()
+    return _folded(row, widths[0] + 2, columns)
+
+
+def _folded(row: Row, margin: int, columns: int) -> str:
+    """Each line as full as whole cells make it; those after the first are indented."""
+    lines = [row[0]]
+    for cell in row[1:-1]:
+        if len(lines[-1]) + 2 + len(cell) <= columns:
+            lines[-1] = f"{lines[-1].ljust(margin - 2) if len(lines) == 1 else lines[-1]}  {cell}"
+        else:
+            lines.append(" " * margin + cell)
+    if len(lines[-1]) + 2 + min(len(row[-1]), _LEAST) > columns:
+        lines.append(" " * (margin - 2))
+    left = columns - len(lines[-1]) - 2
+    return "\n".join([*lines[:-1], f"{lines[-1]}  {cut(row[-1], left)}".rstrip()])

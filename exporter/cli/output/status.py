@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 import msgspec
 
@@ -19,6 +20,7 @@ from .terminal import one_line
 
 __all__ = ["Status", "status"]
 
+_LINES = 24
 _CAUSES = 8
 _NODES = 3
 
@@ -35,13 +37,14 @@ class Status(msgspec.Struct, frozen=True):
     drains: tuple[NodeReport, ...] | None
 
 
-def status(found: Status, checks: frozenset[str], now: float, columns: int | None) -> str:
-    """At most 24 lines, cut to the terminal, or to 80 columns."""
+def status(found: Status, checks: frozenset[str], now: float, columns: int | None, more: str) -> str:
+    """At most 24 lines, cut to the terminal, or to 80 columns. `more` are the commands that show the rest."""
     wide = columns or WIDTH
     lines = [cut(line, wide) for line in _head(found, checks)]
-    lines += ["", *_worst(found.report, now, wide)] if found.report.findings else []
-    lines += ["", *(cut(line, wide) for line in _under_way(found, now))]
-    return "".join(f"{line}\n" for line in lines)
+    ending = ["", *(cut(line, wide) for line in _under_way(found, now, more))]
+    room = _LINES - len(lines) - len(ending) - 1
+    lines += ["", *_worst(found.report, now, wide, room)] if found.report.findings else []
+    return "".join(f"{line}\n" for line in [*lines, *ending])
 
 
 def _head(found: Status, checks: frozenset[str]) -> Iterator[str]:
@@ -57,20 +60,24 @@ def _head(found: Status, checks: frozenset[str]) -> Iterator[str]:
     yield f"Findings  {totals(report.findings)}{of_causes(report)}"
 
 
-def _worst(report: Report, now: float, columns: int) -> Iterator[str]:
+def _worst(report: Report, now: float, columns: int, room: int) -> Iterator[str]:
+    """As many as fit into `room` lines with how many more there are: a row that is wider than the terminal has two."""
     of: dict[str, list[FindingReport]] = {}
     for finding in report.findings:
         of.setdefault(finding.cause, []).append(finding)
     causes = [each for each in report.causes or () if each.cause in of]
-    yield from rows_of(HEAD, [cause_row(each, of[each.cause], now) for each in causes[:_CAUSES]], columns)
-    if (more := len(causes) - _CAUSES) > 0:
+    head, *rows = rows_of(HEAD, [cause_row(each, of[each.cause], now) for each in causes[:_CAUSES]], columns)
+    lines = list(accumulate(1 + row.count("\n") for row in rows))
+    shown = [row for row, end in zip(rows, lines, strict=True) if end <= room - 2]
+    yield from (head, *shown)
+    if (more := len(causes) - len(shown)) > 0:
         yield f"and {counted(more, 'more cause')}"
 
 
-def _under_way(found: Status, now: float) -> Iterator[str]:
+def _under_way(found: Status, now: float, more: str) -> Iterator[str]:
     yield from _drains(found.drains, now)
     yield from _repairs(found.report)
-    yield "More: steward check, steward drain --all-cordoned, steward explain REASON"
+    yield f"More, with the same options: {more}"
 
 
 def _drains(nodes: Sequence[NodeReport] | None, now: float) -> Iterator[str]:

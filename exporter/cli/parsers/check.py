@@ -36,6 +36,12 @@ def add(commands: Any) -> None:
         "--commands", action="store_true", help="with what to do about each cause, and the commands for it"
     )
     parser.add_argument(
+        "--watch",
+        "-w",
+        action="store_true",
+        help="go on looking, and print what comes, goes, gets worse or better, a line each; Ctrl-C ends it",
+    )
+    parser.add_argument(
         "--fail-on",
         choices=[each.value for each in Severity],
         default="info",

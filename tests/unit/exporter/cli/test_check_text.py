@@ -5,16 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import pty
 import re
-import struct
-import subprocess
-import sys
-import termios
 from collections.abc import Callable
 from datetime import UTC, datetime
-from fcntl import ioctl
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +17,7 @@ from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
 from exporter.cli.output.ages import age, duration
 from tests.dumps import many
+from tests.terminals import on_terminal
 
 Check = Callable[..., tuple[int, str]]
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -55,23 +49,9 @@ def report(check: Check) -> Any:
     return json.loads(check("-o", "json")[1])
 
 
-def on_terminal(path: Path, columns: int, **environment: str) -> str:
-    """What somebody sees on a terminal of so many columns."""
-    master, slave = pty.openpty()
-    ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    env = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}
-    command = [sys.executable, "-m", "exporter", *words_of(path)]
-    env |= {"TERM": "xterm", **environment}
-    with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=subprocess.DEVNULL, env=env):
-        os.close(slave)
-        seen = b""
-        try:
-            while read := os.read(master, 65536):
-                seen += read
-        except OSError:  # the other end is closed
-            pass
-        os.close(master)
-    return seen.decode().replace("\r\n", "\n")
+def path_of(subject: Any) -> str:
+    """As it is shown: NAMESPACE/NAME, or the name of what is in none."""
+    return f"{subject['namespace']}/{subject['name']}".lstrip("/")
 
 
 def cause_lines(text: str) -> list[str]:
@@ -113,20 +93,21 @@ def test_what_a_single_look_saw_first_has_no_age(report: Any, check: Check) -> N
     assert re.match(r"critical +LabellessPin +VM shop/pinned +-  ", pinned)
 
 
-@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("columns", [60, 80, 120, 200])
 def test_a_terminal_cuts_what_is_said_and_no_name(columns: int, dump: Path, report: Any) -> None:
-    seen = on_terminal(dump, columns)
+    seen = on_terminal(words_of(dump), columns)
     plain = ESCAPE.sub("", seen)
     found = plain.partition("\n\n")[0].splitlines()
-    names = {f["subject"]["name"] for f in report["findings"]}
-    assert all(any(name in line for line in found) for name in names)
-    assert sum(len(line) <= columns for line in found) >= len(found) * 0.9
+    subjects = {(f["subject"]["kind"], path_of(f["subject"])) for f in report["findings"]}
+    assert all(any(path in line.split() for line in found) for _, path in subjects)
+    wider = [line for line in found if len(line) > columns]
+    assert all(any(line.split() == [kind, path] for kind, path in subjects) for line in wider)
     assert "\x1b[1;31mcritical\x1b[0m" in seen
 
 
 def test_colour_is_for_who_wants_it(dump: Path) -> None:
-    assert "\x1b[" not in on_terminal(dump, 100, NO_COLOR="1")
-    assert "\x1b[" not in on_terminal(dump, 100, TERM="dumb")
+    assert "\x1b[" not in on_terminal(words_of(dump), 100, NO_COLOR="1")
+    assert "\x1b[" not in on_terminal(words_of(dump), 100, TERM="dumb")
 
 
 def test_piped_it_is_whole_and_without_escape_codes(check: Check, report: Any) -> None:

@@ -110,3 +110,19 @@ async def test_a_server_that_is_no_steward(running: Running) -> None:
     code, out, err = await running.check("--exporter", server)
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert err.startswith(f"steward: GET {server}/api/v1/findings was answered with 404")
+
+
+async def test_status_of_it_has_the_release_and_the_drains_of_a_look_at_the_cluster(running: Running) -> None:
+    async def status(*words: str) -> list[str]:
+        await asyncio.to_thread(main, ["status", *words])
+        return running.capsys.readouterr().out.splitlines()
+
+    looked = await status("--kubeconfig", str(running.kubeconfig))
+    asked = await status("--exporter", running.url)
+    assert asked[0] == f"Cluster   as {running.url} sees it"
+    assert asked[1:5] == looked[1:5]
+    assert asked[1].startswith("KubeVirt  v")
+    assert [line for line in asked if line.startswith("Drains")] == [
+        line for line in looked if line.startswith("Drains")
+    ]
+    assert any(line.startswith("Drains    node05: 6 VMs left") for line in asked)

@@ -1,0 +1,49 @@
+"""What a later report has that an earlier one had not, as lines that are printed one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ...findings.finding import Unknown
+from ...store.text.naming import kind_word
+from ...views.differences import Change, Difference, differences
+from ...views.findings import Report
+from ...views.times import rfc3339
+from .screen import Row, rows_of
+
+__all__ = ["changes"]
+
+_NO_ANSWER, _ANSWERS = "no answer", "answers"
+_WIDEST = max(len(each) for each in (*Change, _NO_ANSWER))
+
+
+def changes(before: Report, after: Report, now: float, columns: int | None) -> str:
+    """A line for each finding that is new, worse, better or gone, and for each check that has no answer any more, or
+    has one again; empty where nothing of that changed. `now` is seconds since 1970.
+    """
+    at = f"{rfc3339(now)[11:19]}Z"
+    found = [
+        (at, change.ljust(_WIDEST), *cells)
+        for change, *cells in (
+            *map(_of_finding, differences(before, after).differences),
+            *_unknown(_NO_ANSWER, after.unknown, before.unknown),
+            *_unknown(_ANSWERS, before.unknown, after.unknown),
+        )
+    ]
+    return "".join(f"{line}\n" for line in rows_of(("",) * 6, found, columns)[1:])
+
+
+def _of_finding(each: Difference) -> Row:
+    finding = each.finding
+    steps = each.before not in ("", finding.severity)
+    severity = f"{each.before} -> {finding.severity}" if steps else finding.severity
+    subject = f"{kind_word(finding.subject.kind)} {finding.subject.path}"
+    return each.change.value, severity, finding.reason, subject, each.why or finding.message
+
+
+def _unknown(change: str, these: Iterable[Unknown], others: Iterable[Unknown]) -> Iterator[Row]:
+    """Those that the others have not, by check and place."""
+    there = {(each.check, each.partition) for each in others}
+    for each in these:
+        if (each.check, each.partition) not in there:
+            yield change, "-", each.check, each.partition or "-", each.why if change == _NO_ANSWER else ""

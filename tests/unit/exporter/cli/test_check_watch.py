@@ -1,0 +1,136 @@
+"""`steward check --watch`: after what there is, a line for each thing that changes, until Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from demo.apiserver.server import ApiServer
+from demo.command import kubeconfig
+from demo.fleet.sample import sample_fleet
+from exporter.__main__ import main
+from exporter.app import assemble, serve, wait_until_seen
+from exporter.cli.output.changes import changes
+from exporter.findings.finding import Unknown
+from exporter.kube.transport import Transport
+from exporter.views.findings import Report
+
+INTERRUPTIBLE = """\
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
+from exporter.__main__ import main
+sys.exit(main())
+"""
+POOL = "/apis/pool.kubevirt.io/v1beta1/namespaces/lab/virtualmachinepools/render"
+PINNED = ["info", "TemplatePinsUUID", "pool", "lab/render"]
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ApiServer]:
+    made = ApiServer()
+    await made.start()
+    made.load(sample_fleet(datetime.now(UTC)).objects)
+    try:
+        yield made
+    finally:
+        await made.stop()
+
+
+async def set_firmware(server: ApiServer, firmware: dict[str, str] | None) -> None:
+    """Of the template of the pool; None for nothing."""
+    template = {"spec": {"template": {"spec": {"domain": {"firmware": firmware}}}}}
+    headers = {"Content-Type": "application/merge-patch+json"}
+    body = {"spec": {"virtualMachineTemplate": template}}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.patch(server.url + POOL, json=body, headers=headers) as answer,
+    ):
+        assert answer.status == 200
+
+
+@asynccontextmanager
+async def watching(*words: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """`steward check --watch` once it has printed what there is; afterwards it must end of Ctrl-C."""
+    started = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", INTERRUPTIBLE, "check", "--watch", "--reason", "TemplatePinsUUID", *words),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        assert started.stderr is not None
+        said = await asyncio.wait_for(started.stderr.readline(), 20)
+        assert said == b"What changes follows; Ctrl-C ends it.\n"
+        yield started
+        started.send_signal(signal.SIGINT)
+        assert await asyncio.wait_for(started.wait(), 20) == 130
+        assert await started.stderr.read() == b""
+    finally:
+        if started.returncode is None:
+            started.kill()
+            await started.wait()
+
+
+async def line(started: asyncio.subprocess.Process, beginning: bytes = b"") -> str:
+    """The next line of it with these words."""
+    assert started.stdout is not None
+    while True:
+        read = await asyncio.wait_for(started.stdout.readline(), 20)
+        assert read, "it has ended"
+        if beginning in read:
+            return read.decode()
+
+
+@pytest.mark.parametrize("of", ["cluster", "exporter"])
+async def test_what_goes_and_what_comes_is_a_line_each(of: str, server: ApiServer, tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path, server.url)
+    steward = assemble(Transport.from_environment(str(path)))
+    async with serve(steward, "127.0.0.1", 0) as url:
+        assert await wait_until_seen(steward, 20)
+        where = ("--kubeconfig", str(path)) if of == "cluster" else ("--exporter", url)
+        async with watching(*where) as started:
+            assert (await line(started, b"TemplatePinsUUID")).split()[:4] == PINNED
+            await line(started, b" answered")
+            await set_firmware(server, None)
+            gone = (await line(started)).split()
+            assert gone[1:6] == ["gone", *PINNED]
+            assert datetime.fromisoformat(f"2026-11-21T{gone[0]}").tzinfo is not None
+            await set_firmware(server, {"uuid": "9d4a5f0e-9d7c-4c6e-8f5a-0d3a8b1c2e4f"})
+            assert (await line(started)).split()[1:6] == ["new", *PINNED]
+
+
+def report(*unknown: Unknown) -> Report:
+    return Report(1, [], list(unknown), [], [], [], True)
+
+
+def test_that_a_check_has_no_answer_any_more_is_a_line_too() -> None:
+    silent = report(Unknown("ipam_claims", "shop", "Pods are out of date"))
+    lost = changes(report(), silent, 0, None)
+    assert lost == "00:00:00Z  no answer  -  ipam_claims  shop  Pods are out of date\n"
+    assert changes(silent, report(), 0, None) == "00:00:00Z  answers    -  ipam_claims  shop\n"
+    assert changes(silent, silent, 0, None) == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--from", "x"], "--watch can't be combined with --from: a dump does not change"),
+        (["-o", "json"], "--watch can't be combined with -o json: it prints a line for each change, for people"),
+        (["--min-age", "1h"], "--watch can't be combined with --min-age: what is new is what it shows"),
+        (["--probe-features"], "--watch can't be combined with --probe-features"),
+        (["--token-file", "x"], "--token-file is for a running steward; it needs --exporter"),
+    ],
+)
+def test_what_asks_for_one_look_is_refused(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["check", "-w", *words])
+    shown = capsys.readouterr()
+    assert (code, shown.out, shown.err) == (2, "", f"steward: {says}\n")
