@@ -154,8 +154,8 @@ def told(walk: Walk, line: str) -> bool:
 
 
 def by_hand(walk: Walk) -> None:
-    walk.says("plan", "--by-cause")
-    assert "take 7 of 7 writes" in walk.says("plan", "-n", "shop", "--remediation", REPAIR, "--dry-run")
+    walk.says("plan", "--by-cause", own=True)
+    assert "take 7 of 7 writes" in walk.says("plan", "-n", "shop", "--remediation", REPAIR, "--dry-run", own=True)
     assert walk.client.get(IPAM_CLAIMS, "shop", "db-0.blue")["metadata"].get("finalizers") is None
     done = walk.says("apply", "--remediation", REPAIR, "-n", "shop", "--limit", "1", "--yes", own=True)
     (attempt,) = re.findall(r"steward reconcile undo (\S+)", done)
