@@ -27,6 +27,7 @@ from exporter.metrics.profile import Profile
 from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.states import all_states
 from exporter.store.text.skew import Skew
+from reconcile.decide.canary import CanaryState, ShownCanary
 from reconcile.decide.gates import GATES, Blocked
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import COMMON_PRECONDITIONS
@@ -132,6 +133,8 @@ def _sidecar(trouble: bool) -> bytes:
         asyncio.run(_troubled(board))
     measures = Measures(all_remediations(), dict.fromkeys(ids, "approve"), board, ids, lambda: EXPIRES)
     measures.standing.leading = measures.standing.ledger_writable = measures.standing.source_up = True
+    state: CanaryState = "stopped" if trouble else "over"
+    measures.standing.canaries = [ShownCanary(remediation=each, state=state) for each in sorted(ids)]
     measures.standing.skew = Skew(ahead=45.0 if trouble else 0.1, spread=0.0, host="the node of the sidecar")
     return generate_latest(measures.registry)
 

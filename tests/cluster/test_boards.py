@@ -44,6 +44,7 @@ EMPTY = {
     ("steward", "Kinds", 5): "no request failed",
     ("steward", "Open for, by check", 0): "no finding closes: the fleet stands still",
     ("repairs", "Time of a repair", 0): "no plan is approved",
+    ("repairs", "Would have been written", 0): "none is in mode shadow",
     **dict.fromkeys(
         (
             ("instancetypes", "Instancetypes in use", 4),
@@ -55,6 +56,7 @@ EMPTY = {
     ),
     ("repairs", "Blocked, by gate", 0): "no gate is in the way of those few that are planned",
     ("repairs", "Remediations", 4): "no gate is in the way of those few that are planned",
+    ("repairs", "Remediations", 7): "none is in mode auto",
 }
 pytestmark = pytest.mark.xdist_group("boards")
 

@@ -43,9 +43,15 @@ def _mode(mode: str) -> str:
     return f"max by ({_BY}) ({is_it})"
 
 
+def _canary(state: str) -> str:
+    is_it = queries.each("kubevirt_steward_repair_canary", f'state="{state}"')
+    return f"max by ({_BY}) ({is_it})"
+
+
 REMEDIATIONS = table(
     "Remediations",
-    "What each of them may do, and how many findings it is for by what is known of their repair.",
+    "What each of them may do, how many findings it is for by what is known of their repair, and how far the first "
+    "repairs are of one in mode auto.",
     (
         column("cluster", width=110, links=(page_link("steward"),)),
         column("remediation"),
@@ -56,6 +62,14 @@ REMEDIATIONS = table(
         Column("blocked by a gate", value=4, width=150),
         Column("reverted", value=5, thresholds=ATTENTION, width=100),
         Column("taken back", value=6, width=110),
+        Column(
+            "canary",
+            value=7,
+            texts={"0": "over", "1": "one", "2": "two", "3": "stopped"},
+            thresholds=(Threshold(3, "orange"),),
+            links=(runbook("StewardRepairCanaryStopped"),),
+            width=100,
+        ),
     ),
     PanelQuery(f"{_mode('plan')} + 2 * {_mode('shadow')} + 3 * {_mode('approve')} + 4 * {_mode('auto')}"),
     PanelQuery(f"max by ({_BY}) ({queries.each('kubevirt_steward_repair_enabled')})"),
@@ -66,6 +80,7 @@ REMEDIATIONS = table(
         f"sum by ({_BY}) (max by ({_BY}, job, instance) ({queries.each('kubevirt_steward_repairs_returned_total')}))"
     ),
     PanelQuery(f"max by ({_BY}) ({queries.each('kubevirt_steward_repairs_undone_total')})"),
+    PanelQuery(f"{_canary('first')} + 2 * {_canary('second')} + 3 * {_canary('stopped')}"),
     sort=("-findings",),
     width=20,
     height=14,

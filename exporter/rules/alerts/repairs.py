@@ -132,6 +132,17 @@ or max by (cluster, remediation) ({_last("blocked", gate="breaker")}) > 0""",
         description="The same repair was reverted again and again, so the sidecar leaves these objects alone:"
         " {{ $value }}. Find the field manager that writes back, and resume the objects.",
     )
+    # The gate shuts the remediation off everywhere until a person resumes it, and no series of its findings says so.
+    yield Alerting(
+        alert="StewardRepairCanaryStopped",
+        expr=f"max by (cluster, remediation) ({_last('canary', state='stopped')}) == 1",
+        wait="1m",  # it lasts until a person ends it
+        keep="10m",
+        summary=f"The canary of {{{{ $labels.remediation }}}}{_IN} has stopped: it writes nothing unasked.",
+        description="One of the first repairs of {{ $labels.remediation }} in mode auto did not hold: its finding came"
+        " back or stayed, what it released is in use, a person took it back, or its outcome is not known. The gate"
+        " canary has the object and why. See to that, and resume the remediation or set its mode to plan.",
+    )
     yield Alerting(
         alert="StewardRepairUnclear",
         expr=f"max by (cluster) ({_last('unfinished')}) > 0",
@@ -168,6 +179,15 @@ or max by (cluster, job, instance, pod) ({_last("blocked", gate="clock")}) > 0""
         description="{{ $labels.instance }} {{ $labels.pod }} can't tell how old anything is: its clock and the API"
         " server's are more than 30 s apart, or it has not been answered with a date. It writes nothing meanwhile."
         " Let NTP set the clock that is wrong.",
+    )
+    yield Alerting(
+        alert="StewardRepairConfigRejected",
+        expr=f"max by (cluster, job, instance, pod) ({_last('config_reload_success')}) == 0",
+        wait="1m",
+        keep="10m",
+        summary=f"Replica {_REPLICA} of the sidecar{_IN} has rejected its configuration.",
+        description="The configuration was wrong when {{ $labels.instance }} {{ $labels.pod }} last read it, or needs a"
+        " restart; the one before is in effect, and so are its modes. Its log says why.",
     )
     yield Alerting(
         alert="StewardRepairLedgerNotWritable",

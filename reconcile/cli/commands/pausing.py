@@ -44,7 +44,7 @@ async def _run(arguments: argparse.Namespace, verb: str) -> int:
         complain(f"cannot {verb} {what}: {why}")
         return 2
     done = "begins anew" if remediation else "is paused" if verb == "pause" else "is not paused any more"
-    say(f"{what} {done}.\n")
+    say(f"{what[0].upper()}{what[1:]} {done}.\n")
     return 0
 
 

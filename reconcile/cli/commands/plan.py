@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 
 from exporter.cli.output.structured import written
 from exporter.cli.output.terminal import say
@@ -57,8 +58,16 @@ async def _run(arguments: argparse.Namespace) -> int:
     elif output == "kustomize":
         say(aimed(snippet(plans), arguments), "yaml")
     else:
-        say(written(repairs, output, lambda found: aimed(shown(found), arguments)), output)
+        tried = _tried(repairs) if arguments.dry_run else ""
+        say(written(repairs, output, lambda found: aimed(f"{shown(found)}{tried}", arguments)), output)
     return 0
+
+
+def _tried(repairs: Sequence[Repair]) -> str:
+    """How many writes the API server took as a dry run: a plan that it took looks like one that was not tried."""
+    asked = [each for each in repairs if each.hash and each.proposal is None]
+    taken = sum(each.refused is None for each in asked)
+    return f"\nDry run: the API server and its webhooks take {taken} of {len(asked)} writes.\n" if asked else ""
 
 
 def _chosen(found: Found, arguments: argparse.Namespace) -> bool:

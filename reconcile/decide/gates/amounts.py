@@ -49,33 +49,38 @@ def run_left(ask: Ask, _: Situation, config: SidecarConfig) -> str | None:
     limit = config.budgets.run
     if ask.planned < limit:
         return None
-    return f"this run has made {ask.planned} writes of at most {limit} (budgets.run); the next run goes on"
+    return f"this run has made {ask.planned} {_writes(ask)} of at most {limit} (budgets.run); the next run goes on"
 
 
 def hour_left(ask: Ask, situation: Situation, config: SidecarConfig) -> Why | None:
     limit, since = config.budgets.hour, situation.now - _HOUR
-    if why := _within_an_hour(situation, None, limit, "in all namespaces", "budgets.hour"):
+    if why := _within_an_hour(situation, None, limit, f"{_writes(ask)} in all namespaces", "budgets.hour"):
         return why
     used, own = situation.history.executed(since), situation.history.executed(since, ask.namespace)
     until = _part_used(ask, situation, used, own, limit)
     if until is None:
         return None
-    what = f"{len(used)} writes in all namespaces within the last hour, at most {limit} (budgets.hour)"
+    what = f"{len(used)} {_writes(ask)} in all namespaces within the last hour, at most {limit} (budgets.hour)"
     return f"{what}; {_reserved(ask, situation, limit, len(own))} until {moment(until + _HOUR)}", until + _HOUR
 
 
 def namespace_left(ask: Ask, situation: Situation, config: SidecarConfig) -> Why | None:
-    where = f"in namespace {ask.namespace}" if ask.namespace else "to objects without namespace"
-    return _within_an_hour(situation, ask.namespace, config.budgets.namespace_hour, where, "budgets.namespaceHour")
+    what = f"{_writes(ask)} {f'in namespace {ask.namespace}' if ask.namespace else 'to objects without namespace'}"
+    return _within_an_hour(situation, ask.namespace, config.budgets.namespace_hour, what, "budgets.namespaceHour")
 
 
-def _within_an_hour(situation: Situation, namespace: str | None, limit: int, where: str, key: str) -> Why | None:
+def _writes(ask: Ask) -> str:
+    """What the numbers of a mode are of: in `shadow` also of what was only shadowed."""
+    return "real or shadowed writes" if ask.mode is Mode.SHADOW else "writes"
+
+
+def _within_an_hour(situation: Situation, namespace: str | None, limit: int, what: str, key: str) -> Why | None:
     done = situation.history.executed(situation.now - _HOUR, namespace)
     if len(done) < limit:
         return None
     until = done[len(done) - limit] + _HOUR if limit else None
     end = f"until {moment(until)}" if until is not None else "as long as that is 0"
-    return f"{len(done)} writes {where} within the last hour, at most {limit} ({key}); nothing is written {end}", until
+    return f"{len(done)} {what} within the last hour, at most {limit} ({key}); nothing is written {end}", until
 
 
 def fleet_share_left(ask: Ask, situation: Situation, config: SidecarConfig) -> Why | None:
@@ -91,7 +96,8 @@ def fleet_share_left(ask: Ask, situation: Situation, config: SidecarConfig) -> W
     if f"{ask.namespace}/{ask.vm}" in touched:
         return None
     allowed = f"at most {limit} (budgets.fleetShare {config.budgets.fleet_share:g})"
-    what = f"{len(touched)} of {situation.fleet} VMs were touched within the last day, {allowed}"
+    touch = "were touched, really or in shadow," if ask.mode is Mode.SHADOW else "were touched"
+    what = f"{len(touched)} of {situation.fleet} VMs {touch} within the last day, {allowed}"
     used = sorted(touched.values())
     if len(touched) >= limit:
         until = used[len(touched) - limit] + _DAY if limit else None

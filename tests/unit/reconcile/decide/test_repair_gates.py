@@ -147,6 +147,22 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("budget_hour", {}, {}, {"budgets": {"hour": 0}}, "as long as that is 0", None),
     ("budget_namespace", {}, {"entries": hours(5)}, {}, "5 writes in namespace shop .* at most 5", NOW + 3000),
     (
+        "budget_namespace",
+        {"mode": Mode.SHADOW},
+        {"entries": hours(5)},
+        {},
+        "5 real or shadowed writes in namespace shop .* at most 5",
+        NOW + 3000,
+    ),
+    (
+        "budget_fleet",
+        {"mode": Mode.SHADOW},
+        {"entries": other_vms(1), "fleet": 3},
+        {},
+        "1 of 3 VMs were touched, really or in shadow, within",
+        NOW + 79_200,
+    ),
+    (
         "budget_fleet",
         {},
         {"entries": other_vms(5)},
