@@ -1,0 +1,145 @@
+"""Mode `shadow` and mode `auto` on the same random faults, on KubeVirt's own control plane, with each repair that loses
+nothing: in `shadow` nothing is written, and what it keeps is what `auto` then writes, but for what a canary holds back.
+
+`STEWARD_FAULT_MINUTES=60` is an hour of it, `STEWARD_FAULT_SEED` another one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconcile.ledger import verify
+from tests.cluster.exporter import Exporter
+from tests.cluster.resources import CONTROLLER_REVISIONS, IPAM_CLAIMS, LEASES, PDBS, PODS, VMIMS, VMIS, VMS
+from tests.cluster.sidecar import Sidecar
+from tests.kubevirt import write_rules
+from tests.kubevirt.audit_history import AuditHistory
+from tests.kubevirt.control_plane import SIDECAR, ControlPlane
+from tests.kubevirt.fault_acts import QUICK_FAULTS, WHILE_AWAY
+from tests.kubevirt.fault_settings import AHEAD, granted, settings
+from tests.kubevirt.faulty import Faulty, begin, happen, troubled
+from tests.kubevirt.life_acts import LIFE
+from tests.kubevirt.side_by_side import Comparison, Round, Shift, worked
+from tests.kubevirt.sizes import INSTANCETYPE, KINDS
+from tests.kubevirt.write_verdict import OURS
+from tests.waiting import wait_until
+
+MINUTES = float(os.environ.get("STEWARD_FAULT_MINUTES", "6"))
+SEED = int(os.environ.get("STEWARD_FAULT_SEED", "1"))
+FAULTS = 6  # in one round
+ACTS = (*QUICK_FAULTS, *QUICK_FAULTS, *QUICK_FAULTS, *LIFE, *write_rules.ACTS)
+WRITES = ("create", "update", "patch", "delete", "deletecollection")
+# Objects to which nobody but the sidecar writes while no test does.
+LEFT_ALONE = (IPAM_CLAIMS, CONTROLLER_REVISIONS, KINDS[INSTANCETYPE])
+MOVING = (VMS, VMIS, VMIMS, PDBS, PODS)
+QUIET = 4  # looks in a row, one second apart
+
+
+@pytest.fixture
+def faulty(stage: Any) -> Iterator[Faulty]:
+    with troubled(stage, SEED) as made:
+        yield made
+
+
+class Pair:
+    """One ledger for each round, and so a canary that begins anew."""
+
+    def __init__(self, at: Faulty, exporter: Exporter, folder: Path) -> None:
+        self._at, self._exporter, self.folder = at, exporter, folder
+        self._kubevirt = at.stage.control_plane
+
+    def sidecar(self, number: int, mode: str, *, canary: bool = False) -> Sidecar:
+        given = {**settings(self._at.namespace, mode), "canary": {"enabled": canary, "stays": "4h"}}
+        kubeconfig = self._kubevirt.kubeconfig(SIDECAR)
+        return Sidecar(self.folder / f"round{number}", kubeconfig, self._exporter.url, given, ahead=AHEAD, forked=True)
+
+    def round(self, number: int) -> Round:
+        for lease in self._kubevirt.admin.list(LEASES, "kubevirt")["items"]:
+            if lease["metadata"]["name"].startswith("steward"):  # it is of another ledger
+                self._kubevirt.admin.delete(LEASES, "kubevirt", lease["metadata"]["name"])
+        before = versions(self._at, *LEFT_ALONE)
+        shadow = worked(self.sidecar(number, "shadow"), "shadow")
+        assert versions(self._at, *LEFT_ALONE) == before
+        auto = [self._auto(number, canary=True)] if number % 2 else []
+        return Round(shadow, (*auto, self._auto(number)))
+
+    def _auto(self, number: int, *, canary: bool = False) -> Shift:
+        return worked(self.sidecar(number, "auto", canary=canary), "auto", canary=canary)
+
+
+def test_shadow_keeps_what_auto_then_writes(
+    kubevirt: ControlPlane, exporter: Exporter, faulty: Faulty, tmp_path: Path, record_property: Any
+) -> None:
+    begin(faulty)
+    pair, ends = Pair(faulty, exporter, tmp_path), time.monotonic() + 60 * MINUTES
+    granted(pair.sidecar(0, "auto"), kubevirt)
+    rounds: list[Round] = []
+    while time.monotonic() < ends or len(rounds) < 4:
+        for _ in range(FAULTS):
+            happen(faulty, ACTS)
+        with contextlib.ExitStack() as away:
+            if len(rounds) % 3 == 2:
+                program = faulty.dice.choice(sorted(WHILE_AWAY))
+                away.enter_context(kubevirt.without(program))
+                WHILE_AWAY[program](faulty)
+            settled(faulty)
+            rounds.append(pair.round(len(rounds)))
+
+    events = list(kubevirt.server.audit_events())
+    history = AuditHistory(events)
+    compared = Comparison(history, AHEAD)
+    for number, each in enumerate(rounds):
+        compared.add(number, each)
+    shown = {
+        "compared": f"{len(rounds)} rounds: {dict(compared.counts)}; the same: {dict(compared.remediations)}",
+        "acts": f"{faulty.done.total()}: {dict(faulty.done)}, failed {dict(faulty.failed)}",
+    }
+    for name, what in shown.items():
+        record_property(name, what)
+        print(f"{name}: {what}")
+    shutil.copy(kubevirt.server.audit_log, tmp_path)
+
+    during = [(each.shadow.began, each.shadow.ended) for each in rounds]
+    assert not list(sent(events, during)), "in mode shadow nothing is sent that changes anything, nor a dry run"
+    assert list(sent(events, [(shift.began, shift.ended) for each in rounds for shift in each.auto]))
+    assert not compared.wrong, "\n".join((*compared.wrong, f"audit log, ledgers and logs are in {tmp_path}"))
+    assert compared.counts["the same"] >= 2 * len(rounds)
+    assert compared.counts["the same"] >= 0.8 * compared.counts["shadowed"]
+    assert compared.counts["held back by a canary"]
+    assert [verify(pair.sidecar(number, "auto").directory) for number in range(len(rounds))] == [[]] * len(rounds)
+
+
+def sent(events: list[Any], during: list[tuple[float, float]]) -> Iterator[str]:
+    """What the sidecar's account sent within these times that would write, also what was refused or only tried."""
+    for event in events:
+        if event["user"]["username"] == SIDECAR and event["verb"] in WRITES:
+            at = datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp()
+            if event["objectRef"]["resource"] not in OURS and any(since <= at <= until for since, until in during):
+                yield f"{event['verb']} {event['requestURI']}"
+
+
+def settled(at: Faulty) -> None:
+    """Until KubeVirt and the exporter have nothing more to do, or go on and on."""
+    seen: list[object] = []
+
+    def quiet() -> bool:
+        seen.append(versions(at, *LEFT_ALONE, *MOVING))
+        return seen[-QUIET:] == [seen[-1]] * QUIET
+
+    with contextlib.suppress(TimeoutError):
+        wait_until(quiet, 45, "nothing moves", every=1)
+
+
+def versions(at: Faulty, *resources: Any) -> dict[str, str]:
+    """The resourceVersion of each object of the namespace, by its UID."""
+    found = (each["metadata"] for kind in resources for each in at.stage.client.list(kind, at.namespace)["items"])
+    return {meta["uid"]: meta["resourceVersion"] for meta in found}
