@@ -118,7 +118,7 @@ class Comparison:
         refused = ((row or {}).get("refused") or {}).get("precondition", "")
         if written is None and refused == "dry_run_clean":
             self.counts["a webhook refuses it"] += 1
-        elif self._written_between(kept, end.ended + self.ahead) or _of_one(kept, others):
+        elif self._written_between(kept, written.at if written else end.ended + self.ahead) or _of_one(kept, others):
             self.counts["overtaken"] += 1
         else:
             what = f"{written.request}" if written is not None else f"nothing ({row})"
@@ -152,14 +152,11 @@ class Comparison:
 
     def _written_between(self, kept: Entry, until: float, since: float | None = None) -> list[Taken]:
         """What somebody wrote to the same object after an entry, up to a time of the sidecar's clock."""
-        path = _path(kept)
-        since = (kept.at if since is None else since) - self.ahead
+        assert kept.plan is not None
+        since, target = (kept.at if since is None else since) - self.ahead, kept.plan.target
+        of = (f"{target.kind.lower()}s", target.namespace, target.name)
         found = [each for each in self.history.writes if since < each.at < until - self.ahead and not each.dry]
-        return [each for each in found if path.startswith(each.path) or each.path.startswith(path)]
-
-
-def _path(entry: Entry) -> str:
-    return str((entry.request or {})["path"]).partition("?")[0]
+        return [each for each in found if each.key[1:] == of]
 
 
 def _without_version(entry: Entry) -> tuple[str, str, str]:

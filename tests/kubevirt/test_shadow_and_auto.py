@@ -35,7 +35,8 @@ from tests.waiting import wait_until
 
 MINUTES = float(os.environ.get("STEWARD_FAULT_MINUTES", "6"))
 SEED = int(os.environ.get("STEWARD_FAULT_SEED", "1"))
-FAULTS = 6  # in one round
+LEASE = "kubevirt-steward-reconcile"
+FAULTS = 12  # in one round, with what else happens
 ACTS = (*QUICK_FAULTS, *QUICK_FAULTS, *QUICK_FAULTS, *LIFE, *write_rules.ACTS)
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
 # Objects to which nobody but the sidecar writes while no test does.
@@ -63,9 +64,7 @@ class Pair:
         return Sidecar(self.folder / f"round{number}", kubeconfig, self._exporter.url, given, ahead=AHEAD, forked=True)
 
     def round(self, number: int) -> Round:
-        for lease in self._kubevirt.admin.list(LEASES, "kubevirt")["items"]:
-            if lease["metadata"]["name"].startswith("steward"):  # it is of another ledger
-                self._kubevirt.admin.delete(LEASES, "kubevirt", lease["metadata"]["name"])
+        self._kubevirt.admin.remove(LEASES, "kubevirt", LEASE)  # it names the ledger of the round before
         before = versions(self._at, *LEFT_ALONE)
         shadow = worked(self.sidecar(number, "shadow"), "shadow")
         assert versions(self._at, *LEFT_ALONE) == before
