@@ -98,7 +98,7 @@ class Comparison:
                 yield from self._held_back(shadowed, own, shift)
         self.counts["shadowed"] += len(shadowed)
         self.counts["written"] += len(written)
-        writes = sorted(written.values(), key=lambda each: each.at)
+        writes = list(written.values())
         for fingerprint, entry in shadowed.items():
             earlier = [each for each in writes if each.plan and each.plan.fingerprint != fingerprint]
             yield from self._compared(entry, written.get(fingerprint), earlier, of)
@@ -166,10 +166,13 @@ def _without_version(entry: Entry) -> tuple[str, str, str]:
 
 
 def _of_one(kept: Entry, others: Iterable[Entry]) -> bool:
-    """Whether another one of these was about the same object."""
-    return any(
-        each.plan is not None and kept.plan is not None and each.plan.subject == kept.plan.subject for each in others
-    )
+    """Whether one of these was about the same object, or the same VM."""
+    own = kept.plan
+    assert own is not None
+    plans = [
+        each.plan for each in others if each.plan is not None and each.plan.target.namespace == own.target.namespace
+    ]
+    return any(each.subject == own.subject or (own.vm and each.vm == own.vm) for each in plans)
 
 
 def _remediation(entry: Entry) -> str:

@@ -1,6 +1,9 @@
 """Mode `shadow` and mode `auto` on the same random faults, on KubeVirt's own control plane, with each repair that loses
 nothing: in `shadow` nothing is written, and what it keeps is what `auto` then writes, but for what a canary holds back.
 
+In a round things happen at random, under the eyes of a sidecar in `shadow`. What is left of it gets another one, until
+that has nothing more to add, and then one in `auto`: in every other round first with a canary, and then without.
+
 `STEWARD_FAULT_MINUTES=60` is an hour of it, `STEWARD_FAULT_SEED` another one.
 """
 
@@ -58,10 +61,11 @@ class Pair:
         self._at, self._exporter, self.folder = at, exporter, folder
         self._kubevirt = at.stage.control_plane
 
-    def sidecar(self, number: int, mode: str, *, canary: bool = False) -> Sidecar:
+    def sidecar(self, number: int, mode: str, ledger: str = "", *, canary: bool = False) -> Sidecar:
         given = {**settings(self._at.namespace, mode), "canary": {"enabled": canary, "stays": "4h"}}
         kubeconfig = self._kubevirt.kubeconfig(SIDECAR)
-        return Sidecar(self.folder / f"round{number}", kubeconfig, self._exporter.url, given, ahead=AHEAD, forked=True)
+        folder = self.folder / f"round{number}{ledger}"
+        return Sidecar(folder, kubeconfig, self._exporter.url, given, ahead=AHEAD, forked=True)
 
     def round(self, number: int) -> Round:
         self._kubevirt.admin.remove(LEASES, "kubevirt", LEASE)  # it names the ledger of the round before
@@ -82,9 +86,16 @@ def test_shadow_keeps_what_auto_then_writes(
     pair, ends = Pair(faulty, exporter, tmp_path), time.monotonic() + 60 * MINUTES
     granted(pair.sidecar(0, "auto"), kubevirt)
     rounds: list[Round] = []
+    during: list[tuple[float, float]] = []  # a sidecar was in mode shadow
+    kept = 0
     while time.monotonic() < ends or len(rounds) < 4:
-        for _ in range(FAULTS):
-            happen(faulty, ACTS)
+        live = pair.sidecar(len(rounds), "shadow", "live")
+        began = time.time()
+        with live:
+            for _ in range(FAULTS):
+                happen(faulty, ACTS)
+        during.append((began, time.time()))
+        kept += live.events().count("shadowed")
         with contextlib.ExitStack() as away:
             if len(rounds) % 3 == 2:
                 program = faulty.dice.choice(sorted(WHILE_AWAY))
@@ -100,6 +111,7 @@ def test_shadow_keeps_what_auto_then_writes(
         compared.add(number, each)
     shown = {
         "compared": f"{len(rounds)} rounds: {dict(compared.counts)}; the same: {dict(compared.remediations)}",
+        "while things happened": f"{kept} shadowed",
         "acts": f"{faulty.done.total()}: {dict(faulty.done)}, failed {dict(faulty.failed)}",
     }
     for name, what in shown.items():
@@ -107,7 +119,7 @@ def test_shadow_keeps_what_auto_then_writes(
         print(f"{name}: {what}")
     shutil.copy(kubevirt.server.audit_log, tmp_path)
 
-    during = [(each.shadow.began, each.shadow.ended) for each in rounds]
+    during += [(each.shadow.began, each.shadow.ended) for each in rounds]
     assert not list(sent(events, during)), "in mode shadow nothing is sent that changes anything, nor a dry run"
     assert list(sent(events, [(shift.began, shift.ended) for each in rounds for shift in each.auto]))
     assert not compared.wrong, "\n".join((*compared.wrong, f"audit log, ledgers and logs are in {tmp_path}"))

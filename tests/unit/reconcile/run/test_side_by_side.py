@@ -83,6 +83,12 @@ def test_what_is_shadowed_and_not_written_is_a_difference(shown: tuple[Object, .
     assert "auto wrote nothing" in wrong
 
 
+def test_what_another_write_to_the_same_vm_has_made_impossible_is_none() -> None:
+    auto = shift(100.0, entry(Event.INTENDED, 110.0, "db.red", "f2"), shown=(row("refused"),))
+    found = compared(SHADOWED, auto)
+    assert (found.wrong, found.counts["overtaken"], found.counts["found later"]) == ([], 1, 1)
+
+
 def test_what_a_webhook_refuses_is_shadowed_nevertheless() -> None:
     auto = shift(100.0, shown=(row("refused", refused={"precondition": "dry_run_clean"}),))
     found = compared(SHADOWED, auto)
