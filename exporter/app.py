@@ -21,7 +21,7 @@ from .history.migrations import MigrationFailures
 from .http.access.access import Access
 from .http.access.decisions import Times
 from .http.application import build, serving
-from .http.reports.listing import Listings
+from .http.reports.listings import Listings
 from .http.reports.result_cache import Versions
 from .http.routes import FOR_TENANTS, routes
 from .http.server.certificates import Certificates
@@ -37,6 +37,7 @@ from .metrics.series_limit import SeriesLimit
 from .metrics.states import States
 from .metrics.telemetry import Served, Telemetry, registry_of
 from .rules.paging import why_not_paging
+from .rules.urgency import urgencies
 from .sidecar.follower import Follower
 from .sidecar.repairs import Repairs
 from .states import all_states
@@ -166,7 +167,7 @@ async def serve(
     listings = Listings(steward.engine, versions)
     of_steward = (steward.engine, steward.aggregates, steward.failures, steward.exposition)
     registry, pages = registry_of(telemetry), why_not_paging()
-    table = routes(*of_steward, registry, served, steward.config, title, versions, listings, pages)
+    table = routes(*of_steward, registry, served, steward.config, title, versions, listings, pages, urgencies())
     access = _access(steward, reviews, listings, times) if reviews else None
     app = build(steward.engine, table, served.requests, access)
     async with (

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import aiohttp
 
-__all__ = ["get"]
+__all__ = ["get", "scripts_in"]
+
+OWN_SCRIPT = '<script src="/page.js" defer>'
 
 
 async def get(http: aiohttp.ClientSession, path: str, **headers: str) -> tuple[int, str, Any]:
     """The status, the text and the headers of an answer."""
     async with http.get(path, headers=headers) as answer:
         return answer.status, await answer.text(), answer.headers
+
+
+def scripts_in(html: str) -> list[str]:
+    """The elements by which a page has something run, but for the file of its own."""
+    return [each for each in re.findall("<script[^>]*>", html, re.IGNORECASE) if each != OWN_SCRIPT]

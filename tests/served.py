@@ -13,13 +13,14 @@ from exporter.findings.check import PER_CLUSTER, Check, Family, Reason
 from exporter.findings.finding import Finding, Severity
 from exporter.history.migrations import MigrationFailures
 from exporter.http.application import Guard, build, serving
-from exporter.http.reports.listing import Listings
+from exporter.http.reports.listings import Listings
 from exporter.http.reports.result_cache import Versions
 from exporter.http.routes import routes
 from exporter.http.server.certificates import Certificates
 from exporter.metrics import telemetry
 from exporter.metrics.exposition import Exposition
 from exporter.rules.paging import why_not_paging
+from exporter.rules.urgency import urgencies
 from exporter.sidecar.repairs import Repairs
 from exporter.states import all_states
 from exporter.states.base import Aggregates
@@ -148,6 +149,7 @@ async def served(
         *(made.engine, aggregates, made.failures, made.exposition, registry, own, config, "test", versions),
         made.listings,
         why_not_paging(),
+        urgencies(),
     )
     async with serving(build(made.engine, table, own.requests, guard), host, 0, certificates, hosts) as made.url:
         yield made

@@ -20,7 +20,14 @@ from exporter.rules.formats import document
 
 __all__ = ["NUMBERS", "PLACEHOLDER", "TEXTS", "objects", "with_placeholders"]
 
-TEXTS = {"hold": "hold", "forget": "forget", "job": "job", "runbookUrl": "runbook_url", "namespace": "namespace"}
+TEXTS = {
+    "hold": "hold",
+    "forget": "forget",
+    "job": "job",
+    "runbookUrl": "runbook_url",
+    "pageUrl": "page_url",
+    "namespace": "namespace",
+}
 NUMBERS = {
     "objects": "objects",
     "pool.warning": "pool_warning",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,6 +113,10 @@ class OpenCause:
     def __len__(self) -> int:
         """How many findings it has."""
         return len(self._many.findings) if self._many else int(self._one is not None)
+
+    def __iter__(self) -> Iterator[Finding]:
+        """Its findings, in no order."""
+        return iter(self._many.findings.values()) if self._many else iter(() if self._one is None else (self._one,))
 
     @property
     def severity(self) -> Severity:

@@ -36,6 +36,11 @@ class SortedKeys(Generic[K]):
         """As many of the lowest as there are, up to `count`."""
         return list(islice(self, count))
 
+    def below(self, key: K) -> int:
+        """How many are lower, at the cost of a look at each block."""
+        at = bisect_left(self._lasts, key)
+        return sum(map(len, self._blocks[:at])) + (bisect_left(self._blocks[at], key) if at < len(self._blocks) else 0)
+
     def add(self, key: K) -> None:
         if not self._blocks:
             self._blocks.append([key])

@@ -16,21 +16,36 @@ from ..states.base import Aggregates
 from ..usage.addresses import AddressUsage
 from ..usage.features import FeatureUsage
 from ..usage.instancetypes import InstancetypeUsage
+from ..views.urgency import Urgency
 from .api.causes import CausesView
-from .api.drain import DrainPage, DrainView
+from .api.drain import DrainView
 from .api.features import FeaturesView
 from .api.findings import Findings
-from .api.impact import ImpactPage, ImpactView
+from .api.impact import ImpactView
 from .api.instancetypes import InstancetypesView
 from .api.migrations import MigrationsView
 from .api.networks import NetworksView
 from .api.scrape import Scrape
 from .api.vm import VMView
+from .api.waiting import Generation, Waits
 from .application import Routes
 from .html.rendering import prepare
-from .page.page import HtmlPage, stylesheet
-from .page.runbooks import Runbooks
-from .reports.listing import Listings
+from .page.address import Addresses
+from .page.drain import DrainPage, NodePage, NodesPage
+from .page.exports import Exports
+from .page.files import script, stylesheet
+from .page.finding import FindingPage
+from .page.findings import FindingsPage
+from .page.frame import Frame
+from .page.health import HealthPage
+from .page.impact import ImpactPage
+from .page.objects import FeaturePages, InstancetypePages, NetworkPages, VMPage
+from .page.overview import Overview
+from .page.repairs import RepairsPage
+from .page.runbook_parts import Runbooks
+from .page.runbooks import RunbookPages
+from .page.search import SearchPage
+from .reports.listings import Listings
 from .reports.result_cache import Versions
 from .server.descriptors import most_connections
 
@@ -40,9 +55,17 @@ FOR_TENANTS = (
     "/",
     "/api/v1/causes",
     "/api/v1/findings",
+    "/api/v1/generation",
     "/api/v1/migrations",
+    "/findings",
+    "/findings.csv",
+    "/findings.json",
+    "/findings/{fingerprint}",
+    "/health",
+    "/page.js",
     "/runbooks/",
     "/runbooks/{name}",
+    "/search",
     "/style.css",
 )
 """The paths that answer a tenant with what is theirs. A new path is for those who see everything."""
@@ -60,8 +83,11 @@ def routes(
     versions: Versions,
     listings: Listings,
     paging: Mapping[str, str],
+    urgencies: Mapping[str, Urgency],
 ) -> Routes:
-    """`paging` says of a reason, CHECK/REASON, that has critical findings why they do not page; empty where they do."""
+    """`paging` says of a reason, CHECK/REASON, that has critical findings why they do not page; empty where they do.
+    `urgencies` are those of the alerts, by their names.
+    """
     prepare()
     instance = secrets.token_hex(4)
     networks = NetworksView(engine, aggregates.of(AddressUsage), versions, instance)
@@ -70,18 +96,44 @@ def routes(
     drain = DrainView(engine, versions, instance)
     impact = ImpactView(engine, versions, instance)
     migrations = MigrationsView(engine, failures, instance)
-    runbooks = Runbooks(title)
-    page = HtmlPage(engine, title, config, listings, networks, instancetypes, features, drain, migrations, paging)
+    # Half of the connections may wait: the other half is for whoever asks now.
+    waits = Waits(engine, most_connections() // 2)
+    frame = Frame(engine, title, listings, config)
+    repairs, runbooks = RepairsPage(frame, versions.repairs), Runbooks()
+    vms = VMView(engine, versions, instance)
+    network_pages, instancetype_pages = NetworkPages(frame, networks), InstancetypePages(frame, instancetypes)
+    feature_pages, runbook_pages = (
+        FeaturePages(frame, features),
+        RunbookPages(frame, runbooks, urgencies),
+    )
+    exports = Exports(frame, Addresses(engine))
     return {
-        "/": page.handle,
-        "/drain": DrainPage(drain, title).handle,
-        "/impact": ImpactPage(impact, title).handle,
-        "/runbooks/": runbooks.every,
-        "/runbooks/{name}": runbooks.one,
+        "/": Overview(engine, frame, drain, repairs).handle,
+        "/findings": FindingsPage(engine, frame).handle,
+        "/findings.csv": exports.csv,
+        "/findings.json": exports.json,
+        "/findings/{fingerprint}": FindingPage(engine, frame, migrations, paging, runbooks).handle,
+        "/vms/{namespace}/{name}": VMPage(frame, vms).handle,
+        "/nodes/": NodesPage(engine, frame, drain).handle,
+        "/nodes/{name}": NodePage(frame, drain).handle,
+        "/networks/": network_pages.every,
+        "/networks/{name}": network_pages.one,
+        "/instancetypes/": instancetype_pages.every,
+        "/instancetypes/{name}": instancetype_pages.one,
+        "/features/": feature_pages.every,
+        "/features/{name}": feature_pages.one,
+        "/drain": DrainPage(engine, frame, drain).handle,
+        "/impact": ImpactPage(frame, impact).handle,
+        "/runbooks/": runbook_pages.every,
+        "/runbooks/{name}": runbook_pages.one,
+        "/health": HealthPage(engine, frame).handle,
+        "/repairs": repairs.handle,
+        "/search": SearchPage(engine, frame).handle,
+        "/page.js": script,
         "/style.css": stylesheet,
         "/metrics": Scrape(exposition, registry, served).handle,
-        # Half of the connections may wait: the other half is for whoever asks now.
-        "/api/v1/findings": Findings(engine, listings, instance, most_connections() // 2).handle,
+        "/api/v1/findings": Findings(engine, listings, instance, waits).handle,
+        "/api/v1/generation": Generation(listings, waits).handle,
         "/api/v1/causes": CausesView(engine, listings, instance).handle,
         "/api/v1/migrations": migrations.handle,
         "/api/v1/networks": networks.handle,
@@ -89,5 +141,5 @@ def routes(
         "/api/v1/features": features.handle,
         "/api/v1/drain": drain.handle,
         "/api/v1/impact": impact.handle,
-        "/api/v1/vms/{namespace}/{name}": VMView(engine, versions, instance).handle,
+        "/api/v1/vms/{namespace}/{name}": vms.handle,
     }

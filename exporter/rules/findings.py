@@ -16,6 +16,8 @@ from .values import Values
 __all__ = ["alerts_of", "causes_of", "families_of", "severities_of", "whatever_reason"]
 
 _NAMED = 5  # objects that a text names
+_FILTERS = ("reason", "kind", "namespace", "name", "node", "network", "feature")  # of the page
+_PAGE_OF_CAUSE = "/findings?cause={{ $labels.cause }}"
 _CLUSTER = "{{ with $labels.cluster }} (cluster {{ . }}){{ end }}"
 
 
@@ -122,6 +124,7 @@ class _Rule:
                 own=alert.cluster_wide,
                 per_cause=per_cause,
                 area=area,
+                page=_PAGE_OF_CAUSE if per_cause else self._page(),
                 summary=_text(summary, self._values),
                 description=_text(description, self._values),
             )
@@ -133,6 +136,14 @@ class _Rule:
         else:
             yield False, self._single()
             yield True, self._of_cause()
+
+    def _page(self) -> str:
+        """Where the page lists what the labels of the alert say."""
+        labels = {label: name for label, name in zip(self._alert.by, self._by, strict=True) if label in _FILTERS}
+        return "/findings?" + "".join(
+            f"{{{{ with $labels.{name} }}}}&{label}={{{{ . | urlquery }}}}{{{{ end }}}}"
+            for label, name in labels.items()
+        )
 
     def _counted(self) -> tuple[str, str, str]:
         labels = ("cluster", *self._by)

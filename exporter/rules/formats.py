@@ -72,8 +72,14 @@ def _rule(rule: Rule, values: Values) -> dict[str, Any]:
             "summary": in_text(rule.summary, values.cluster),
             "description": in_text(rule.description, values.cluster),
             "runbook_url": f"{values.runbook_url}/{rule.alert}.md",
+            **({"page_url": _page_url(rule, values)} if values.page_url else {}),
         },
     }
+
+
+def _page_url(rule: Alerting, values: Values) -> str:
+    at = values.page_url.replace("{cluster}", "{{ $labels.cluster }}")
+    return in_text(at + rule.page, values.cluster)
 
 
 def _prometheus(file: RuleFile, values: Values) -> dict[str, Any]:

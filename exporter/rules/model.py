@@ -25,7 +25,8 @@ class Alerting:
     `impact` is `operator_health_impact`: other than none only where KubeVirt's own parts fail, since the health of a
     HyperConverged follows from it. `own` alerts are about the steward, or about what has no namespace: their label
     `namespace` is that of the steward. `area` is empty where the series has that label. One that is `per_cause` says so
-    in a label, by which it differs from the rule of the same name for single findings.
+    in a label, by which it differs from the rule of the same name for single findings. `page` is where the steward's
+    page shows it, a template of the part behind the host.
     """
 
     alert: str
@@ -37,6 +38,7 @@ class Alerting:
     own: bool = True
     per_cause: bool = False
     area: str | None = None
+    page: str = "/health"
     summary: str
     description: str
 

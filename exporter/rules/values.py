@@ -20,12 +20,14 @@ _DURATION = r"[1-9][0-9]{0,4}[smhdw]"
 @dataclass(frozen=True)
 class Values:
     """`clusters` and `presence` are by what clusters without a steward are found; both are empty where nobody says.
-    `exported` says that `namespace` of a finding's series is `exported_namespace`: where Prometheus enforces its own
-    `namespace`. Percentages are of a subnet's addresses.
+    `page_url` is where the steward's page is, with `{cluster}` for the name of the alert's cluster; empty where alerts
+    have no link to it. `exported` says that `namespace` of a finding's series is `exported_namespace`: where Prometheus
+    enforces its own `namespace`. Percentages are of a subnet's addresses.
     """
 
     job: str = ".*steward.*"
     runbook_url: str = field(default_factory=links)
+    page_url: str = ""
     namespace: str = "kubevirt-steward"
     hold: str = "1d"
     forget: str = "30d"
@@ -81,6 +83,11 @@ class Values:
 KEYS: dict[str, tuple[str, str, str]] = {
     "job": ("job", r'[^"\\\n]+', "a regular expression that the label job of the steward's targets matches"),
     "runbookUrl": ("runbook_url", r"https?://\S+", "the URL under which NAME.md is the runbook of alert NAME"),
+    "pageUrl": (
+        "page_url",
+        r"https?://\S+",
+        "the URL of the steward's page, {cluster} in it for the cluster of an alert",
+    ),
     "namespace": ("namespace", r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", "the namespace that the steward runs in"),
     "hold": ("hold", _DURATION, "how long a finding is held while nothing answers, such as 1d"),
     "forget": ("forget", _DURATION, "how long a cluster whose steward is gone is remembered, such as 30d"),

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 import msgspec
 
+from ..domain.features.configuration import chosen
 from ..store.cluster import Cluster
+from ..store.kinds.kube_virt import KubeVirt
 from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.source import Source, SyncState, unseen
 from .times import rfc3339
@@ -21,11 +23,12 @@ class FleetSummary(msgspec.Struct, frozen=True, rename="camel"):
 
     `out_of_date_since` is RFC 3339 in UTC: since when the kind that is longest without a connection has none; empty
     while all have one. Kinds that may not be listed or are not served are not meant: without them the checks that read
-    them are unknown, or not applicable.
+    them are unknown, or not applicable. `kubevirt_version` is the observed one; empty where it is not known.
     """
 
     virtual_machines: int | None
     out_of_date_since: str
+    kubevirt_version: str = ""
 
 
 NO_FLEET = FleetSummary(0, "")
@@ -35,7 +38,9 @@ UNSEEN_FLEET = FleetSummary(None, "")
 def fleet_of(cluster: Cluster) -> FleetSummary:
     vms = None if unseen(cluster, (VirtualMachine,)) else cluster.count(VirtualMachine)
     since = (each.since for each in cluster.all(Source) if each.sync_state in _WITHOUT_CONNECTION)
-    return FleetSummary(vms, rfc3339(min(since, default=None)))
+    kubevirt = chosen(cluster.all(KubeVirt))
+    version = "" if isinstance(kubevirt, str) else kubevirt.version
+    return FleetSummary(vms, rfc3339(min(since, default=None)), version)
 
 
 def fleet_of_all(fleets: Iterable[FleetSummary]) -> FleetSummary:

@@ -1,14 +1,31 @@
-"""Whether the repairs that findings are shown with are current."""
+"""The repairs that the sidecar reports: in which state each is, in words, and whether they are current."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ..sidecar.repairs import Repairs, ReportedCanary, ReportedUnseen
+from ..sidecar.repairs import Repairs, ReportedCanary, ReportedRepair, ReportedUnseen
 from .times import rfc3339
 
-__all__ = ["Reconcile", "reconcile_of"]
+__all__ = ["REPAIR_STATES", "Reconcile", "RepairGroups", "grouped", "reconcile_of"]
+
+_K = TypeVar("_K")
+REPAIR_STATES: Mapping[str, str] = {
+    "waiting": "The repair waits for somebody to approve of its plan.",
+    "unclear": "The repair was sent, and nobody knows yet whether it arrived.",
+    "failed": "The repair failed.",
+    "proposed": "Somebody else would revert the write: change it where that comes from.",
+    "blocked": "The repair is held back.",
+    "refused": "The repair is refused, since it would not be safe or needed now.",
+    "planned": "The repair is planned, and nothing is written in its mode.",
+    "verifying": "The repair was written; whether the finding goes is being looked at.",
+    "done": "The repair was written, and the finding went.",
+}
+"""What a state means, in a sentence; those that wait for somebody first."""
 
 
 class Reconcile(msgspec.Struct, frozen=True, rename="camel"):
@@ -36,3 +53,39 @@ def reconcile_of(repairs: Repairs) -> Reconcile | UnsetType:
     if plans is None:
         return Reconcile(False, {}, since, why)
     return Reconcile(plans.leading, plans.modes, since, why, plans.unseen, plans.canaries)
+
+
+class RepairGroups(msgspec.Struct, frozen=True):
+    """Repairs by what has to happen next: `waiting` for an approval, `written`, and `others` by their state. `refused`
+    are grouped by remediation and the precondition that does not hold, `blocked` by gate.
+    """
+
+    waiting: tuple[ReportedRepair, ...]
+    written: tuple[ReportedRepair, ...]
+    others: dict[str, tuple[ReportedRepair, ...]]
+    refused: dict[tuple[str, str], tuple[ReportedRepair, ...]]
+    blocked: dict[str, tuple[ReportedRepair, ...]]
+
+
+def grouped(repairs: Iterable[ReportedRepair]) -> RepairGroups:
+    by_state: dict[str, list[ReportedRepair]] = {}
+    for each in repairs:
+        by_state.setdefault(each.state, []).append(each)
+    refused: dict[tuple[str, str], list[ReportedRepair]] = {}
+    for each in by_state.pop("refused", []):
+        refused.setdefault((each.remediation, each.refused.precondition if each.refused else ""), []).append(each)
+    blocked: dict[str, list[ReportedRepair]] = {}
+    for each in by_state.pop("blocked", []):
+        for gate in each.blocked:
+            blocked.setdefault(gate.gate, []).append(each)
+    waiting = tuple(by_state.pop("waiting", ()))
+    written = tuple(each for state in _WRITTEN for each in by_state.pop(state, ()))
+    return RepairGroups(waiting, written, _tuples(by_state), _tuples(refused), _tuples(blocked))
+
+
+_WRITTEN = ("unclear", "failed", "verifying", "done")
+
+
+def _tuples(groups: dict[_K, list[ReportedRepair]]) -> dict[_K, tuple[ReportedRepair, ...]]:
+    """The largest first."""
+    return {key: tuple(each) for key, each in sorted(groups.items(), key=lambda item: -len(item[1]))}

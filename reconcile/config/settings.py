@@ -35,7 +35,7 @@ class Mode(StrEnum):
 class CanarySettings(Section):
     """How a remediation begins in `auto`: with one repair, then two, each followed until its finding stayed gone."""
 
-    enabled: bool = setting(True, "Begin with one repair, then two, before the budgets hold alone.")
+    enabled: bool = setting(True, "Begin with one repair, then two, before the limits hold alone.")
     stays: Duration = setting("1h", "How long a finding has to stay gone.", low="1s", high="30d")
 
 

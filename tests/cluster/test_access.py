@@ -105,7 +105,7 @@ def test_every_path_but_health_needs_a_token_and_the_role_for_it(
     every = paths(exporter.get("/nothing", viewer.token)[1])
     assert {"/", "/metrics", "/api/v1/findings", "/api/v1/drain", *HEALTH} <= set(every)
     for path in every:
-        asked = path.replace("{namespace}", "nowhere").replace("{name}", "StewardBlind")
+        asked = path.replace("{namespace}", "nowhere").replace("{name}", "StewardBlind").replace("{fingerprint}", "f")
         if path in HEALTH:
             assert exporter.get(asked, "")[0] == 200
             continue
@@ -120,8 +120,8 @@ def test_every_path_but_health_needs_a_token_and_the_role_for_it(
         }
         assert seen == {"": 401, "wrong": 401, "nobody": 403, "scraper": 200 if path == "/metrics" else 403}, path
         by_viewer, body = exporter.get(asked, viewer.token)
-        # Some of them ask for a parameter, and one for a VM.
-        answers = (404,) if "{namespace}" in path else (200, 400)
+        # Some of them ask for a parameter, and some for an object.
+        answers = (200, 404) if "{" in path else (200, 400)
         assert by_viewer == 403 if path == "/metrics" else by_viewer in answers, (path, body[:200])
     assert exporter.get("/nothing", "")[0] == 401
     assert exporter.get("/nothing", nobody.token)[0] == 403
@@ -209,7 +209,17 @@ def test_a_tenant_sees_their_own_namespaces_and_nothing_of_others(exporter: Expo
     assert exporter.get(f"/api/v1/findings?namespace={theirs}", tenant.token)[0] == 403
     assert exporter.get("/api/v1/findings?namespace=no-such", tenant.token)[0] == 403
     others = ("/api/v1/networks", "/api/v1/features", "/api/v1/drain", f"/api/v1/vms/{mine}/a")
-    for path in (*others, "/drain", "/impact", "/metrics"):
+    pages = (
+        "/drain",
+        "/impact",
+        "/repairs",
+        "/nodes/",
+        "/networks/",
+        "/instancetypes/",
+        "/features/",
+        f"/vms/{mine}/a",
+    )
+    for path in (*others, *pages, f"/vms/{mine}/a", "/metrics"):
         assert exporter.get(path, tenant.token)[0] == 403, path
 
 

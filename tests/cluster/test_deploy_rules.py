@@ -28,6 +28,7 @@ SETTINGS = (
     *("hold=3d", "forget=12w", "objects=9", "pool.warning=67", "pool.full=93", "certificate.days=13"),
     *("runbookUrl=https://steward.example/runbooks", "severity.VMSerialDuplicate=info"),
 )
+LINKED = "pageUrl=https://{cluster}.example"  # which kustomize has not
 CHART_VALUES: dict[str, Any] = {
     "job": "mine-.*",
     "hold": "3d",
@@ -36,6 +37,7 @@ CHART_VALUES: dict[str, Any] = {
     "pool": {"warning": 67, "full": 93},
     "certificateDays": 13,
     "runbookUrl": "https://steward.example/runbooks/",
+    "pageUrl": "https://{cluster}.example",
     "severities": {"VMSerialDuplicate": "info"},
 }
 LITERALS = (
@@ -78,14 +80,14 @@ def test_the_chart_takes_every_value(format_name: str, binary: Tools, tmp_path: 
     users = format_name == "openshift-user"
     form = {"openshift": users, "monitoring": {"kind": "openshiftUser" if users else "prometheusOperator"}}
     made = specs(charted(binary("helm"), {**form, "rules": CHART_VALUES}, tmp_path))
-    assert made == rendered(format_name, *SETTINGS, "job=mine-.*")
+    assert made == rendered(format_name, *SETTINGS, LINKED, "job=mine-.*")
     assert made != rendered(format_name)
 
 
 def test_the_chart_takes_every_value_for_a_prometheus_without_its_operator(binary: Tools, tmp_path: Path) -> None:
     objects = charted(binary("helm"), {"monitoring": {"kind": "prometheus"}, "rules": CHART_VALUES}, tmp_path)
     (data,) = (each["data"] for each in objects if each["metadata"]["name"] == "kubevirt-steward-rules")
-    given = values("prometheus", *SETTINGS, "job=mine-.*")
+    given = values("prometheus", *SETTINGS, LINKED, "job=mine-.*")
     wanted = files("prometheus", rule_files(given), given)
     assert {name: read_yaml(text) for name, text in data.items()} == {
         name: read_yaml(text) for name, text in wanted.items()
@@ -222,7 +224,7 @@ def test_every_value_of_the_rules_can_be_set_everywhere() -> None:
         first, _, rest = key.partition(".")
         camel = first + rest[:1].upper() + rest[1:]
         assert camel in in_chart or (rest and rest in in_chart[first]), key
-        assert camel in in_component or key in ("job", "runbookUrl"), key
+        assert camel in in_component or key in ("job", "runbookUrl", "pageUrl"), key
     assert {"runbooks", "namespace"} <= in_component
     usual = Values()
     assert in_chart["runbookUrl"] == usual.runbook_url

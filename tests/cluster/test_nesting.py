@@ -179,7 +179,7 @@ def test_what_a_tenant_writes_leaves_the_findings_of_others_and_is_said(
         assert {(each["check"], each["partition"]) for each in unknown} == {("ipam_claims", f"{namespace}/own")}
         assert f"Pod {namespace}/virt-launcher-own: annotation k8s.ovn.org/pod-networks" in unknown[0]["why"]
         assert running.get("/readyz")[0] == 200
-        assert f"{namespace}/own" in running.get("/")[1]
+        assert f"{namespace}/own" in running.get("/health")[1]
         for check in ("ipam_claims", "ipam_networks", "evictions"):
             assert running.value(f'kubevirt_steward_check_state{{check="{check}",state="answering"}}') == 1
         client.delete(PODS, victim, "virt-launcher-two", gracePeriodSeconds=0)

@@ -6,6 +6,8 @@ The rules are evaluated by promtool, in every version that is here. One scrape a
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -160,6 +162,27 @@ def test_a_flood_of_one_namespace_hides_nothing_of_another_and_warnings_nothing_
     page = by("namespace", name="VMMACAddressDuplicate", severity="critical")
     night.asked += [(page, minute, {"namespace=other": 1}) for minute in (30, 62, 90, 239)]
     night.run(binary, tmp_path, "firmware")
+
+
+def test_alerts_link_to_their_finding_or_their_cause_on_the_page(binary: Tools, tmp_path: Path) -> None:
+    values = Values(page_url="https://{cluster}.example")
+    flood = replace(SERIAL, count=7, cause="c9", cluster="east")
+    Scenario([flood, replace(SERIAL, count=1, first=50, cause="c8", cluster="east")]).run(
+        binary, tmp_path, "firmware", values=values
+    )
+    scenario = json.loads((tmp_path / "scenario.yaml").read_text())
+    (test,) = scenario["tests"]
+    test["promql_expr_test"] = []
+    asked = {"alertname": "VMSerialDuplicate", "eval_time": "30m", "exp_alerts": []}
+    (tmp_path / "scenario.yaml").write_text(json.dumps({**scenario, "tests": [{**test, "alert_rule_test": [asked]}]}))
+    done = subprocess.run(
+        [binary("promtool"), "test", "rules", tmp_path / "scenario.yaml"], capture_output=True, text=True, check=False
+    )
+    links = set(re.findall(r'page_url="([^"]*)"', done.stdout + done.stderr))
+    assert links == {
+        "https://east.example/findings?cause=c9",
+        "https://east.example/findings?&kind=VirtualMachine&namespace=ns&name=vm0050&reason=SerialDuplicate",
+    }
 
 
 def test_the_text_of_a_cause_says_how_many_and_names_the_first(binary: Tools, tmp_path: Path) -> None:

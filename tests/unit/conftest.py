@@ -36,7 +36,7 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
     return tls
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def root_logger() -> Iterator[None]:
     """As it was, after a test has set it up."""
     level, handlers = logging.root.level, list(logging.root.handlers)

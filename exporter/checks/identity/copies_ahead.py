@@ -69,6 +69,7 @@ _REASONS = {
         _FAMILY,
         next=_ANEW,
         commands=(_DELETE,),
+        does=(Act.DELETE,),
     ),
     "CloneWillDuplicate": Reason(
         (Severity.INFO,),
@@ -76,6 +77,7 @@ _REASONS = {
         _FAMILY,
         next=_OTHERS,
         commands=(_DELETE,),
+        does=(Act.DELETE,),
     ),
 }
 

@@ -85,6 +85,8 @@ Defined = UserDefinedNetwork | ClusterUserDefinedNetwork
 
 
 def find(view: View) -> Iterator[Finding | None]:
+    if not view.partition:
+        return  # NADs whose configuration names no network are of none
     yield from view.apart(_defined(view, UserDefinedNetwork))
     yield from view.apart(_defined(view, ClusterUserDefinedNetwork))
     for nad in _nads(view):

@@ -8,7 +8,7 @@ from ...engine.engine import Engine
 from ...views.causes import CausesReport
 from ...views.findings import Filter
 from ..access.viewer import visible_to
-from ..reports.listing import Listings
+from ..reports.listings import Listings
 from ..server.answers import json_answer, json_error
 from ..server.query import Parameters
 

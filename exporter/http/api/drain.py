@@ -1,4 +1,4 @@
-"""/api/v1/drain: preview of a drain, with an ETag; and its page."""
+"""/api/v1/drain: preview of a drain, with an ETag."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from ...engine.engine import Engine
 from ...engine.turn import in_turns
 from ...store.kinds.node import Node
 from ...store.source import Source
-from ...views.drain import STAYS, TITLES, Drain, NoSuchNodeError, chosen, steps
-from ..html.rendering import page_of
+from ...views.drain import Drain, NoSuchNodeError, chosen, draining, steps
 from ..reports.result_cache import Shared, Versions
-from ..server.answers import as_text, json_answer, json_error
+from ..server.answers import json_answer, json_error
 from ..server.query import names_in
 
-__all__ = ["DrainPage", "DrainView"]
+__all__ = ["DrainView"]
+
+_MOST_UNDER_WAY = 10  # nodes
 
 
 class DrainView:
@@ -24,6 +25,7 @@ class DrainView:
         """`instance` distinguishes one run of the steward from the next: generations start again with each."""
         self._engine, self._instance = engine, instance
         self._taken = Shared[tuple[str, ...], Drain](lambda: versions.everything)
+        self._under_way = Shared[None, Drain](lambda: versions.everything)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """The nodes are those of the parameter `node`; without one, all that are cordoned or tainted to be drained."""
@@ -41,27 +43,23 @@ class DrainView:
         named = tuple(nodes)
         return await self._taken.get(named, lambda: self._take(named))
 
+    async def under_way(self) -> Drain:
+        """Of the first nodes that are cordoned or drained, and without what is found of their VMs: it costs the same
+        however many findings there are.
+        """
+        return await self._under_way.get(None, self._take_under_way)
+
+    async def _take_under_way(self) -> Drain:
+        cluster = self._engine.cluster
+        wanted = draining(cluster)[:_MOST_UNDER_WAY] if self._seen else []
+        return await in_turns(steps(cluster, wanted, (), self._engine.generation))
+
+    @property
+    def _seen(self) -> bool:
+        source = self._engine.cluster.get(Source, "", Node.__name__)
+        return source is not None and source.readable
+
     async def _take(self, named: tuple[str, ...]) -> Drain:
         engine = self._engine
-        source = engine.cluster.get(Source, "", Node.__name__)
-        seen = source is not None and source.readable
-        wanted = chosen(engine.cluster, named, cordoned=not named) if seen else []
+        wanted = chosen(engine.cluster, named, cordoned=not named) if self._seen else []
         return await in_turns(steps(engine.cluster, wanted, list(engine.findings()), engine.generation))
-
-
-class DrainPage:
-    """/drain: the same as a page."""
-
-    def __init__(self, view: DrainView, title: str) -> None:
-        self._view, self._title = view, title
-
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        try:
-            (names,) = names_in(request, "node")
-            drain = await self._view.take(names)
-        except ValueError as error:
-            return as_text(400, str(error))
-        except NoSuchNodeError as error:
-            return as_text(404, str(error))
-        values = {"title": self._title, "drain": drain, "asked": ",".join(names), "titles": TITLES, "stays": STAYS}
-        return await page_of(request, "drain.html", values)

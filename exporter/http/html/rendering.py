@@ -13,8 +13,10 @@ from typing import Any
 
 from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from ..server.sending import send
+from .words import FILTERS
 
 __all__ = ["page_of", "prepare", "templates_of", "visible"]
 
@@ -26,7 +28,8 @@ def visible(value: Any) -> Any:
     """A text with what is invisible, or turns the direction, written out; line breaks and tabs stay."""
     if not isinstance(value, str) or (value.isascii() and value.isprintable()):
         return value
-    return _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+    shown = _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+    return Markup(shown) if isinstance(value, Markup) else shown  # noqa: S704 - as safe as it was
 
 
 def templates_of(package: str) -> Environment:
@@ -42,6 +45,7 @@ def templates_of(package: str) -> Environment:
 
 
 _TEMPLATES = templates_of("exporter.http.html")
+_TEMPLATES.filters.update(FILTERS)
 
 
 def prepare() -> None:
@@ -50,8 +54,11 @@ def prepare() -> None:
         _TEMPLATES.get_template(name)
 
 
-async def page_of(request: web.Request, template: str, values: Mapping[str, Any]) -> web.StreamResponse:
-    return await send(request, _parts(template, values), {"Content-Type": "text/html; charset=utf-8"})
+async def page_of(
+    request: web.Request, template: str, values: Mapping[str, Any], status: int = 200
+) -> web.StreamResponse:
+    headers = {"Content-Type": "text/html; charset=utf-8"}
+    return await send(request, _parts(template, values), headers, status=status)
 
 
 async def _parts(template: str, values: Mapping[str, Any]) -> AsyncIterator[bytes]:

@@ -6,49 +6,41 @@ The encoded findings are kept compressed, which takes a tenth of the memory.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Iterable
+from collections import Counter
+from collections.abc import AsyncIterator, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from heapq import merge
 from itertools import islice
+from typing import Protocol
 
 import msgspec
 from isal import isal_zlib
-from msgspec import UNSET
 
 from ...engine.cause_store import CauseStore
 from ...engine.engine import Engine
 from ...engine.open_cause import OpenCause
 from ...findings.finding import Finding
-from ...store.kinds.namespace import Namespace
+from ...store.record import Ref
 from ...views.causes import CauseReport, cause_order, reports
-from ...views.findings import Filter, FindingReport, Report, field_of, order
-from ..access.proofs import Proofs
-from ..access.viewer import Visible
-from .everyone import Fleet, Picture
-from .result_cache import MOST_SIZE, Shared, Versions
-from .tenant import ByNamespace, Tenant
+from ...views.findings import Filter, FindingReport, Report, order
+from ...views.selection import ANYTHING, Counts, Selection, counting
+from .everyone import Picture
+from .result_cache import MOST_SIZE, Shared
 
-__all__ = ["CHOICES", "Encoded", "Listing", "Listings", "Overview"]
+__all__ = ["Encoded", "Listing", "Wanted"]
 
-CHOICES = ("severity", "check", "reason", "namespace", "network", "feature")
 _SLICE = 1000  # findings looked at between two looks at the event loop
 _PART = 50  # findings encoded at once
-_MINUTE = 60.0
 _ROWS = 200  # causes between two looks at the event loop
 _ENCODE = msgspec.json.Encoder().encode
 _FINDINGS = b'"findings":['
-_MOST_TENANTS = 64  # whose listings are kept
-_MOST_SIZE_OF_TENANT = 1 << 20  # bytes of encoded findings that are kept for one
 
 
-@dataclass(frozen=True)
-class Overview:
-    """How many findings there are of each severity, and which values they have, by the name of the filter."""
+class Wanted(Hashable, Protocol):
+    """Which findings are wanted: the filter of the API, or the selection of a page."""
 
-    counts: Counter[str]
-    offered: dict[str, set[str]]
+    def wants(self, finding: Finding) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -83,9 +75,9 @@ class Listing:
 
     def __init__(self, engine: Engine, picture: Picture, most_size: int = MOST_SIZE) -> None:
         self._engine, self._picture = engine, picture
-        self._chosen = Shared[Filter, list[Finding]](lambda: picture.version, lambda each: 8 * len(each))
-        self._causes = Shared[Filter, list[CauseReport]](lambda: picture.version, lambda each: 1000 * len(each))
-        self._overview = Shared[None, Overview](lambda: picture.version)
+        self._chosen = Shared[Wanted, list[Finding]](lambda: picture.version, lambda each: 8 * len(each))
+        self._causes = Shared[Wanted, list[CauseReport]](lambda: picture.version, lambda each: 1000 * len(each))
+        self._counts = Shared[Selection, Counts](lambda: picture.version)
         self._encoded = Shared[Filter, tuple[object, Encoded]](
             lambda: picture.reports, lambda each: sum(map(len, each[1].findings)), most_size
         )
@@ -100,11 +92,11 @@ class Listing:
         """All but the findings."""
         return msgspec.structs.replace(self._picture.surroundings(), generation=generation)
 
-    async def chosen(self, wanted: Filter) -> list[Finding]:
+    async def chosen(self, wanted: Wanted) -> list[Finding]:
         """The worst first, then by namespace and name."""
         return await self._chosen.get(wanted, lambda: self._choose(wanted))
 
-    async def _choose(self, wanted: Filter) -> list[Finding]:
+    async def _choose(self, wanted: Wanted) -> list[Finding]:
         runs, rest = [], enumerate(await self._picture.findings())
         while run := list(islice(rest, _SLICE)):
             runs.append(sorted((order(each), at, each) for at, each in run if wanted.wants(each)))
@@ -116,7 +108,7 @@ class Listing:
             await asyncio.sleep(0)
         return found
 
-    async def causes(self, wanted: Filter) -> list[CauseReport]:
+    async def causes(self, wanted: Wanted) -> list[CauseReport]:
         """Those of what is chosen, in their order."""
         return await self._causes.get(wanted, lambda: self._count(wanted))
 
@@ -124,7 +116,7 @@ class Listing:
         """Those whose last finding closed within the last hour, where that is known."""
         return []
 
-    async def _count(self, wanted: Filter) -> list[CauseReport]:
+    async def _count(self, wanted: Wanted) -> list[CauseReport]:
         store = CauseStore(self._engine.checks, self._engine.clock)
         rest = iter(await self.chosen(wanted))
         while part := tuple(islice(rest, _SLICE)):
@@ -140,19 +132,41 @@ class Listing:
                 await asyncio.sleep(0)
         return sorted(made, key=cause_order)
 
-    async def overview(self) -> Overview:
-        return await self._overview.get(None, self._look_over)
+    async def of_cause(self, cause: str, wanted: Wanted) -> Sequence[Finding]:
+        """The findings of one cause among what is chosen, in their order."""
+        return [each for each in await self.chosen(wanted) if each.cause == cause]
 
-    async def _look_over(self) -> Overview:
-        counts: Counter[str] = Counter()
-        offered: dict[str, set[str]] = {name: set() for name in CHOICES}
-        for at, finding in enumerate(await self._picture.findings()):
-            counts[finding.severity.value] += 1
-            for name, values in offered.items():
-                values.add(field_of(finding, name))
-            if at % _SLICE == 0:
-                await asyncio.sleep(0)
-        return Overview(counts, offered)
+    async def cause(self, cause: str) -> CauseReport | None:
+        """That with an id; None where it has no finding."""
+        return next((each for each in await self.causes(Filter()) if each.cause == cause), None)
+
+    async def counts(self, wanted: Selection) -> Counts:
+        """How many findings have each value of each facet."""
+        return await self._counts.get(wanted, lambda: self._count_values(wanted))
+
+    async def _count_values(self, wanted: Selection) -> Counts:
+        counts: Counts = {}
+        for _ in counting(await self._picture.findings(), wanted, counts, _SLICE):
+            await asyncio.sleep(0)
+        return counts
+
+    async def severities(self) -> Counter[str]:
+        """How many findings there are of each severity."""
+        return (await self.counts(ANYTHING))["severity"]
+
+    async def find(self, fingerprint: str) -> Finding | None:
+        return next((each for each in await self.chosen(Filter()) if each.fingerprint == fingerprint), None)
+
+    async def about(self, ref: Ref) -> list[Finding]:
+        """The findings whose subject an object is, the worst first."""
+        key = (ref.kind, ref.namespace, ref.name)
+        every = await self.chosen(Filter())
+        return [each for each in every if (each.subject.kind, each.subject.namespace, each.subject.name) == key]
+
+    async def of_vm(self, namespace: str, name: str) -> list[Finding]:
+        """The findings about one VM, the worst first."""
+        every = await self.chosen(Filter())
+        return [each for each in every if each.vm == name and each.subject.namespace == namespace]
 
     async def encoded(self, wanted: Filter) -> Encoded:
         """The report of one moment: the findings that were there, and what surrounded them."""
@@ -179,89 +193,3 @@ class Listing:
             parts.append(isal_zlib.compress(part, 1))
             await asyncio.sleep(0)
         return version, Encoded(generation, frame, tuple(parts), length, digest.digest())
-
-
-class WholeListing(Listing):
-    """Of everything: the engine keeps the causes, and counts what opens and closes of them by the minute."""
-
-    def __init__(self, engine: Engine, picture: Picture) -> None:
-        super().__init__(engine, picture)
-        self._kept = Shared[bool, list[CauseReport]](
-            lambda: (engine.causes.version, engine.clock() // _MINUTE), lambda each: 1000 * len(each)
-        )
-
-    async def causes(self, wanted: Filter) -> list[CauseReport]:
-        if wanted != Filter():
-            return await super().causes(wanted)
-        return await self._kept.get(True, self._open)
-
-    async def ended(self) -> list[CauseReport]:
-        return await self._kept.get(False, self._ended)
-
-    # One may end, or come again, while the others are looked at.
-
-    async def _open(self) -> list[CauseReport]:
-        causes = (each for each in tuple(self._engine.causes) if each)
-        return await self._reported(causes, self._engine.clock())
-
-    async def _ended(self) -> list[CauseReport]:
-        causes = (each for each in tuple(self._engine.causes.ended()) if not each)
-        return await self._reported(causes, self._engine.clock())
-
-
-class TenantListing(Listing):
-    """Of what a tenant may see. The generation is a hash of that, so that it says nothing of anything else."""
-
-    def __init__(self, engine: Engine, picture: Picture) -> None:
-        super().__init__(engine, picture, _MOST_SIZE_OF_TENANT)
-        self._generation = Shared[None, int](lambda: picture.reports)
-
-    async def encoded(self, wanted: Filter) -> Encoded:
-        return (await self._encoded.get(wanted, lambda: self._encode(wanted)))[1]
-
-    async def generation(self) -> int:
-        return await self._generation.get(None, self._hash)
-
-    async def _hash(self) -> int:
-        digest = blake2b(_ENCODE(self.surroundings(0)), digest_size=8)
-        for at, finding in enumerate(await self.chosen(Filter())):
-            digest.update(_ENCODE(_without_repairs(self.report_of(finding))))
-            if at % _PART == 0:
-                await asyncio.sleep(0)
-        return int.from_bytes(digest.digest()) >> 12  # JSON's whole numbers have 52 bits
-
-
-def _without_repairs(report: FindingReport) -> FindingReport:
-    """They change the ETag, and end no wait."""
-    return msgspec.structs.replace(report, repairs=UNSET)
-
-
-class Listings:
-    """That of each viewer."""
-
-    def __init__(self, engine: Engine, versions: Versions) -> None:
-        self._engine, self._versions = engine, versions
-        self._everything = WholeListing(engine, Fleet(engine, versions))
-        self._by_namespace, self._proofs = ByNamespace(engine), Proofs(engine)
-        self._tenants: OrderedDict[Visible, TenantListing] = OrderedDict()
-
-    def namespaces(self) -> set[str]:
-        """All that are known."""
-        return {*self._by_namespace.namespaces(), *(each.name for each in self._engine.cluster.all(Namespace))}
-
-    def uid_of(self, namespace: str) -> str:
-        """Empty for one that is not known."""
-        found = self._engine.cluster.get(Namespace, namespace, namespace)
-        return found.uid if found is not None else ""
-
-    def of(self, visible: Visible | None) -> Listing:
-        """None is whoever sees everything."""
-        if visible is None:
-            return self._everything
-        if visible not in self._tenants:
-            picture = Tenant(self._engine, self._versions, (self._by_namespace, self._proofs), visible)
-            self._tenants[visible] = TenantListing(self._engine, picture)
-        self._tenants.move_to_end(visible)
-        while len(self._tenants) > _MOST_TENANTS:
-            self._tenants.popitem(last=False)
-        return self._tenants[visible]

@@ -11,7 +11,7 @@ from ...engine.engine import Engine
 from ...findings.finding import Severity
 from ...views.findings import Filter
 
-__all__ = ["LONGEST_WAIT", "Parameters", "names_in", "values_of"]
+__all__ = ["LONGEST_WAIT", "Parameters", "names_in", "number_in", "only", "seconds_in", "single_in", "values_of"]
 
 LONGEST_WAIT = 60  # seconds
 _MOST_DIGITS = 18  # of a whole number
@@ -48,32 +48,38 @@ class Parameters:
             if known is not None and value not in known:
                 raise ValueError(f"{key}={_quoted(value)} can't be found here; there are: {', '.join(known)}")
 
-    @staticmethod
-    def wait(request: web.BaseRequest) -> float:
-        """Seconds."""
-        text = _single(request, "wait") or "0"
-        seconds = _seconds(text)
-        if seconds is None:
-            raise ValueError(f"wait={_quoted(text)} is not a number of seconds, such as 30")
-        if seconds > LONGEST_WAIT:
-            raise ValueError(f"wait={_quoted(text)} is not between 0 and {LONGEST_WAIT} seconds")
-        return seconds
 
-    @staticmethod
-    def number(request: web.BaseRequest, name: str) -> int | None:
-        text = _single(request, name)
-        if text and not _are_digits(text, _MOST_DIGITS):
-            raise ValueError(f"{name}={_quoted(text)} is not a whole number, such as 17")
-        return int(text) if text else None
+def seconds_in(request: web.BaseRequest, name: str) -> float:
+    """0 where it is not given."""
+    text = single_in(request, name) or "0"
+    seconds = _seconds(text)
+    if seconds is None:
+        raise ValueError(f"{name}={_quoted(text)} is not a number of seconds, such as 30")
+    if seconds > LONGEST_WAIT:
+        raise ValueError(f"{name}={_quoted(text)} is not between 0 and {LONGEST_WAIT} seconds")
+    return seconds
+
+
+def number_in(request: web.BaseRequest, name: str) -> int | None:
+    """None where it is not given."""
+    text = single_in(request, name)
+    if text and not _are_digits(text, _MOST_DIGITS):
+        raise ValueError(f"{name}={_quoted(text)} is not a whole number, such as 17")
+    return int(text) if text else None
+
+
+def only(request: web.BaseRequest, known: Sequence[str]) -> None:
+    """Raises ValueError where there is another parameter."""
+    for key in request.query:
+        if key not in known:
+            raise ValueError(_unexpected(key, known))
 
 
 def names_in(request: web.BaseRequest, *parameters: str, whole: Iterable[str] = ()) -> tuple[tuple[str, ...], ...]:
     """The values of each of the parameters of a route, several of one separated by commas or given again; each once.
     Commas of those that are `whole` belong to the value.
     """
-    for key in request.query:
-        if key not in parameters:
-            raise ValueError(_unexpected(key, parameters))
+    only(request, parameters)
     values = (_given(request, each) if each in whole else values_of(request, each) for each in parameters)
     return tuple(tuple(dict.fromkeys(each)) for each in values)
 
@@ -99,7 +105,8 @@ def _are_digits(text: str, most: int) -> bool:
     return len(text) <= most and text.isascii() and text.isdecimal()
 
 
-def _single(request: web.BaseRequest, name: str) -> str:
+def single_in(request: web.BaseRequest, name: str) -> str:
+    """Empty where it is not given."""
     values = request.query.getall(name, [""])
     if len(values) > 1:
         raise ValueError(f"{name} is given {len(values)} times; give it once")

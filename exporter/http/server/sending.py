@@ -21,10 +21,14 @@ _GZIP = 31  # window bits, with a gzip header
 
 
 async def send(
-    request: web.Request, parts: AsyncIterator[bytes], headers: Mapping[str, str], length: int | None = None
+    request: web.Request,
+    parts: AsyncIterator[bytes],
+    headers: Mapping[str, str],
+    length: int | None = None,
+    status: int = 200,
 ) -> web.StreamResponse:
     """`length` is that of all parts, where it is known. For HEAD no part is asked for."""
-    response = web.StreamResponse(headers={"Vary": "Accept-Encoding", **headers})
+    response = web.StreamResponse(status=status, headers={"Vary": "Accept-Encoding", **headers})
     zipped = wants_gzip(request)
     if zipped:
         response.headers["Content-Encoding"] = "gzip"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from .filters import NoSuchNodeError, chosen, selector
 from .probing import probed, unsafe, unsettled
 from .report import STAYS, TITLES, Drain, NodeReport, VMReport, exit_code
-from .view import CHECK, INDEXES, KINDS, READER, draining, steps, take
+from .view import CHECK, INDEXES, KINDS, READER, draining, node_names, steps, take
 
 __all__ = [
     "CHECK",
@@ -24,6 +24,7 @@ __all__ = [
     "chosen",
     "draining",
     "exit_code",
+    "node_names",
     "probed",
     "selector",
     "steps",

@@ -49,7 +49,7 @@ from .neighbours import unevaluated
 from .report import Drain, MigrationLimits, NodeReport, Shown, UnseenKind, VMReport
 from .room import NodeChoice, NodeRoom, placement_on_moving
 
-__all__ = ["CHECK", "INDEXES", "KINDS", "READER", "draining", "steps", "take"]
+__all__ = ["CHECK", "INDEXES", "KINDS", "READER", "draining", "node_names", "steps", "take"]
 
 CHECK = "evictions"  # the check whose findings are shown beside
 INDEXES = (*OF_DEPARTURES, EVACUATED)
@@ -68,6 +68,11 @@ _WEBHOOK = (
     "virt-api has no ready endpoint: every eviction of a launcher pod fails, in the whole cluster; bring virt-api back "
     "(kubectl get pods -A -l kubevirt.io=virt-api), and leave its webhook as it is"
 )
+
+
+def node_names(cluster: Cluster) -> list[str]:
+    """Of all nodes, in order."""
+    return sorted(each.name for each in cluster.all(Node))
 
 
 def draining(cluster: Cluster) -> list[str]:

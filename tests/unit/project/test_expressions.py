@@ -129,7 +129,8 @@ def test_it_is_linear(place: str) -> None:
 
 def test_what_reads_clients_first_needs_none() -> None:
     found = {each for each in _used() if each.startswith(_CLIENTS)}
-    assert {each.partition(" ")[0] for each in found} <= {"exporter/http/html/rendering.py"}
+    of_ours = "exporter/http/html/markdown.py"  # reads runbooks, and what stands for their variables
+    assert {each.partition(" ")[0] for each in found} <= {"exporter/http/html/rendering.py", of_ours}
 
 
 def test_a_quadratic_one_would_be_noticed() -> None:

@@ -25,6 +25,7 @@
 {{- $_ := set $values "pool.warning" $given.pool.warning -}}
 {{- $_ := set $values "pool.full" $given.pool.full -}}
 {{- $_ := set $values "certificate.days" $given.certificateDays -}}
+{{- $_ := set $values "pageUrl" (trimSuffix "/" $given.pageUrl | replace "{cluster}" "{{ $labels.cluster }}") -}}
 {{- toJson $values -}}
 {{- end }}
 
@@ -40,6 +41,9 @@
 {{- range $rule := $group.rules -}}
 {{- $_ := set $rule "expr" (include "steward.filled" (dict "text" $rule.expr "values" $values)) -}}
 {{- if $rule.alert -}}
+{{- if not $given.pageUrl -}}
+{{- $_ := unset $rule.annotations "page_url" -}}
+{{- end -}}
 {{- $_ := set $known $rule.alert true -}}
 {{- range $key, $text := $rule.annotations -}}
 {{- $_ := set $rule.annotations $key (include "steward.filled" (dict "text" $text "values" $values)) -}}

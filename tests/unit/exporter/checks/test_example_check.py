@@ -73,11 +73,12 @@ def test_its_alert_is_found_and_made_into_rules(check: Check, monkeypatch: pytes
     area = next(each for each in areas.all_areas.__wrapped__() if each.name == "paused_vms")
     sys.modules.pop("exporter.rules.alerts.paused_vms", None)
 
-    (alert,) = (rule for each in area.findings for rule in findings.alerts_of(each, area.name, Values()))
+    alert, of_causes = (rule for each in area.findings for rule in findings.alerts_of(each, area.name, Values()))
 
     assert alert.alert == check.reasons["Paused"].alert == RUNBOOK.stem
     assert 'finding:kubevirt_vmi_paused:alone{reason="Paused"' in alert.expr
-    assert alert.severity == "warning"
+    assert 'cause:kubevirt_vmi_paused:together{reason="Paused"' in of_causes.expr
+    assert {alert.severity, of_causes.severity} == {"warning"}
 
 
 def test_its_runbook_has_its_commands(check: Check) -> None:

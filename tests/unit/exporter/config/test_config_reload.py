@@ -151,7 +151,7 @@ async def test_good_then_bad_then_good_again(
 
         dropped = await steward.dropped()
         await takes("seriesLimit: {familly: 7}\nlogLevel: 3\n", success=0.0)
-        page = await steward.text("/")
+        page = await steward.text("/health")
         assert "Configuration refused" in page
         assert "<code>seriesLimit.familly</code>: no such key; did you mean &#34;family&#34;?" in page
         assert has(less) in await steward.text()
@@ -163,7 +163,7 @@ async def test_good_then_bad_then_good_again(
         await takes(GOOD)
         assert has(GOOD) in await steward.text()
         assert await steward.dropped() == 0
-        assert "Configuration refused" not in await steward.text("/")
+        assert "Configuration refused" not in await steward.text("/health")
 
 
 async def test_what_takes_effect_at_the_next_start_is_reported_and_counts_as_success(
@@ -173,14 +173,14 @@ async def test_what_takes_effect_at_the_next_start_is_reported_and_counts_as_suc
     async with served(cluster, tmp_path, GOOD) as steward:
 
         async def reported() -> bool:
-            return said in await steward.text("/")
+            return said in await steward.text("/health")
 
         async def untold() -> bool:
             return not await reported()
 
         steward.file.write_text("listen: 127.0.0.1:1\npace: {watch: 1m}\nchecks: {sources: {enabled: false}}\n")
         await until(reported)
-        page = await steward.text("/")
+        page = await steward.text("/health")
         assert "pace.watch changed" in page
         assert "checks.sources.enabled changed" in page
         assert "seriesLimit.family" not in page

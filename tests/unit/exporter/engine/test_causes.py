@@ -19,7 +19,7 @@ from exporter.findings.causes import Cause, cause_id
 from exporter.findings.check import PER_FLEET, Check
 from exporter.findings.finding import Finding, Severity
 from exporter.http.access.viewer import Visible
-from exporter.http.reports.listing import Listings
+from exporter.http.reports.listings import Listings
 from exporter.http.reports.result_cache import Versions
 from exporter.metrics.causes import NAME, Causes
 from exporter.metrics.exposition import Exposition

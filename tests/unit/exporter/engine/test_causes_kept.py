@@ -18,7 +18,7 @@ from exporter.engine.open_cause import HOUR
 from exporter.engine.sorted_keys import SortedKeys
 from exporter.findings.finding import Finding, Severity
 from exporter.http.access.viewer import Visible
-from exporter.http.reports.listing import Listings
+from exporter.http.reports.listings import Listings
 from exporter.http.reports.result_cache import Versions
 from exporter.metrics.causes import NAME, Causes
 from exporter.metrics.exposition import Exposition

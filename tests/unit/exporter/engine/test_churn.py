@@ -12,7 +12,7 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.http.access.viewer import Visible
-from exporter.http.reports.listing import Listings
+from exporter.http.reports.listings import Listings
 from exporter.http.reports.result_cache import Versions
 from exporter.metrics.exposition import Exposition
 from exporter.sidecar.repairs import Repairs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from exporter.__main__ import main
 from exporter.checks import all_checks
 from exporter.store.kind import ApiKind
 from exporter.views import drain
-from tests.asking import get
+from tests.asking import get, scripts_in
 from tests.drain_rows import Row, guest, migration, node, slices
 from tests.evaluation import api_kinds
 from tests.fakeapi.apiserver import FakeApiServer
@@ -103,11 +104,19 @@ async def test_an_unchanged_answer_is_not_sent_twice_and_a_changed_one_is(
             pass
 
 
-@pytest.mark.parametrize("path", ["/api/v1/drain?node=nod1", "/drain?node=nod1"])
-async def test_a_node_that_is_not_there(path: str, http: aiohttp.ClientSession) -> None:
-    status, text, _ = await get(http, path)
-    assert status == 404
-    assert "did you mean node0" in text
+async def test_a_node_that_is_not_there(http: aiohttp.ClientSession) -> None:
+    status, text, _ = await get(http, "/api/v1/drain?node=nod1")
+    assert (status, "did you mean node0" in text) == (404, True)
+
+
+async def test_the_page_gives_the_form_back_with_the_mistake_and_the_nodes_that_there_are(
+    http: aiohttp.ClientSession,
+) -> None:
+    status, html, _ = await get(http, "/drain?node=nod1")
+    assert status == 400
+    assert "no node is called &#39;nod1&#39;; did you mean node0" in html
+    assert '<input name="node" list="nodes" value="nod1"' in html
+    assert '<a href="/drain?node=node02"><code>node02</code></a>' in html
 
 
 async def test_what_is_no_parameter_is_refused(http: aiohttp.ClientSession) -> None:
@@ -116,14 +125,27 @@ async def test_what_is_no_parameter_is_refused(http: aiohttp.ClientSession) -> N
 
 
 async def test_the_page_shows_nodes_being_emptied_and_what_stays(http: aiohttp.ClientSession) -> None:
-    _, html, _ = await get(http, "/")
-    section = html[html.index('id="drain"') : html.index('id="sources"')]
-    assert 'href="/drain?node=node01"' in section
+    _, front, _ = await get(http, "/")
+    under_way = front[front.index('id="drains"') :]
+    assert 'href="/drain?node=node01"' in under_way
+    assert '5 VMs left, <b class="blocked">3 of them stay</b>' in under_way
+    assert "node03" not in under_way
+    _, section, _ = await get(http, "/drain")
+    section = section[: section.index("<datalist")]
+    assert "3 of 5 VMs do not leave by themselves." in section
     assert "2 blocked" in section
     assert "ns/device" in section
     assert "HostDeviceNotLiveMigratable" in section
-    assert "ns/web" not in section
+    assert section.index("ns/device") < section.index("ns/web")
     assert "node03" not in section
+
+
+async def test_green_is_only_what_leaves_by_itself(http: aiohttp.ClientSession) -> None:
+    _, html, _ = await get(http, "/drain?node=node01")
+    badges = re.findall(r'<span class="badge (\w+)">([^<]*)</span>', html)
+    assert {state for colour, state in badges if colour == "fine"} == {"will migrate"}
+    assert ("warning", "blocked") in badges
+    assert ("none", "migrating") in badges
 
 
 async def test_a_page_of_its_own_without_script(http: aiohttp.ClientSession) -> None:
@@ -132,9 +154,9 @@ async def test_a_page_of_its_own_without_script(http: aiohttp.ClientSession) -> 
     assert "default-src 'none'" in headers["Content-Security-Policy"]
     for text in ("node02 could take it", "virtctl stop -n ns device", "taint gpu:NoSchedule", "2 off each node"):
         assert text in html
-    assert "<script" not in html
+    assert scripts_in(html) == []
     _, empty, _ = await get(http, "/drain?node=node02")
-    assert "no VM" in empty
+    assert "No VM is on it." in empty
 
 
 async def test_pages_escape_what_objects_say(http: aiohttp.ClientSession, cluster: FakeApiServer) -> None:
@@ -143,8 +165,8 @@ async def test_pages_escape_what_objects_say(http: aiohttp.ClientSession, cluste
     async with asyncio.timeout(10):
         while "alert(1)" not in (html := (await get(http, "/drain?node=node01"))[1]):
             pass
-    for page in (html, (await get(http, "/"))[1]):
-        assert "<script" not in page
+    for page in (html, (await get(http, "/vms/ns/device"))[1]):
+        assert scripts_in(page) == []
         assert "&lt;script&gt;alert(1)" in page
 
 

@@ -10,7 +10,6 @@ import resource
 import socket
 import time
 from contextlib import suppress
-from html import unescape
 from pathlib import Path
 
 import pytest
@@ -319,7 +318,16 @@ async def longest_hold(made: Served, path: str, status: int = 200, **headers: st
 
 async def test_no_answer_holds_the_loop() -> None:
     async with served(20_000) as made:
-        paths = ("/", "/?page=3", "/api/v1/findings", "/api/v1/networks", "/drain", "/api/v1/drain", "/metrics")
+        paths = (
+            "/",
+            "/findings?page=2",
+            "/findings?severity=warning",
+            "/api/v1/findings",
+            "/api/v1/networks",
+            "/drain",
+            "/api/v1/drain",
+            "/metrics",
+        )
         for path in paths:
             for coding in ("gzip", "identity"):
                 assert await longest_hold(made, path, Accept_Encoding=coding) < 0.1, path
@@ -338,25 +346,6 @@ async def test_a_wrong_name_among_many_nodes_does_not_hold_the_loop() -> None:
 # -- the page
 
 
-async def test_the_page_shows_findings_in_pages() -> None:
-    async with served(1200) as made:
-        seen, path, texts = [], "/?reason=Many&namespace=", []
-        while path:
-            status, _, body = await made.get(path)
-            text = unescape(body.decode())
-            texts.append(text)
-            seen += re.findall(r"<br><code>(ns-[^<]+)</code>", text)
-            following = re.search(r'<a href="(/\?[^"#]*)(?:#findings)?" rel="next">', text)
-            path = following[1] if following else ""
-            assert status == 200
-    assert len(texts) == 3
-    assert len(seen) == len(set(seen)) == 1200
-    assert "The first 500 of 1200." in texts[0]
-    assert "Numbers 1001 to 1200 of 1200." in texts[2]
-    assert 'href="/?reason=Many&page=2#findings" rel="prev"' in texts[2]
-    assert 'href="/api/v1/findings?reason=Many"' in texts[2]
-
-
 async def test_the_page_writes_out_what_is_invisible_or_turns_the_direction() -> None:
     async with served() as made:
         made.evaluation.seen(full({"kind": "Node", "name": "a\u202eb\u200b\x1b[31m"}))
@@ -364,4 +353,4 @@ async def test_the_page_writes_out_what_is_invisible_or_turns_the_direction() ->
     text = body.decode()
     assert status == 200
     assert not re.search("[\u202a-\u202e\u200b\x1b]", text)
-    assert '<h2 id="node-1">a\\u202eb\\u200b\\u001b[31m</h2>' in text
+    assert ">a\\u202eb\\u200b\\u001b[31m</a></h2>" in text

@@ -24,24 +24,34 @@ async def server() -> AsyncIterator[Served]:
         yield made
 
 
-def shown(body: bytes) -> str:
-    found = re.search(r"<pre>(.*)</pre>", body.decode(), re.DOTALL)
-    assert found
-    return html.unescape(found[1])
+def commands_of(text: str) -> list[str]:
+    """The code blocks of a runbook."""
+    return [each.strip("\n") for each in re.findall(r"^```\w+[^\n]*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)]
 
 
-async def test_each_runbook_is_listed_and_shown_as_it_is(server: Served) -> None:
+async def test_each_runbook_is_listed_by_area_and_shown_rendered(server: Served) -> None:
     status, headers, body = await server.get("/runbooks/")
-    listed = re.findall(r'href="(/runbooks/[^"]+)"', body.decode())
+    listed = re.findall(r'href="(/runbooks/[^"]+\.md)"', body.decode())
 
     assert status == 200
     assert headers["Content-Type"] == "text/html; charset=utf-8"
-    assert listed == [f"/runbooks/{name}.md" for name in NAMES]
-    for path, name in zip(listed, NAMES, strict=True):
+    assert sorted(listed) == [f"/runbooks/{name}.md" for name in NAMES]
+    assert body.decode().count("<h2 id=") > 3
+    for path in listed:
         status, headers, body = await server.get(path)
+        page, name = body.decode(), path.removeprefix("/runbooks/").removesuffix(".md")
+        text = (RULES / f"runbooks/{name}.md").read_text(encoding="utf-8")
         assert status == 200
         assert headers["Content-Type"] == "text/html; charset=utf-8"
-        assert shown(body) == (RULES / f"runbooks/{name}.md").read_text(encoding="utf-8")
+        shown = [html.unescape(each) for each in re.findall(r"<pre[^>]*><code>(.*?)</code></pre>", page, re.DOTALL)]
+        assert shown == commands_of(text), name
+        assert "not-in-tests" not in page
+        assert "```" not in page
+        lead = re.search('<p class="lead">(.*?)</p>', page)
+        assert lead, name
+        assert re.search("urgent|Urgent", lead[1])
+        assert "For " in lead[1]
+        assert "the morning" in lead[1]
 
 
 async def test_the_name_of_the_alert_is_enough(server: Served) -> None:
@@ -54,7 +64,7 @@ async def test_the_name_of_the_alert_is_enough(server: Served) -> None:
 async def test_what_is_no_runbook_is_not_there(server: Served, name: str) -> None:
     status, _, body = await server.get(f"/runbooks/{name}")
     assert status == 404
-    assert body.startswith(b"there is no runbook ")
+    assert b"There is no runbook " in body
 
 
 @pytest.mark.parametrize("path", ["/runbooks/../pyproject.toml", "/runbooks/a/b", "/runbooks"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -27,10 +28,14 @@ async def test_a_critical_finding_says_whether_it_pages_and_why_not() -> None:
         for row in (*NO_KVM, *ONE_UUID):
             made.evaluation.seen(full(row))
         made.evaluation.evaluate()
-        page = (await made.get("/"))[2].decode()
-    rows = re.findall(r'badge (\w+)">\1</span>(.*?)</td>\s*<td><b[^>]*>(\w+)</b>', page)
-    said = {reason: text for severity, text, reason in rows if severity == "critical"}
+        said: dict[tuple[str, str], str] = {}
+        for finding in json.loads((await made.get("/api/v1/findings"))[2])["findings"]:
+            page = (await made.get(f"/findings/{finding['fingerprint']}"))[2].decode()
+            (alert,) = re.findall("<dt>Alert</dt><dd>(.*?)</dd>", page)
+            said.setdefault((finding["severity"], finding["reason"]), alert)
 
-    assert said["NoKVM"] == "<br><small>pages</small>"
-    assert re.fullmatch(r'<br><small title="Both VMs run[^"]*">does not page</small>', said["Duplicate"])
-    assert all(not text for severity, text, _ in rows if severity != "critical")
+    assert said["critical", "NoKVM"] == "<code>KubeVirtFeatureGround</code>: <b>pages</b>"
+    assert re.fullmatch(
+        "<code>VMFirmwareUUIDDuplicate</code>: does not page. Both VMs run[^<]*", said["critical", "Duplicate"]
+    )
+    assert not any("<b>pages</b>" in alert for (severity, _), alert in said.items() if severity != "critical")

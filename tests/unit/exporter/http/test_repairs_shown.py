@@ -20,6 +20,7 @@ from exporter.config.settings import Config, ReconcileSettings
 from exporter.kube.transport import Transport
 from exporter.sidecar.repairs import Repairs, decoding
 from exporter.views.in_slices import at_once
+from tests.asking import scripts_in
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.reported_repairs import plans, repair, sidecar
 from tests.served import Served, served
@@ -135,9 +136,10 @@ async def test_repairs_do_not_end_a_long_poll_and_are_in_its_answer(server: Serv
 # -- the page
 
 
-def section(body: bytes) -> str:
-    html = body.decode()
-    return html[html.index('id="findings"') : html.index('id="networks"')]
+async def section(server: Served, fingerprint: str) -> str:
+    """What the page of a finding says of its repairs."""
+    html = (await server.get(f"/findings/{fingerprint}"))[2].decode()
+    return html[html.index('id="repair"') :].partition("</section>")[0]
 
 
 async def test_the_page_shows_a_plan_with_all_that_it_costs(server: Served) -> None:
@@ -147,19 +149,20 @@ async def test_the_page_shows_a_plan_with_all_that_it_costs(server: Served) -> N
         {"gate": "paused", "why": "ns is paused"},
     ]
     say(server.repairs, "1", repair(first, state="blocked", blocked=blocked))
-    shown = unescape(section((await server.get("/"))[2]))
-    assert shown.count("<details class=") == 1
+    shown = unescape(await section(server, first))
+    assert shown.count("<article class=") == 1
     for text in (
-        "<summary>Repair release_ipam_claim: blocked (mode plan)</summary>",
+        "<h3>release_ipam_claim: blocked <small>(mode plan)</small></h3>",
+        "The repair is held back.",
         "Blocked by gate <b>window</b> until 2026-09-21T14:13:20Z: the window opens at 22:00",
         "Blocked by gate <b>paused</b>: ns is paused",
-        "<pre><code>PATCH ipamclaims.k8s.cni.cncf.io ns/db.blue: remove /metadata/finalizers/0</code></pre>",
+        "<code>PATCH ipamclaims.k8s.cni.cncf.io ns/db.blue: remove /metadata/finalizers/0</code></pre>",
         "Why: Its VM is gone.",
         "Effect: The IPAMClaim goes.",
         "Risk: address",
         "Undo: none",
         "Lost for good: 10.0.0.5/24",
-        "<pre><code>steward reconcile approve 3f9c2a0011223344</code></pre>",
+        '<pre tabindex="0"><code>steward reconcile approve 3f9c2a0011223344</code></pre>',
         "As of 2026-09-21T14:13:20Z",
     ):
         assert text in shown, text
@@ -177,11 +180,12 @@ async def test_the_page_shows_a_refusal_and_a_proposal(server: Served) -> None:
         {**nothing, "refused": {"precondition": "no_pod_uses_it", "why": "pod a uses it"}},
         repair(second, state="proposed", proposal=proposal),
     )
-    shown = unescape(section((await server.get("/"))[2]))
-    assert "<summary>Repair release_ipam_claim: refused</summary>" in shown
+    shown = unescape(await section(server, first))
+    assert "<h3>release_ipam_claim: refused</h3>" in shown
     assert "Precondition <b>no_pod_uses_it</b> does not hold: pod a uses it" in shown
+    shown = unescape(await section(server, second))
     assert "Argo CD application `shop` would revert the write. Change it in Git." in shown
-    assert "<pre><code>spec:\n  a: 1</code></pre>" in shown
+    assert '<pre tabindex="0"><code>spec:\n  a: 1</code></pre>' in shown
 
 
 async def test_one_object_that_blocks_many_repairs_is_said_once(server: Served) -> None:
@@ -194,7 +198,7 @@ async def test_one_object_that_blocks_many_repairs_is_said_once(server: Served) 
     say(server.repairs, "1", unseen=[blocking] * 99)
     shown, _ = await report(server)
     assert shown["reconcile"]["unseen"][0] == blocking
-    body = (await server.get("/"))[2].decode()
+    body = (await server.get("/repairs"))[2].decode()
     assert body.count("1 object blocks 9 repairs: <b>Pod shop/&lt;script&gt;alert(1)&lt;/script&gt;") == 10
     assert "annotation a could not be read. To do: mend it" in body
 
@@ -218,19 +222,21 @@ async def test_the_page_says_what_stopped_a_canary_and_how_it_is_resumed(server:
 
 
 async def test_the_page_says_since_when_repairs_are_unknown_and_keeps_the_last(server: Served) -> None:
-    say(server.repairs, "1", repair(fingerprints(server)[0]))
+    first = fingerprints(server)[0]
+    say(server.repairs, "1", repair(first))
     assert b"Repairs unknown" not in (await server.get("/"))[2]
     server.repairs.lost(f"it answers {HOSTILE}", 1_790_000_060.0)
     _, _, body = await server.get("/")
     assert "Repairs unknown since 2026-09-21T14:14:20Z: it answers &lt;script&gt;" in body.decode()
-    assert "Repair release_ipam_claim: planned" in section(body)
-    assert b"<script" not in body
+    assert "release_ipam_claim: planned" in await section(server, first)
+    assert scripts_in(body.decode()) == []
 
 
 async def test_nothing_that_a_sidecar_says_is_run_or_hidden(server: Served) -> None:
     names = ("remediation", "state", "mode", "hash", "target", "write", "why", "effect", "risk", "undo")
+    first = fingerprints(server)[0]
     hostile = repair(
-        fingerprints(server)[0],
+        first,
         **dict.fromkeys(names, HOSTILE),
         loses=[HOSTILE],
         commands=[HOSTILE],
@@ -239,7 +245,7 @@ async def test_nothing_that_a_sidecar_says_is_run_or_hidden(server: Served) -> N
         proposal={"owner": HOSTILE, "where": HOSTILE, "patch": HOSTILE},
     )
     say(server.repairs, "1", hostile, modes={HOSTILE: HOSTILE})
-    shown = section((await server.get("/"))[2])
+    shown = await section(server, first)
     # remediation, state, mode, write, why, effect, risk, undo; loses, commands; gate and precondition; the proposal
     assert shown.count("&lt;script&gt;alert(1)&lt;/script&gt;\\u202e") == 8 + 2 + 4 + 3
     assert "<script" not in shown
@@ -260,11 +266,12 @@ def test_reasons_name_remediations_that_may_be() -> None:
 async def test_the_page_names_the_remediation_and_the_command_that_shows_its_plan(http: aiohttp.ClientSession) -> None:
     async with http.get("/api/v1/findings?reason=OrphanPDB") as answer:
         (finding,) = (await answer.json())["findings"]
-    async with http.get("/?reason=OrphanPDB") as answer:
+    async with http.get(f"/findings/{finding['fingerprint']}") as answer:
         html = await answer.text()
     assert finding["remediation"] == "delete_orphan_pdb"
     command = f"steward reconcile plan {finding['fingerprint']}"
-    assert f"Repair: delete_orphan_pdb, as <code>{command}</code> shows it" in html
+    assert "The sidecar can repair it by <b>delete_orphan_pdb</b>." in html
+    assert f'<pre tabindex="0"><code>{command}</code></pre>' in html
 
 
 def test_explain_names_the_remediation(capsys: pytest.CaptureFixture[str]) -> None:

@@ -72,7 +72,7 @@ class Script:
         self.looks += 1
         return json.dumps({"metadata": {"resourceVersion": self.newest_of.pop(0) if self.newest_of else "99"}}).encode()
 
-    async def page(self, _: Any, __: str, rest: str, limit: int) -> bytes:
+    async def page(self, _: Any, __: str, rest: str, limit: int, ___: str = "") -> bytes:
         self.lists += 1
         self.asked.append((rest, limit))
         answer = self.pages.pop(0) if self.pages else None

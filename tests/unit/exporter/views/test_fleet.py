@@ -76,7 +76,7 @@ async def test_the_api_says_whether_it_is_ready() -> None:
         whole = await report()
         assert (whole["ready"], whole["fleet"]) == (
             True,
-            {"virtualMachines": 0, "outOfDateSince": ""},
+            {"virtualMachines": 0, "outOfDateSince": "", "kubevirtVersion": ""},
         )
         guests(server.evaluation)
         assert (await report())["fleet"]["virtualMachines"] == 3

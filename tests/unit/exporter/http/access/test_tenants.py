@@ -65,11 +65,11 @@ async def test_the_page_of_a_tenant_has_findings_only(server: Served) -> None:
     _, _, body = await server.get("/", Tenant="ns-01")
     page = body.decode()
     assert "ns-01/claim-000001" in page
-    assert "1 warning" in page
+    assert "<b>1</b> warning" in page
     assert "ns-00" not in page
     assert "steward-viewer" in page
     assert "You see the findings of namespace ns-01, where" in page
-    assert [each for each in ("Networks", "Preview drain", "Sources", "Undecodable") if f">{each}<" in page] == []
+    assert [each for each in ("Networks", "Drain", "Kinds", "Nodes", "Repairs") if f">{each}<" in page] == []
     _, _, body = await server.get("/", Tenant=" ".join(f"ns-{i:02}" for i in range(12)))
     assert "of namespaces ns-00, ns-01, ns-02, ns-03, ns-04, ns-05, ns-06, ns-07, ns-08, ns-09 and 2 more, where" in (
         body.decode()
@@ -78,8 +78,25 @@ async def test_the_page_of_a_tenant_has_findings_only(server: Served) -> None:
     assert "You see the findings of all namespaces, where" in body.decode()
     _, _, body = await server.get("/")
     assert "You see the findings" not in body.decode()
-    assert "ns-00/claim-000000" in body.decode()
-    assert ">Sources<" in body.decode()
+    assert "ns-00" in body.decode()
+    assert ">Networks<" in body.decode()
+
+
+async def test_a_tenant_is_led_to_nothing_that_is_of_others(server: Served) -> None:
+    every = json.loads((await server.get("/api/v1/findings"))[2])["findings"]
+    for finding in every:
+        mine = finding["subject"]["namespace"] == "ns-01"
+        status, _, body = await server.get(f"/findings/{finding['fingerprint']}", Tenant="ns-01")
+        assert (status, finding["subject"]["name"] in body.decode()) == ((200, True) if mine else (404, False))
+    _, _, listed = await server.get("/findings", Tenant="ns-01")
+    assert "1 finding of 1 cause" in listed.decode()
+    assert "ns-00" not in listed.decode()
+    _, _, found = await server.get("/search?q=claim", Tenant="ns-01")
+    assert "ns-01/claim-000001" in found.decode()
+    assert "ns-00" not in found.decode()
+    for path in ("/findings.csv", "/findings.json", "/health"):
+        status, _, body = await server.get(path, Tenant="ns-01")
+        assert (status, b"ns-00" in body) == (200, False), path
 
 
 async def test_a_change_elsewhere_alters_neither_generation_nor_tag(server: Served) -> None:

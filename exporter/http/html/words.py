@@ -1,0 +1,97 @@
+"""How templates write numbers, names and addresses of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from ...findings.causes import Reference
+from ...store.record import Ref
+from ...views.causes import CauseReport
+from ...views.commands import commands
+
+__all__ = ["FILTERS", "href", "kinds", "title_of"]
+
+_VMS = ("VirtualMachine", "VirtualMachineInstance")
+_SIZES = tuple(f"Virtual{kind}" for kind in ("MachineInstancetype", "MachineClusterInstancetype"))
+_PREFERENCES = ("VirtualMachinePreference", "VirtualMachineClusterPreference")
+_SHORT = {"VirtualMachine": "VM", "VirtualMachineInstance": "VMI", "VirtualMachineInstanceMigration": "migration"}
+_UUID = 36  # characters
+
+
+def href(ref: Ref) -> str:
+    """The page of an object; empty where it has none."""
+    if ref.kind in _VMS and ref.namespace:
+        return f"/vms/{_part(ref.namespace)}/{_part(ref.name)}"
+    if ref.kind == "Node":
+        return f"/nodes/{_part(ref.name)}"
+    if ref.kind in (*_SIZES, *_PREFERENCES):
+        return f"/instancetypes/{_part(ref.path)}"
+    return ""
+
+
+def _part(text: str) -> str:
+    """One part of a path, whatever is in it."""
+    return quote(text, safe="")
+
+
+def query(pairs: Iterable[tuple[str, str]]) -> str:
+    return urlencode(list(pairs))
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """`1 VM`, `2,501 VMs`."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def kinds(found: Mapping[str, int]) -> str:
+    """`2 IPAMClaims`, `2 VMs and 1 Node`."""
+    return " and ".join(counted(number, _SHORT.get(kind, kind)) for kind, number in found.items())
+
+
+def title_of(cause: CauseReport) -> str:
+    """What a cause is about: the object or thing that is to be mended, or its objects."""
+    reference = cause.reference
+    if cause.objects == 1 and not (reference.kind or reference.node or reference.network):
+        return str(cause.first[0])
+    return _said(reference) or _members(cause)
+
+
+def _said(reference: Reference) -> str:
+    if reference.kind:
+        return str(Ref(reference.kind, reference.namespace, reference.name))
+    if reference.node:
+        return f"Node {reference.node}"
+    if reference.network:
+        return f"Network {reference.network}" + (f" in {reference.namespace}" if reference.namespace else "")
+    if reference.feature:
+        return f"Feature {reference.feature}" + (f": {reference.name}" if reference.name else "")
+    return ""
+
+
+def _members(cause: CauseReport) -> str:
+    """The objects that share something, or those of a namespace."""
+    if cause.reference.group or cause.objects <= len(cause.first) == 2:
+        named = [each.path for each in cause.first[:2]]
+        more = cause.objects - len(named)
+        return f"{cause.first[0].kind} " + " and ".join(named) + (f" and {more:,} more" if more else "")
+    place = cause.reference.namespace
+    return kinds(cause.kinds) + (f" in {place}" if place else "")
+
+
+def short(text: str) -> str:
+    """A UUID by its first characters; all of any other text."""
+    return text[:8] if len(text) == _UUID and text.count("-") == 4 else text
+
+
+FILTERS: Mapping[str, Callable[..., Any]] = {
+    "href": href,
+    "segment": _part,
+    "query": query,
+    "commands": commands,
+    "counted": counted,
+    "kinds": kinds,
+    "titled": title_of,
+    "short": short,
+}

@@ -1,0 +1,51 @@
+"""/impact: what a change of the configuration, a deletion or an upgrade would do; without a change it asks for one."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from ...views.impact import PARAMETERS, TITLES, WHOLE, Impact, NoSuchObjectError, SubjectOutcome
+from ..api.impact import ImpactView, asked_in
+from ..html.words import counted
+from .frame import Frame
+
+__all__ = ["ImpactPage"]
+
+
+class ImpactPage:
+    def __init__(self, frame: Frame, view: ImpactView) -> None:
+        self._frame, self._view = frame, view
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        values: dict[str, Any] = {"impact": None, "again": "", "titles": TITLES, "sentence": ""}
+        given = {name: tuple(request.query.getall(name, ())) for name in PARAMETERS}
+        try:
+            asked = asked_in(request)
+            impact = await self._view.take(asked) if any(asked) else None
+        except (ValueError, NoSuchObjectError) as error:
+            values |= {"given": given, "sentence": str(error)}
+            return await self._frame.page(request, "impact.html", values, here="/impact", status=400)
+        given = dict(zip(PARAMETERS, asked, strict=True))
+        again = urlencode([(name, value) for name, own in given.items() for value in own])
+        values |= {"impact": impact, "given": given, "again": again, "whole_values": WHOLE}
+        if impact is not None:
+            values |= {"verdict": _verdict(impact), "used": [], "unused": []}
+            for gate in impact.gates:
+                values["unused" if gate.vms == gate.vmis == 0 else "used"].append(gate)
+        return await self._frame.page(request, "impact.html", values, here="/impact")
+
+
+def _verdict(impact: Impact) -> str:
+    """What it comes to, in a sentence."""
+    parts = [f"{TITLES[SubjectOutcome(outcome)]}: {count}" for outcome, count in impact.counts.items() if count]
+    unused = sum(gate.vms == gate.vmis == 0 for gate in impact.gates)
+    if not parts:
+        parts.append("no finding would differ" + (" in what could be evaluated" if impact.unknown_in_all else ""))
+    if unused:
+        nobody = f"nobody uses {'it' if unused == 1 else 'them'}"
+        parts.append(f"{counted(unused, 'gate switches', 'gates switch')}, and {nobody}")
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}."

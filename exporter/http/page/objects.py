@@ -1,0 +1,151 @@
+"""Pages of one VM, network, instancetype or feature, and the lists of them: what the views say of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import quote
+
+from aiohttp import web
+
+from ...views.features import NoSuchFeatureError, selected
+from ...views.features.manual import BITES, MIGRATES
+from ...views.findings import Filter
+from ...views.nearest import nearest
+from ...views.network_state import STATES
+from ...views.vm import NoSuchVMError
+from ..api.features import FeaturesView
+from ..api.instancetypes import InstancetypesView
+from ..api.networks import NetworksView
+from ..api.vm import VMView
+from ..reports.listing import Listing
+from .frame import Frame
+
+__all__ = ["FeaturePages", "InstancetypePages", "NetworkPages", "VMPage"]
+
+_ROWS = 100  # of a list
+_GATES = 200
+_FINDINGS = 50  # of one object
+
+
+class VMPage:
+    """/vms/NAMESPACE/NAME."""
+
+    def __init__(self, frame: Frame, view: VMView) -> None:
+        self._frame, self._view = frame, view
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        namespace, name = request.match_info["namespace"], request.match_info["name"]
+        try:
+            vm = await self._view.take(namespace, name)
+        except NoSuchVMError as error:
+            return await self._frame.mistake(request, 404, str(error))
+        listing = self._frame.listing(request)
+        values = {
+            "vm": vm,
+            "findings": [listing.report_of(each) for each in await listing.of_vm(namespace, name)],
+        }
+        return await self._frame.page(request, "vm.html", values, here="/vms")
+
+
+class NetworkPages:
+    """/networks/ and /networks/NAME."""
+
+    def __init__(self, frame: Frame, view: NetworksView) -> None:
+        self._frame, self._view = frame, view
+
+    async def every(self, request: web.Request) -> web.StreamResponse:
+        networks = await self._view.take()
+        values = {"networks": networks, "shown": networks.networks[:_ROWS], "states": STATES, "one": ""}
+        return await self._frame.page(request, "networks.html", values, here="/networks/")
+
+    async def one(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["name"]
+        networks = await self._view.take(name)
+        if not networks.networks and not networks.unseen:
+            known = [each.network for each in (await self._view.take()).networks]
+            return await _missing(self._frame, request, "network", name, known, "/networks/")
+        listing = self._frame.listing(request)
+        values = {
+            "networks": networks,
+            "shown": networks.networks,
+            "states": STATES,
+            "one": name,
+            **await _findings(listing, Filter(network=frozenset((name,)))),
+        }
+        return await self._frame.page(request, "networks.html", values, here="/networks/")
+
+
+class InstancetypePages:
+    """/instancetypes/ and /instancetypes/NAME, for one of a namespace NAMESPACE/NAME; preferences too."""
+
+    def __init__(self, frame: Frame, view: InstancetypesView) -> None:
+        self._frame, self._view = frame, view
+
+    async def every(self, request: web.Request) -> web.StreamResponse:
+        found = await self._view.take()
+        values = {"instancetypes": found, "shown": found.objects[:_ROWS], "one": ""}
+        return await self._frame.page(request, "instancetypes.html", values, here="/instancetypes/")
+
+    async def one(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["name"]
+        found = await self._view.take(name)
+        if not found.objects and not found.unseen and not found.not_applicable:
+            known = [each.path for each in (await self._view.take()).objects]
+            return await _missing(
+                self._frame, request, "instancetype and no preference", name, known, "/instancetypes/"
+            )
+        values = {"instancetypes": found, "shown": found.objects[:_ROWS], "one": name}
+        return await self._frame.page(request, "instancetypes.html", values, here="/instancetypes/")
+
+
+class FeaturePages:
+    """/features/ and /features/NAME, of a feature or a feature gate."""
+
+    def __init__(self, frame: Frame, view: FeaturesView) -> None:
+        self._frame, self._view = frame, view
+
+    async def every(self, request: web.Request) -> web.StreamResponse:
+        features = await self._view.take()
+        values = {
+            "features": features,
+            "shown": [each for each in features.features if not each.quiet],
+            "quiet": [each for each in features.features if each.quiet],
+            "gates": features.gates[:_GATES],
+            "one": "",
+            "bites": BITES,
+            "migrates": MIGRATES,
+        }
+        return await self._frame.page(request, "features.html", values, here="/features/")
+
+    async def one(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["name"]
+        try:
+            features = selected(await self._view.take(), (name,), unallowed=False)
+        except NoSuchFeatureError as error:
+            return await self._frame.mistake(request, 404, str(error), here="/features/")
+        listing = self._frame.listing(request)
+        values = {
+            "features": features,
+            "shown": features.features,
+            "quiet": (),
+            "gates": features.gates,
+            "one": name,
+            "bites": BITES,
+            "migrates": MIGRATES,
+            **await _findings(listing, Filter(feature=frozenset((name,)))),
+        }
+        return await self._frame.page(request, "features.html", values, here="/features/")
+
+
+async def _findings(listing: Listing, wanted: Filter) -> dict[str, object]:
+    own = await listing.chosen(wanted)
+    return {"findings": [listing.report_of(each) for each in own[:_FINDINGS]], "findings_in_all": len(own)}
+
+
+async def _missing(
+    frame: Frame, request: web.Request, noun: str, name: str, known: Iterable[str], room: str
+) -> web.StreamResponse:
+    near = nearest(name, known)
+    sentence = f"No {noun} is called {name[:253]!r}" + (f"; did you mean {near}?" if near else ".")
+    links = [(f"{room}{quote(near, safe='')}", near)] if near else []
+    return await frame.mistake(request, 404, sentence, here=room, more={"near": links})

@@ -1,0 +1,77 @@
+"""/: what there is to do, what can be relied on, and what waits. Other pages have the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from aiohttp import web
+
+from ...engine.engine import Engine
+from ...findings.finding import Severity
+from ...views.causes import CauseReport
+from ...views.drain import STAYS, TITLES, NodeReport
+from ...views.findings import Filter
+from ...views.trust import trust_of
+from ..access.viewer import visible_to
+from ..api.drain import DrainView
+from ..reports.listing import Listing
+from .frame import Frame
+from .repairs import RepairsPage
+
+__all__ = ["Overview"]
+
+_WORST = 10
+_NODES = 5
+_REPAIRS = 5
+
+
+class Overview:
+    def __init__(self, engine: Engine, frame: Frame, drain: DrainView, repairs: RepairsPage) -> None:
+        self._engine, self._frame, self._drain, self._repairs = engine, frame, drain, repairs
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        if request.query_string:  # the address that findings had before
+            raise web.HTTPFound(f"/findings?{request.query_string}")
+        whole = visible_to(request) is None
+        listing = self._frame.listing(request)
+        generation = await listing.generation()
+        causes = await listing.causes(Filter())
+        severities = await listing.severities()
+        opened, closed = await _last_hour(listing, causes)
+        nodes = await self._draining() if whole else []
+        around = listing.surroundings(generation)
+        waiting = self._repairs.groups.waiting if whole else ()
+        values = {
+            "generation": generation,
+            "counts": {each.value: severities[each.value] for each in reversed(Severity)},
+            "opened": opened,
+            "closed": closed,
+            "causes": causes[:_WORST],
+            "in_all": len(causes),
+            "trust": trust_of(around, [check.id for check in self._engine.checks]),
+            "nodes": nodes[:_NODES],
+            "nodes_in_all": len(nodes),
+            "left": _left,
+            "titles": TITLES,
+            "repairs": waiting[:_REPAIRS],
+            "repairs_in_all": len(waiting),
+        }
+        return await self._frame.page(request, "overview.html", values, here="/")
+
+    async def _draining(self) -> list[NodeReport]:
+        """The nodes that are being emptied, the ones with most that stays first."""
+        drain = await self._drain.under_way()
+        return sorted(drain.nodes, key=lambda each: (-_left(each)["blocked"], each.node))
+
+
+def _left(node: NodeReport) -> dict[str, int]:
+    """How many VMs are left on a node, and how many of them do not leave by themselves."""
+    return {"vms": sum(node.counts.values()), "blocked": sum(node.counts.get(each, 0) for each in STAYS)}
+
+
+async def _last_hour(listing: Listing, causes: Iterable[CauseReport]) -> tuple[int | None, int | None]:
+    """How many findings opened and closed; None where nobody counts that."""
+    every = [*causes, *await listing.ended()]
+    if any(not isinstance(each.opened, int) for each in every):
+        return None, None
+    return sum(each.opened or 0 for each in every), sum(each.closed or 0 for each in every)

@@ -1,0 +1,149 @@
+"""The listing of each viewer: of whoever sees everything, and of tenants."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import msgspec
+from msgspec import UNSET
+
+from ...engine.engine import Engine
+from ...findings.finding import Finding
+from ...store.kinds.namespace import Namespace
+from ...store.record import Ref
+from ...views.causes import CauseReport
+from ...views.findings import Filter, FindingReport, order
+from ...views.selection import Counts, Selection
+from ..access.proofs import Proofs
+from ..access.viewer import Visible
+from .everyone import Fleet, Picture
+from .finding_index import FindingIndex
+from .listing import Encoded, Listing, Wanted
+from .result_cache import Shared, Versions
+from .tenant import ByNamespace, Tenant
+
+__all__ = ["Listings"]
+
+_PART = 50  # findings encoded at once
+_MINUTE = 60.0
+_MOST_TENANTS = 64  # whose listings are kept
+_MOST_SIZE_OF_TENANT = 1 << 20  # bytes of encoded findings that are kept for one
+_ENCODE = msgspec.json.Encoder().encode
+
+
+class WholeListing(Listing):
+    """Of everything: the engine keeps the causes, and counts what opens and closes of them by the minute; an index has
+    what is asked of single findings.
+    """
+
+    def __init__(self, engine: Engine, picture: Picture) -> None:
+        super().__init__(engine, picture)
+        self._index = FindingIndex(engine)
+        self._kept = Shared[bool, list[CauseReport]](
+            lambda: (engine.causes.version, engine.clock() // _MINUTE), lambda each: 1000 * len(each)
+        )
+
+    async def causes(self, wanted: Wanted) -> list[CauseReport]:
+        if wanted != Filter():
+            return await super().causes(wanted)
+        return await self._kept.get(True, self._open)
+
+    async def of_cause(self, cause: str, wanted: Wanted) -> Sequence[Finding]:
+        if wanted != Filter():
+            return await super().of_cause(cause, wanted)
+        kept = self._engine.causes.get(cause)
+        return sorted(kept or (), key=order)
+
+    async def cause(self, cause: str) -> CauseReport | None:
+        kept = self._engine.causes.get(cause)
+        found = await self._reported((kept,), self._engine.clock()) if kept else []
+        return next(iter(found), None)
+
+    async def counts(self, wanted: Selection) -> Counts:
+        return self._index.counts(wanted.moment) if wanted.anything else await super().counts(wanted)
+
+    async def severities(self) -> Counter[str]:
+        return self._index.severities()
+
+    async def find(self, fingerprint: str) -> Finding | None:
+        return self._index.get(fingerprint)
+
+    async def about(self, ref: Ref) -> list[Finding]:
+        return sorted(self._index.about(ref), key=order)
+
+    async def of_vm(self, namespace: str, name: str) -> list[Finding]:
+        return sorted(self._index.of_vm(namespace, name), key=order)
+
+    async def ended(self) -> list[CauseReport]:
+        return await self._kept.get(False, self._ended)
+
+    # One may end, or come again, while the others are looked at.
+
+    async def _open(self) -> list[CauseReport]:
+        causes = (each for each in tuple(self._engine.causes) if each)
+        return await self._reported(causes, self._engine.clock())
+
+    async def _ended(self) -> list[CauseReport]:
+        causes = (each for each in tuple(self._engine.causes.ended()) if not each)
+        return await self._reported(causes, self._engine.clock())
+
+
+class TenantListing(Listing):
+    """Of what a tenant may see. The generation is a hash of that, so that it says nothing of anything else."""
+
+    def __init__(self, engine: Engine, picture: Picture) -> None:
+        super().__init__(engine, picture, _MOST_SIZE_OF_TENANT)
+        self._generation = Shared[None, int](lambda: picture.reports)
+
+    async def encoded(self, wanted: Filter) -> Encoded:
+        return (await self._encoded.get(wanted, lambda: self._encode(wanted)))[1]
+
+    async def generation(self) -> int:
+        return await self._generation.get(None, self._hash)
+
+    async def _hash(self) -> int:
+        digest = blake2b(_ENCODE(self.surroundings(0)), digest_size=8)
+        for at, finding in enumerate(await self.chosen(Filter())):
+            digest.update(_ENCODE(_without_repairs(self.report_of(finding))))
+            if at % _PART == 0:
+                await asyncio.sleep(0)
+        return int.from_bytes(digest.digest()) >> 12  # JSON's whole numbers have 52 bits
+
+
+def _without_repairs(report: FindingReport) -> FindingReport:
+    """They change the ETag, and end no wait."""
+    return msgspec.structs.replace(report, repairs=UNSET)
+
+
+class Listings:
+    """That of each viewer."""
+
+    def __init__(self, engine: Engine, versions: Versions) -> None:
+        self._engine, self._versions = engine, versions
+        self._everything = WholeListing(engine, Fleet(engine, versions))
+        self._by_namespace, self._proofs = ByNamespace(engine), Proofs(engine)
+        self._tenants: OrderedDict[Visible, TenantListing] = OrderedDict()
+
+    def namespaces(self) -> set[str]:
+        """All that are known."""
+        return {*self._by_namespace.namespaces(), *(each.name for each in self._engine.cluster.all(Namespace))}
+
+    def uid_of(self, namespace: str) -> str:
+        """Empty for one that is not known."""
+        found = self._engine.cluster.get(Namespace, namespace, namespace)
+        return found.uid if found is not None else ""
+
+    def of(self, visible: Visible | None) -> Listing:
+        """None is whoever sees everything."""
+        if visible is None:
+            return self._everything
+        if visible not in self._tenants:
+            picture = Tenant(self._engine, self._versions, (self._by_namespace, self._proofs), visible)
+            self._tenants[visible] = TenantListing(self._engine, picture)
+        self._tenants.move_to_end(visible)
+        while len(self._tenants) > _MOST_TENANTS:
+            self._tenants.popitem(last=False)
+        return self._tenants[visible]

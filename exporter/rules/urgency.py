@@ -1,0 +1,42 @@
+"""How urgent an alert is, and who gets it: what the first lines of its runbook say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..views.urgency import Urgency
+from .areas import rule_files
+from .model import Alerting
+from .routing import Route, routes
+from .values import Values
+
+__all__ = ["urgencies"]
+
+
+def urgencies() -> Mapping[str, Urgency]:
+    """By the name of the alert, as it is routed by default."""
+    values = Values()
+    found: dict[str, list[Alerting]] = {}
+    for file in rule_files(values):
+        for rule in file.rules:
+            if isinstance(rule, Alerting):
+                found.setdefault(rule.alert, []).append(rule)
+    return {name: _urgency(rules, routes(values)) for name, rules in found.items()}
+
+
+def _urgency(rules: list[Alerting], route: Route) -> Urgency:
+    severities = {each.severity for each in rules}
+    receivers = dict.fromkeys(_receiver(each, route) for each in rules)
+    return Urgency(
+        pages="critical" in severities,
+        always="warning" not in severities,
+        receivers=tuple(receivers),
+    )
+
+
+def _receiver(rule: Alerting, route: Route) -> str:
+    """That of the first route below which takes it."""
+    if rule.severity == "critical":
+        return "pager"
+    tenants = rule.alert.startswith("VM") and not rule.own and rule.area != "evictions"
+    return "tenants" if tenants else route.receiver

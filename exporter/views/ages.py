@@ -1,0 +1,47 @@
+"""How old something is, as users read it, and how that is known."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ..store.text.since import Since
+
+__all__ = ["age", "duration", "origin"]
+
+_UNITS = (("d", 86400, "h", 3600), ("h", 3600, "m", 60), ("m", 60, "s", 1))
+_WHOLE = 3  # of the larger unit: from then on the smaller one tells nothing
+
+_ORIGINS = {
+    Since.FIRST_SEEN: "No object records it: the steward saw it then for the first time, and it may be older.",
+    Since.DELETION: "From the deletionTimestamp of the object.",
+    Since.CREATION: "From the creationTimestamp of the object.",
+    Since.CONDITION: "From the lastTransitionTime of a condition of the object.",
+    Since.WRITE: "From the managedFields of the object: when the writer of the field wrote last.",
+    Since.PHASE: "From the phaseTransitionTimestamps of the migration.",
+    Since.TAINT: "From timeAdded of the node's taint.",
+    Since.START: "From startedAt of the pod's container.",
+    Since.SOURCE: "From the steward's own watch of the kind.",
+}
+
+
+def duration(seconds: float) -> str:
+    """In its largest unit, and the next one while the first is small, as `kubectl get` has it: 3d, 2h15m, 40s."""
+    whole = max(0, int(seconds))
+    for unit, size, small, part in _UNITS:
+        if whole >= size:
+            rest = whole % size // part
+            return f"{whole // size}{unit}{rest}{small}" if rest and whole < _WHOLE * size else f"{whole // size}{unit}"
+    return f"{whole}s"
+
+
+def age(now: float, since: str, source: str = "") -> str:
+    """Of an RFC 3339 time, `now` in seconds since 1970: `3d`, `≥ 2m` where it was first seen then, `-` for none."""
+    if not since:
+        return "-"
+    text = duration(now - datetime.fromisoformat(since).timestamp())
+    return f"≥ {text}" if source == Since.FIRST_SEEN else text
+
+
+def origin(source: str) -> str:
+    """By what a time is known, in a sentence; empty for no source that there is."""
+    return _ORIGINS.get(Since(source), "") if source in set(Since) else ""

@@ -1,0 +1,126 @@
+"""What the commands of an advice do: those that only look, and those that change something, in words."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from ..domain.acts import Act, acts_of
+
+__all__ = ["Command", "command", "commands", "writes"]
+
+_FILTERS = frozenset(("awk", "cat", "cut", "echo", "grep", "head", "jq", "printf", "sort", "tail", "tr", "uniq", "wc"))
+_READS = frozenset(
+    (
+        *(
+            f"kubectl {verb}"
+            for verb in ("api-resources", "describe", "diff", "events", "explain", "get", "logs", "top")
+        ),
+        *(f"virtctl {verb}" for verb in ("fslist", "guestosinfo", "userlist", "version")),
+        *(
+            f"steward {verb}"
+            for verb in ("check", "drain", "explain", "features", "impact", "instancetypes", "networks")
+        ),
+        *("steward vm", "steward reconcile plan", "steward reconcile ledger", "steward reconcile status"),
+        *("kubectl auth can-i", "kubectl rollout status", "virsh list", "virsh dominfo", "virsh domstate"),
+    )
+)
+_ENDS = frozenset(("|", "||", "&&", ";", "&"))  # of a simple command
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_NOW = "$(date +%s)"
+_DRY = re.compile(r"--dry-run(=server|=client)?(?![\w=-])")
+_WRITE = re.compile(
+    r"\bkubectl (?:annotate|apply|cordon|create|delete|drain|edit|label|patch|replace|rollout (?!status)|scale|set|"
+    r"taint|uncordon)\b|\bvirtctl (?:adopt|addvolume|migrate|pause|removevolume|restart|start|stop|"
+    r"unpause)\b|"
+    r"\bsteward reconcile (?:apply|approve|undo|pause|resume)\b|\bvirsh (?:destroy|shutdown|undefine)\b"
+)
+
+_EFFECTS = {
+    Act.START: "Starts the guest.",
+    Act.STOP: "Shuts the guest down.",
+    Act.STOP_NOW: "Ends the guest at once.",
+    Act.RESTART: "Restarts the guest.",
+    Act.MIGRATE: "Moves the guest to another node while it runs.",
+    Act.DRAIN: "Evicts everything from the node: guests that can't migrate are shut down, or hold it up.",
+    Act.END: "Deletes the VMI: the guest ends.",
+    Act.DELETE: "Deletes the object, which can't be undone.",
+}
+_INTERRUPTS = (Act.STOP, Act.STOP_NOW, Act.RESTART, Act.DRAIN, Act.END)
+
+
+class Command(msgspec.Struct, frozen=True):
+    """`changes` unless it only looks. `effects` are sentences on what it does to a guest, or loses: it `interrupts` a
+    guest, or `loses` an object for good.
+    """
+
+    text: str
+    changes: bool
+    effects: tuple[str, ...] = ()
+    interrupts: bool = False
+    loses: bool = False
+
+
+def commands(texts: Iterable[str]) -> list[Command]:
+    return [command(each) for each in texts]
+
+
+def command(text: str) -> Command:
+    if _looks(text):
+        return Command(text, changes=False)
+    acts = tuple(dict.fromkeys(acts_of(text)))
+    return Command(
+        text,
+        changes=True,
+        effects=tuple(_EFFECTS[each] for each in acts),
+        interrupts=any(each in _INTERRUPTS for each in acts),
+        loses=Act.DELETE in acts,
+    )
+
+
+def writes(script: str) -> bool:
+    """Whether some line of a script is known to change something."""
+    return any(_WRITE.search(line) and not _DRY.search(line) for line in script.splitlines())
+
+
+def _looks(text: str) -> bool:
+    """Whether all that it calls is known to change nothing. What can't be read may do anything."""
+    text = text.replace(_NOW, "0")
+    if any(each in text for each in ("<<", "`", "$(", "<(")):
+        return False
+    if _DRY.search(text) and text.startswith("kubectl ") and "|" not in text:
+        return True
+    try:
+        lexer = shlex.shlex(text.replace("\n", " ; "), posix=True, punctuation_chars=";|&")
+        lexer.whitespace_split, lexer.commenters = True, ""
+        words = list(lexer)
+    except ValueError:
+        return False
+    return all(map(_reads, _simple(words)))
+
+
+def _simple(words: list[str]) -> Iterator[list[str]]:
+    """The commands between pipes and ends of lines."""
+    own: list[str] = []
+    for word in (*words, ";"):
+        if word in _ENDS:
+            if own:
+                yield own
+            own = []
+        else:
+            own.append(word)
+
+
+def _reads(words: list[str]) -> bool:
+    if words[0] in _FILTERS:
+        return True
+    if _ASSIGNMENT.match(words[0]):
+        return len(words) == 1
+    if words[:2] == ["kubectl", "exec"] and "--" in words:
+        return _reads(words[words.index("--") + 1 :] or [""])
+    if words[:3] == ["kubectl", "get", "--raw"]:
+        return True
+    return " ".join(words[:2]) in _READS or " ".join(words[:3]) in _READS

@@ -1,0 +1,104 @@
+"""A Chromium without a screen that tests steer by its DevTools protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+__all__ = ["CHROMIUM", "QUIET", "Tab", "browser"]
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+QUIET = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+_STARTS = 60.0  # seconds
+_ANSWERS = 30.0
+
+
+class Tab:
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self._socket, self._ids = socket, itertools.count(1)
+        self.asked: list[str] = []  # URLs that were requested
+
+    async def call(self, method: str, **parameters: Any) -> Any:
+        own = next(self._ids)
+        await self._socket.send_json({"id": own, "method": method, "params": parameters})
+        async with asyncio.timeout(_ANSWERS):
+            while (message := await self._socket.receive_json()).get("id") != own:
+                self._note(message)
+        assert "error" not in message, message
+        return message["result"]
+
+    async def open(self, url: str) -> None:
+        """Until it is loaded."""
+        await self.call("Page.navigate", url=url)
+        async with asyncio.timeout(_ANSWERS):
+            while (message := await self._socket.receive_json()).get("method") != "Page.loadEventFired":
+                self._note(message)
+
+    def _note(self, message: Any) -> None:
+        if message.get("method") == "Network.requestWillBeSent":
+            self.asked.append(message["params"]["request"]["url"])
+
+    async def value(self, expression: str) -> Any:
+        """Of JavaScript; a promise is waited for."""
+        answer = await self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    async def until(self, expression: str) -> None:
+        """Until it is true, as the page says after each change of itself."""
+        waiting = (
+            "new Promise((done) => { const look = () => { if (%s) { watch.disconnect(); done(true); } };"
+            "const watch = new MutationObserver(look);"
+            "watch.observe(document, {subtree: true, childList: true, attributes: true, characterData: true});"
+            "look(); })"
+        )
+        assert await self.value(waiting % expression)
+
+    async def looks(self, width: int, scheme: str) -> None:
+        """As wide as a screen of so many pixels, in a `light` or `dark` system."""
+        await self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=844, deviceScaleFactor=1, mobile=width < 600
+        )
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        await self.call("Emulation.setEmulatedMedia", features=features)
+
+
+@asynccontextmanager
+async def browser(folder: Path) -> AsyncIterator[Tab]:
+    """A tab of a browser of its own, whose profile is below the folder."""
+    assert CHROMIUM
+    profile = folder / "profile"
+    process = await asyncio.create_subprocess_exec(
+        *(CHROMIUM, *QUIET, f"--user-data-dir={profile}", "--remote-debugging-port=0", "about:blank"),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert process.stderr is not None
+        async with asyncio.timeout(_STARTS):
+            line = b""
+            while b"DevTools listening on " not in line:
+                line = await process.stderr.readline()
+        address = line.decode().split("/")[2]
+        reading = asyncio.create_task(process.stderr.read())  # or the pipe is full at some time
+        async with aiohttp.ClientSession() as session:
+            async with session.get(f"http://{address}/json") as answer:
+                (page,) = (each for each in await answer.json() if each["type"] == "page")
+            async with session.ws_connect(page["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+                tab = Tab(socket)
+                for domain in ("Page", "Network", "Runtime"):
+                    await tab.call(f"{domain}.enable")
+                yield tab
+        reading.cancel()
+    finally:
+        process.kill()
+        await process.wait()

@@ -1,0 +1,125 @@
+"""The first page: what there is to do, what can be relied on, and that it costs no more the more there is."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter
+from html import unescape
+from types import FrameType
+from typing import Any
+
+import aiohttp
+import pytest
+
+from exporter.sidecar.repairs import Repairs, decoding
+from exporter.views.in_slices import at_once
+from tests.asking import get
+from tests.many_causes import causes_of_vms
+from tests.reported_repairs import plans, repair
+from tests.rows import full
+from tests.served import Served, served
+from tests.tenants import by_header
+
+
+async def page(server: Served, path: str = "/") -> str:
+    status, _, body = await server.get(path)
+    assert status == 200, body
+    return body.decode()
+
+
+async def test_three_lines_say_which_cluster_whether_to_trust_it_and_how_many(http: aiohttp.ClientSession) -> None:
+    _, html, _ = await get(http, "/")
+    report = json.loads((await get(http, "/api/v1/findings"))[1])
+    counts = Counter(each["severity"] for each in report["findings"])
+    assert f"KubeVirt v1.7.0 · {report['fleet']['virtualMachines']} VMs watched" in html
+    trust = re.search('"trust[^"]*"><a href="/health">(.*?)</a>', html)
+    assert trust
+    said = r"(\d+) of \1 checks answer; \d of them not everywhere; 1 object can't be read in namespace legacy"
+    assert re.fullmatch(said, unescape(trust[1]))
+    for severity in ("critical", "warning", "info"):
+        assert f'href="/findings?severity={severity}"><b>{counts[severity]}</b> {severity}</a>' in html
+    assert '<input id="q" name="q" type="search"' in html
+
+
+async def test_the_ten_worst_causes_in_the_order_of_the_api(http: aiohttp.ClientSession) -> None:
+    _, html, _ = await get(http, "/")
+    causes = json.loads((await get(http, "/api/v1/causes"))[1])["causes"]
+    assert re.findall('id="c-([0-9a-f]+)"', html) == [each["cause"] for each in causes[:10]]
+    assert f"The 10 worst of {len(causes)} causes" in html
+    assert html.index("The 10 worst") < html.index("Drains under way")
+
+
+async def test_addresses_of_before_lead_to_the_findings(http: aiohttp.ClientSession) -> None:
+    async with http.get("/?reason=Duplicate&namespace=shop", allow_redirects=False) as answer:
+        assert (answer.status, answer.headers["Location"]) == (302, "/findings?reason=Duplicate&namespace=shop")
+    _, html, _ = await get(http, "/?reason=Duplicate&namespace=shop")
+    assert "1 finding of 1 cause" in html
+
+
+async def test_what_changed_in_the_last_hour_is_counted() -> None:
+    async with served(1) as server:
+        server.evaluation.evaluate()
+        assert server.engine.ready
+        assert "No change in the last hour" in await page(server)
+        server.see("another")
+        server.evaluation.gone("IPAMClaim", "ns", "claim")
+        server.evaluation.evaluate()
+        assert "1 opened, 1 closed in the last hour" in await page(server)
+        assert '<span class="more">1 new in the last hour</span>' in await page(server)
+
+
+async def test_repairs_that_wait_for_somebody_are_named() -> None:
+    repairs = Repairs(1_790_000_000.0)
+    async with served(2, repairs=repairs) as server:
+        first, second = (each.fingerprint for each in server.engine.findings())
+        answer = plans("1", repair(first, state="waiting"), repair(second, state="refused"))
+        repairs.take(at_once(decoding(json.dumps(answer).encode())))
+        html = await page(server)
+        waiting = html[html.index('id="waiting"') :]
+        assert f'<a href="/findings/{first}#repair">release_ipam_claim</a>' in waiting
+        assert second not in waiting
+        of_all = await page(server, "/repairs")
+        assert "Waiting for an approval: 1" in of_all
+        assert second in of_all[of_all.index('id="refused"') :]
+
+
+async def calls(server: Served, path: str) -> int:
+    """How many functions of the exporter are called to answer, once it was asked before a change."""
+    await page(server, path)
+    server.evaluation.seen(full({"kind": "Node", "name": "another"}))
+    called = 0
+
+    def count(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal called
+        called += event == "call" and "/exporter/" in frame.f_code.co_filename
+
+    sys.setprofile(count)
+    try:
+        await page(server, path)
+    finally:
+        sys.setprofile(None)
+    return called
+
+
+@pytest.mark.parametrize("path", ["/", "/findings", "/health"])
+async def test_a_page_costs_what_it_shows_however_many_findings_there_are(path: str) -> None:
+    counted = []
+    for findings in (40, 4000):
+        async with served(0, checks=[causes_of_vms(20, findings)]) as server:
+            counted.append(await calls(server, path))
+    few, many = counted
+    assert many < few * 1.25, counted
+
+
+async def test_a_tenant_has_the_counts_of_their_own() -> None:
+
+    async with served(0, checks=[causes_of_vms(20, 100)], guard=by_header) as server:
+        _, _, body = await server.get("/", Tenant="ns-01")
+        html = unescape(body.decode())
+        assert "Your namespaces" in html
+        assert "VMs watched" not in html
+        _, _, listed = await server.get("/findings", Tenant="ns-01")
+        assert "2 findings of 1 cause" in listed.decode()
+        assert "ns-02" not in listed.decode()
