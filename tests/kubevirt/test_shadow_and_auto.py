@@ -22,7 +22,7 @@ import pytest
 
 from reconcile.ledger import verify
 from tests.cluster.exporter import Exporter
-from tests.cluster.resources import CONTROLLER_REVISIONS, IPAM_CLAIMS, LEASES, PDBS, PODS, VMIMS, VMIS, VMS
+from tests.cluster.resources import CONTROLLER_REVISIONS, IPAM_CLAIMS, LEASES, PDBS, PODS, VMIMS, VMIS, VMS, Resource
 from tests.cluster.sidecar import Sidecar
 from tests.kubevirt import write_rules
 from tests.kubevirt.audit_history import AuditHistory
@@ -33,12 +33,15 @@ from tests.kubevirt.faulty import Faulty, begin, happen, troubled
 from tests.kubevirt.life_acts import LIFE
 from tests.kubevirt.side_by_side import Comparison, Round, Shift, worked
 from tests.kubevirt.sizes import INSTANCETYPE, KINDS
+from tests.kubevirt.stage import Stage
 from tests.kubevirt.write_verdict import OURS
+from tests.manifests import Object
 from tests.waiting import wait_until
 
 MINUTES = float(os.environ.get("STEWARD_FAULT_MINUTES", "6"))
 SEED = int(os.environ.get("STEWARD_FAULT_SEED", "1"))
 LEASE = "kubevirt-steward-reconcile"
+LEAST = 4  # rounds
 FAULTS = 12  # in one round, with what else happens
 ACTS = (*QUICK_FAULTS, *QUICK_FAULTS, *QUICK_FAULTS, *LIFE, *write_rules.ACTS)
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
@@ -49,28 +52,54 @@ QUIET = 4  # looks in a row, one second apart
 
 
 @pytest.fixture
-def faulty(stage: Any) -> Iterator[Faulty]:
+def faulty(stage: Stage) -> Iterator[Faulty]:
     with troubled(stage, SEED) as made:
         yield made
 
 
-class Pair:
-    """One ledger for each round, and so a canary that begins anew."""
+class Rounds:
+    """One ledger for each, so that canaries begin anew. Between the times of `in_shadow` a sidecar was in that mode;
+    `meanwhile` is how much it kept while things happened.
+    """
 
     def __init__(self, at: Faulty, exporter: Exporter, folder: Path) -> None:
-        self._at, self._exporter, self.folder = at, exporter, folder
+        self._at, self._exporter, self._folder = at, exporter, folder
         self._kubevirt = at.stage.control_plane
+        self.played: list[Round] = []
+        self.in_shadow: list[tuple[float, float]] = []
+        self.meanwhile = 0
+
+    @property
+    def in_auto(self) -> list[tuple[float, float]]:
+        return [(shift.began, shift.ended) for each in self.played for shift in each.auto]
 
     def sidecar(self, number: int, mode: str, ledger: str = "", *, canary: bool = False) -> Sidecar:
         given = {**settings(self._at.namespace, mode), "canary": {"enabled": canary, "stays": "4h"}}
         kubeconfig = self._kubevirt.kubeconfig(SIDECAR)
-        folder = self.folder / f"round{number}{ledger}"
+        folder = self._folder / f"round{number}{ledger}"
         return Sidecar(folder, kubeconfig, self._exporter.url, given, ahead=AHEAD, forked=True)
 
-    def round(self, number: int) -> Round:
+    def play(self) -> None:
+        number, began = len(self.played), time.time()
+        live = self.sidecar(number, "shadow", "live")
+        with live:
+            for _ in range(FAULTS):
+                happen(self._at, ACTS)
+        self.in_shadow.append((began, time.time()))
+        self.meanwhile += live.events().count("shadowed")
+        with contextlib.ExitStack() as away:
+            if number % 3 == 2:
+                program = self._at.dice.choice(sorted(WHILE_AWAY))
+                away.enter_context(self._kubevirt.without(program))
+                WHILE_AWAY[program](self._at)
+            settled(self._at)
+            self.played.append(self._compared(number))
+
+    def _compared(self, number: int) -> Round:
         self._kubevirt.admin.remove(LEASES, "kubevirt", LEASE)  # it names the ledger of the round before
         before = versions(self._at, *LEFT_ALONE)
         shadow = worked(self.sidecar(number, "shadow"), "shadow")
+        self.in_shadow.append((shadow.began, shadow.ended))
         assert versions(self._at, *LEFT_ALONE) == before
         auto = [self._auto(number, canary=True)] if number % 2 else []
         return Round(shadow, (*auto, self._auto(number)))
@@ -83,35 +112,18 @@ def test_shadow_keeps_what_auto_then_writes(
     kubevirt: ControlPlane, exporter: Exporter, faulty: Faulty, tmp_path: Path, record_property: Any
 ) -> None:
     begin(faulty)
-    pair, ends = Pair(faulty, exporter, tmp_path), time.monotonic() + 60 * MINUTES
-    granted(pair.sidecar(0, "auto"), kubevirt)
-    rounds: list[Round] = []
-    during: list[tuple[float, float]] = []  # a sidecar was in mode shadow
-    kept = 0
-    while time.monotonic() < ends or len(rounds) < 4:
-        live = pair.sidecar(len(rounds), "shadow", "live")
-        began = time.time()
-        with live:
-            for _ in range(FAULTS):
-                happen(faulty, ACTS)
-        during.append((began, time.time()))
-        kept += live.events().count("shadowed")
-        with contextlib.ExitStack() as away:
-            if len(rounds) % 3 == 2:
-                program = faulty.dice.choice(sorted(WHILE_AWAY))
-                away.enter_context(kubevirt.without(program))
-                WHILE_AWAY[program](faulty)
-            settled(faulty)
-            rounds.append(pair.round(len(rounds)))
+    rounds, ends = Rounds(faulty, exporter, tmp_path), time.monotonic() + 60 * MINUTES
+    granted(rounds.sidecar(0, "auto"), kubevirt)
+    while time.monotonic() < ends or len(rounds.played) < LEAST:
+        rounds.play()
 
     events = list(kubevirt.server.audit_events())
-    history = AuditHistory(events)
-    compared = Comparison(history, AHEAD)
-    for number, each in enumerate(rounds):
+    compared = Comparison(AuditHistory(events), AHEAD)
+    for number, each in enumerate(rounds.played):
         compared.add(number, each)
     shown = {
-        "compared": f"{len(rounds)} rounds: {dict(compared.counts)}; the same: {dict(compared.remediations)}",
-        "while things happened": f"{kept} shadowed",
+        "compared": f"{len(rounds.played)} rounds: {dict(compared.counts)}; the same: {dict(compared.remediations)}",
+        "while things happened": f"{rounds.meanwhile} shadowed",
         "acts": f"{faulty.done.total()}: {dict(faulty.done)}, failed {dict(faulty.failed)}",
     }
     for name, what in shown.items():
@@ -119,17 +131,16 @@ def test_shadow_keeps_what_auto_then_writes(
         print(f"{name}: {what}")
     shutil.copy(kubevirt.server.audit_log, tmp_path)
 
-    during += [(each.shadow.began, each.shadow.ended) for each in rounds]
-    assert not list(sent(events, during)), "in mode shadow nothing is sent that changes anything, nor a dry run"
-    assert list(sent(events, [(shift.began, shift.ended) for each in rounds for shift in each.auto]))
+    assert list(sent(events, rounds.in_shadow)) == []
+    assert list(sent(events, rounds.in_auto))
     assert not compared.wrong, "\n".join((*compared.wrong, f"audit log, ledgers and logs are in {tmp_path}"))
-    assert compared.counts["the same"] >= 2 * len(rounds)
+    assert compared.counts["the same"] >= 2 * len(rounds.played)
     assert compared.counts["the same"] >= 0.8 * compared.counts["shadowed"]
     assert compared.counts["held back by a canary"]
-    assert [verify(pair.sidecar(number, "auto").directory) for number in range(len(rounds))] == [[]] * len(rounds)
+    assert [verify(each) for each in tmp_path.glob("round*/ledger")] == [[]] * 2 * len(rounds.played)
 
 
-def sent(events: list[Any], during: list[tuple[float, float]]) -> Iterator[str]:
+def sent(events: list[Object], during: list[tuple[float, float]]) -> Iterator[str]:
     """What the sidecar's account sent within these times that would write, also what was refused or only tried."""
     for event in events:
         if event["user"]["username"] == SIDECAR and event["verb"] in WRITES:
@@ -150,7 +161,7 @@ def settled(at: Faulty) -> None:
         wait_until(quiet, 45, "nothing moves", every=1)
 
 
-def versions(at: Faulty, *resources: Any) -> dict[str, str]:
+def versions(at: Faulty, *resources: Resource) -> dict[str, str]:
     """The resourceVersion of each object of the namespace, by its UID."""
     found = (each["metadata"] for kind in resources for each in at.stage.client.list(kind, at.namespace)["items"])
     return {meta["uid"]: meta["resourceVersion"] for meta in found}
