@@ -20,7 +20,7 @@ from tests.kubevirt.sizes import INSTANCETYPE, KINDS
 from tests.manifests import Object
 from tests.waiting import wait_until
 
-__all__ = ["FAULTS", "QUICK_FAULTS", "WHILE_AWAY"]
+__all__ = ["FAULTS", "QUICK_FAULTS", "WHILE_AWAY", "pdb_is_left_over"]
 
 COLLECTOR, COPIER = "kube-controller-manager", "virt-controller"
 DEALT_WITH = 60  # seconds that the sidecar has for what nobody else may see first

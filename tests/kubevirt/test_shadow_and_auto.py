@@ -27,7 +27,7 @@ from tests.cluster.sidecar import Sidecar
 from tests.kubevirt import write_rules
 from tests.kubevirt.audit_history import AuditHistory
 from tests.kubevirt.control_plane import SIDECAR, ControlPlane
-from tests.kubevirt.fault_acts import QUICK_FAULTS, WHILE_AWAY
+from tests.kubevirt.fault_acts import QUICK_FAULTS, WHILE_AWAY, pdb_is_left_over
 from tests.kubevirt.fault_settings import AHEAD, granted, settings
 from tests.kubevirt.faulty import Faulty, begin, happen, troubled
 from tests.kubevirt.life_acts import LIFE
@@ -85,6 +85,10 @@ class Rounds:
         with live:
             for _ in range(FAULTS):
                 happen(self._at, ACTS)
+            if number % 2:  # there is something for a canary to hold back
+                pdb_is_left_over(self._at)
+                pdb_is_left_over(self._at)
+            live.runs_again()
         self.in_shadow.append((began, time.time()))
         self.meanwhile += live.events().count("shadowed")
         with contextlib.ExitStack() as away:
@@ -137,6 +141,7 @@ def test_shadow_keeps_what_auto_then_writes(
     assert compared.counts["the same"] >= 2 * len(rounds.played)
     assert compared.counts["the same"] >= 0.8 * compared.counts["shadowed"]
     assert compared.counts["held back by a canary"]
+    assert rounds.meanwhile
     assert [verify(each) for each in tmp_path.glob("round*/ledger")] == [[]] * 2 * len(rounds.played)
 
 
