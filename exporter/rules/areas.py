@@ -21,7 +21,6 @@ __all__ = ["MOST", "all_areas", "rule_files"]
 
 MOST = 20  # rules of a group: what ruler services take by default
 _NOTE_EVERY = "2m"
-_PAGE = {"repairs": {"page": "/repairs"}}
 
 
 @cache
@@ -83,4 +82,6 @@ def _of_family(area: Area, family: Family, part: str, values: Values) -> Iterabl
 
 
 def _in_area(rule: Rule, area: str) -> Rule:
-    return replace(rule, area=area, **_PAGE.get(area, {})) if isinstance(rule, Alerting) and rule.area is None else rule
+    if not isinstance(rule, Alerting) or rule.area is not None:
+        return rule
+    return replace(rule, area=area, page="/repairs" if area == "repairs" else rule.page)

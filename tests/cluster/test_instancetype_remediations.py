@@ -16,6 +16,7 @@ from reconcile.plan.known_owners import known_owners
 from reconcile.plan.owners import claimed, rival
 from reconcile.plan.plan import Add, Create, Patch, Plan, Refused, Replace, Risk, Step
 from reconcile.plan.remediations.instancetypes.delete_orphan_revision import REMEDIATION as DELETE
+from reconcile.plan.remediations.instancetypes.drop_stale_reference import REMEDIATION as DROP
 from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED, FINALIZER
 from reconcile.plan.remediations.instancetypes.guard_instancetype import REMEDIATION as GUARD
 from reconcile.plan.remediations.instancetypes.restash_missing_revision import REMEDIATION as RESTASH
@@ -209,3 +210,27 @@ def plan_of(step: Step) -> Plan:
         risk=Risk.NONE,
         undo="none",
     )
+
+
+def test_nothing_in_a_vm_tells_when_its_matcher_was_taken_out_and_the_plan_says_so(
+    client: Client, namespace: str
+) -> None:
+    of = client.create(its.kept(KIND, namespace, "small", SPEC))
+    web = sized(client, namespace, "web", of, its.copy_name({"metadata": {"name": "web"}}, of))
+    before = [each["time"] for each in web["metadata"]["managedFields"]]
+    path = VMS.path(namespace, "web")
+    gone = client.connection.request(
+        "PATCH",
+        path,
+        [{"op": "remove", "path": "/spec/instancetype"}],
+        query={"fieldManager": "kubectl-patch"},
+        content_type="application/json-patch+json",
+    )
+
+    about = {"check": "instancetype_vms", "reason": "StaleReference", "kind": "VirtualMachine"}
+    made = planned(client, namespace, DROP, about | {"subject": "web", "group": "instancetype"})
+
+    assert [each["time"] for each in gone["metadata"]["managedFields"]] == before
+    assert "kubectl-patch" not in {each["manager"] for each in gone["metadata"]["managedFields"]}
+    assert "does not tell when its instancetype was taken out" in made.plan.effect
+    assert "instancetypeRef" not in send(client, made, virtual_machine.KIND)["status"]

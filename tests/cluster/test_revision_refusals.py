@@ -275,6 +275,7 @@ REFUSALS: dict[str, dict[str, Disturb]] = {
     | {
         "resolvable": patched(VMS, "db", spec={"preference": {"name": "nowhere"}}),
         "no_failure": status_of(conditions=FAILS),
+        "runs_with_it": lambda stage: stage.running(stage.client.get(VMS, stage.namespace, "db")),
         "pins_survive": bare_pin,
         "starts_safely": both(kubevirt("v1.7.0"), STALE_PREFERENCE),
         "name_fits": long_name,

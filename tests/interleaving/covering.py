@@ -123,6 +123,7 @@ COVERED = (
     Covered("_held: finding_holds", _NO_PLAN),
     Covered("drop_stale_reference: same_object", _NO_PLAN),
     Covered("nudge_unversioned_vm: same_object", _NO_PLAN),
+    Covered("nudge_unversioned_vm: runs_with_it", "nobody here plugs CPUs or memory into a guest"),
     Covered("undo of drop_stale_reference: same_object", _NO_PLAN),
     Covered("adopt_revision: owner_gone (2", "garbage collection deletes at once what a VM of another namespace owns"),
     Covered("label_pinned_revision: content_says_what", "there is nothing to make the labels of then"),

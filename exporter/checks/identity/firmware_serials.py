@@ -2,7 +2,8 @@
 
 KubeVirt gives a new VM a random one from 1.5.3 and 1.6.1 on, and none to older VMs. Restores to another name, exports
 and backups bring it along, as do manifests and the literal of a clone. Serials are compared without regard to case and
-surrounding space. VMs without one share nothing.
+surrounding space. VMs without one share nothing, nor do those whose serial tells cloud-init where its seed is
+(`ds=nocloud;s=…`): that is a setting, and a copy that got another one would not find its seed.
 
 Not seen here: the chassis' serial and asset tag, which users set.
 """

@@ -27,6 +27,7 @@ __all__ = [
 # KubeVirt's constant of 2018; what it hashes is the name alone, in every release.
 _NAMESPACE = UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895").bytes
 _HEXADECIMAL = re.compile(r"[0-9a-f]{32}")
+_SEED = "ds=nocloud"  # or ds=nocloud-net
 _PLACEHOLDERS = frozenset(
     (
         "00000000-0000-0000-0000-000000000000",
@@ -106,8 +107,12 @@ def identifying(text: str | None) -> str:
 
 
 def serial_key(text: str) -> str:
-    """What two spellings of one serial share; empty for none."""
-    return intern(text.strip().casefold())
+    """What two spellings of one serial share; empty for none, and for one that is a setting of cloud-init: its source
+    NoCloud takes the place of its seed from there, which VMs have in common on purpose (`load_cmdline_data` in
+    cloudinit/sources/DataSourceNoCloud.py of canonical/cloud-init).
+    """
+    key = text.strip().casefold()
+    return "" if any(word.startswith(_SEED) for word in key.split()) else intern(key)
 
 
 def group_id(key: str) -> str:

@@ -14,8 +14,8 @@ interface and the old address, so that the plan is the same each time.
 IPAMClaims go by names, and keep their addresses. A DHCP server knows a guest by its MAC address or by its client id: it
 gives the guest another IP address, unless a reservation for the new MAC address is made first. A guest whose
 configuration goes by the MAC address, such as a network file or a udev rule on its disk, does not find its interface:
-what cloud-init is given by the VM is looked through for that, the disk can't be. So a VM that runs or is about to start
-is never changed.
+what cloud-init and Ignition are given by the VM is looked through for that, and the VM left alone where it can't be
+read; the disk can't be looked through. So a VM that runs or is about to start is never changed.
 
 Undo: put the old address back. Where the VM was started with the new one, or another VM has the old one, that has to be
 accepted.

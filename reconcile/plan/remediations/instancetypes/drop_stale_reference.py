@@ -8,8 +8,11 @@ object of the same name again, or is restored in place from a snapshot of when i
 what that object is by then.
 
 The last may be wanted. Where virt-controller does not end of it, nothing is done while a matcher may come back: while
-the VM runs with the copy, while a snapshot of the VM has a matcher for it, and within an hour of a change of the VM's
+the VM runs with the copy, while a snapshot of the VM has a matcher for it, and within an hour of a write to the VM's
 spec. Where it does, the plan says so.
+
+When somebody did no more than take the matcher out nothing in the VM tells: the API server notes no time in
+managedFields for that. So in mode `auto` have the finding be open for a while first, by `minAge`.
 
 A VM whose spec is pinned, and whose status names another object, is left alone: KubeVirt corrects the status with the
 VM's next event. Under another referencePolicy than `reference` the status is what keeps KubeVirt from expanding the VM.
@@ -93,6 +96,8 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
 def _effect(role: MatcherRole, kept: Reference, *, dies: bool) -> Iterator[str]:
     if dies:
         yield "A start of the VM no longer ends virt-controller."
+    else:
+        yield f"The VM does not tell when its {role.value} was taken out: that may just have happened."
     name = kept.status_name or "of that name"
     yield f"If the VM is given {role.value} {name} again, it gets what that is by then."
 
@@ -102,7 +107,7 @@ def _wanted(scene: Scene, vm: VirtualMachine, role: MatcherRole, kept: Reference
     vmi = owned(scene.named(VirtualMachineInstance, vm.namespace, vm.name), vm)
     if vmi is not None and not vmi.final:
         start = scene.named(ControllerRevision, vm.namespace, vmi.started_with) if vmi.started_with else None
-        if not vmi.started_with:
+        if start is None and not _is_there(scene, vm.namespace, vmi.started_with):
             yield f"{vmi.ref} runs, and what it was started with is not known"
         elif start is not None and kept.revision in start.pins:
             yield f"{vmi.ref} runs with ControllerRevision {kept.revision}"
@@ -110,6 +115,11 @@ def _wanted(scene: Scene, vm: VirtualMachine, role: MatcherRole, kept: Reference
         saved = reference(content, role)
         if content.source == vm.name and saved is not None and not saved.pin and saved.name == kept.status_name:
             yield f"a restore of {content.ref} takes ControllerRevision {kept.revision} by it"
+
+
+def _is_there(scene: Scene, namespace: str, revision: str) -> bool:
+    """Whether a saved spec exists that names no copy: that has no record."""
+    return bool(revision) and scene.whole(ControllerRevision.KIND, namespace, revision) is not None
 
 
 def _long_ago(whole: Mapping[str, Any], now: float) -> bool:
@@ -151,8 +161,8 @@ REMEDIATION = Remediation(
         "no_matcher": "the spec of the VM has no matcher in this role",
         "needed_by_none": "neither does the VM run with the ControllerRevision, nor has a snapshot of it a matcher for "
         "it, or virt-controller ends when it starts the VM",
-        "unchanged_for_an_hour": "by managedFields nobody changed the VM's spec within the hour, or virt-controller "
-        "ends when it starts the VM",
+        "unchanged_for_an_hour": "by managedFields, which do not tell of what was only taken out, nobody changed the "
+        "VM's spec within the hour, or virt-controller ends when it starts the VM",
     },
     risk=Risk.NONE,
     undo=_UNDO,

@@ -5,6 +5,9 @@ virt-controller makes the copy whenever it reconciles a VM, before anything else
 to a quarter of an hour after errors; that KubeVirt is set to another referencePolicy is no event of a VM. So an
 annotation is written on the VM, and nothing else: the copy is KubeVirt's to make, which looks for conflicts first.
 
+A VM that runs gets what the copy says as well: KubeVirt plugs CPUs and memory into the guest, or asks for a restart.
+So a VM that runs otherwise than its instancetype says now is left alone; it gets its copy when the owner restarts it.
+
 Where that fails, or does harm, nothing is written. KubeVirt says by the VM's condition Failure why it makes no copy.
 It makes none under a name that is longer than a label may be, nor where a ControllerRevision of that name holds
 something else; it takes one without labels, and fails with that each time. And with any event of a VM it deletes a
@@ -18,9 +21,10 @@ Undo: remove the annotation. A copy that KubeVirt made stays.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from exporter.domain.identity.identity import owned
 from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.domain.instancetypes.matching import ROLES, MatcherRole
 from exporter.domain.instancetypes.resolving import ReferenceMode, Resolution, ends_at_start, reference, resolve
@@ -29,6 +33,7 @@ from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...annotations import PREFIX
 from ...effects import annotation
@@ -37,10 +42,11 @@ from ...plan import Patch, Plan, Refused, Risk, escaped
 from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, under_way
-from ._copies import STORED, names
+from ._copies import STORED, names, running_spec
 from ._held import copied
 from ._instancetypes import LABEL, SETTLED, settled_kubevirt
 from ._resolvable import RESOLVABLE, unresolved
+from ._running import differs
 
 __all__ = ["NUDGED", "REMEDIATION"]
 
@@ -69,7 +75,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         return Refused("no_failure", f"{ref} has the condition Failure, {vm.failure}{why}")
     roles = [found for role in ROLES if (found := resolve(vm, role, scene.named, kubevirt)) is not None]
     wanting = [found for found in roles if found.mode is ReferenceMode.UNVERSIONED]
-    refused = _harmed(vm, kubevirt, roles) or _futile(scene, vm, wanting)
+    refused = _harmed(vm, kubevirt, roles) or _apart(scene, vm, whole, wanting) or _futile(scene, vm, wanting)
     if refused is not None:
         return refused
     note = ",".join(_marks(wanting))
@@ -107,6 +113,18 @@ def _harmed(vm: VirtualMachine, kubevirt: KubeVirt, roles: list[Resolution]) -> 
     return None
 
 
+def _apart(scene: Scene, vm: VirtualMachine, whole: Mapping[str, Any], wanting: list[Resolution]) -> Refused | None:
+    """Refuses for a VM that runs otherwise than the instancetype says of which a copy is to be made."""
+    vmi = owned(scene.named(VirtualMachineInstance, vm.namespace, vm.name), vm)
+    live = next((found.live for found in wanting if found.role is MatcherRole.INSTANCETYPE), None)
+    if vmi is None or vmi.final or live is None:
+        return None
+    template = table(table(whole.get("spec")).get("template"))
+    says, runs = table(scene.of(live.ref)).get("spec"), running_spec(scene, vm)
+    why = differs(says, table(runs), table(template.get("spec")))
+    return Refused("runs_with_it", f"{vmi.ref} runs otherwise than {live.ref} says: {why}") if why else None
+
+
 def _futile(scene: Scene, vm: VirtualMachine, wanting: list[Resolution]) -> Refused | None:
     """Refuses where KubeVirt can't make one of the copies, as far as that is known."""
     for found in wanting:
@@ -139,7 +157,14 @@ REMEDIATION = Remediation(
     id="nudge_unversioned_vm",
     title="Have KubeVirt copy the instancetype or preference of a VM",
     answers={"instancetype_vms": ("Unversioned",)},
-    reads=(*INSTANCETYPES, ControllerRevision.KIND, KubeVirt.KIND, Namespace.KIND, *SAVERS),
+    reads=(
+        *INSTANCETYPES,
+        ControllerRevision.KIND,
+        VirtualMachineInstance.KIND,
+        KubeVirt.KIND,
+        Namespace.KIND,
+        *SAVERS,
+    ),
     writes=(
         Write(
             "kubevirt.io",
@@ -154,6 +179,7 @@ REMEDIATION = Remediation(
         **SETTLED,
         **RESOLVABLE,
         "no_failure": "the VM has no condition Failure, by which KubeVirt says why it makes no copy",
+        "runs_with_it": "the VM does not run, or runs with what its instancetype says now",
         "pins_survive": "the VM's spec names no ControllerRevision that KubeVirt deletes with the VM's next event",
         "starts_safely": "virt-controller does not end when it starts the VM, for a reference in its status",
         "name_fits": "the name of the object fits into a label, which takes 63 characters",

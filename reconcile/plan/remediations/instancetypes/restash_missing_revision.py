@@ -140,10 +140,11 @@ def _waiting(scene: Scene, vm: VirtualMachine, requests: object) -> tuple[str, R
     """What KubeVirt carries out as soon as it finds a copy, and what that costs."""
     running = owned(scene.named(VirtualMachineInstance, vm.namespace, vm.name), vm) is not None
     asked = requests if isinstance(requests, list) else ()
-    stop = vm.run_strategy == "Halted" or any(table(each).get("action") == "Stop" for each in asked)
+    actions = {str(table(each).get("action")) for each in asked}
+    stop = vm.run_strategy == "Halted" or "Stop" in actions
     if running and stop:
         return "A stop that waits is then carried out: the guest is shut down.", Risk.DOWNTIME
-    if not running and (vm.run_strategy in _START or vm.start_requested):
+    if not running and (vm.run_strategy in _START or "Start" in actions):
         return "The VM, which should run, is then started.", Risk.NONE
     return "What was changed in the VM meanwhile is then carried out.", Risk.NONE
 

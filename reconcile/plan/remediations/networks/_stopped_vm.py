@@ -9,7 +9,7 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...annotations import PREFIX
 from ...plan import Refused
 from ...remediation import Scene
-from .._grounds import table
+from .._grounds import table, tables
 from ._ipam_claims import namesakes
 
 __all__ = ["ALLOWED", "GIVEN_UP", "NEW_ADDRESS", "VM_STOPPED", "allows", "awake", "kept"]
@@ -30,9 +30,12 @@ def awake(scene: Scene, claim: IPAMClaim, vm: VirtualMachine) -> Refused | None:
     others = [each for each in namesakes(scene, VirtualMachine, claim) if each.ref != vm.ref]
     if others:
         return Refused("vm_stopped", f"{others[0].ref} may use the IPAMClaim too")
-    if vm.run_strategy not in _WAITING:
-        return Refused("vm_stopped", f"{vm.ref} has run strategy {vm.run_strategy or '(none)'}: KubeVirt starts it")
-    if vm.start_requested:
+    if vm.invalid or vm.run_strategy not in _WAITING:
+        why = f"has run strategy {vm.run_strategy or '(none)'}: KubeVirt starts it"
+        return Refused("vm_stopped", f"{vm.ref} {f'may start at any moment: {vm.invalid}' if vm.invalid else why}")
+    # A restart is a stop and a start; the stop may be over before it is struck from the list.
+    requests = tables(table((scene.of(vm.ref) or {}).get("status")).get("stateChangeRequests"))
+    if any(each.get("action") == "Start" for each in requests):
         return Refused("vm_stopped", f"{vm.ref} is asked to start")
     if vmis := namesakes(scene, VirtualMachineInstance, claim):
         return Refused("vm_stopped", f"{vmis[0].ref} exists")
