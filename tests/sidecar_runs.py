@@ -117,15 +117,15 @@ def _dry(call: Any) -> bool:
 
 
 class Findings:
-    """Those of `ipam_claims` on the objects that are given."""
+    """Those of `check` on the objects that are given."""
 
     def __init__(self, objects: list[dict[str, Any]]) -> None:
-        self.objects = objects
+        self.objects, self.check = objects, "ipam_claims"
         self.fleet, self.ready, self.age, self.down = 1000, True, 0.0, False
         self.unknown: frozenset[str] = frozenset()
 
     def found(self) -> list[Found]:
-        evaluation = Evaluation([check for check in all_checks() if check.id == "ipam_claims"])
+        evaluation = Evaluation([check for check in all_checks() if check.id == self.check])
         for each in self.objects:
             evaluation.seen(each)
         evaluation.evaluate()

@@ -33,7 +33,6 @@ __all__ = ["Loop"]
 Labels: TypeAlias = Mapping[str, Mapping[str, str] | None]
 
 _DAY = 86_400.0
-_PASSING = ("everything_seen", "same_plan", "unchanged", "read_just_now")  # refusals that say nothing of the object
 
 
 class Loop:
@@ -65,9 +64,7 @@ class Loop:
         if following.awaited(fingerprint) or (shadowed and following.shadowed(fingerprint)):
             return False
         shown = self._context.board.get(*candidate.key)
-        if shown is None:
-            return True
-        return shown.proposal is None and (shown.refused is None or shown.refused.precondition in _PASSING)
+        return shown is None or shown.possible
 
     async def run(self, candidates: list[Candidate], situation: Situation, shadow: Situation | None = None) -> int:
         """One run; how many writes it made. `shadow` is what holds for mode `shadow`, where anything is in it. Raises

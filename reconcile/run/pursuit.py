@@ -13,6 +13,7 @@ from exporter.kube.errors import KubeError
 
 from ..config.settings import Mode
 from ..confirm.confirm import Confirmed
+from ..decide.gates import Blocked
 from ..lease.lease import NotLeadingError
 from ..ledger import LedgerError
 from ..observe.situation import annotated
@@ -40,10 +41,12 @@ class Pursuit:
     def __init__(self, context: RunContext, planning: Planning) -> None:
         self._context, self._planning = context, planning
         self._refused: dict[tuple[str, str], tuple[int, float]] = {}  # how often in a row, and until when it rests
+        self._held: dict[str, tuple[Blocked, ...]] = {}  # findings of this run of which a repair waits for its canary
 
     def begin(self, candidates: list[Candidate]) -> None:
         """A run begins: forgets all others."""
         self._refused = {each.key: rest for each in candidates if (rest := self._refused.get(each.key)) is not None}
+        self._held = {}
 
     async def run(self, candidate: Candidate, permission: Permission, written: int) -> int:
         """Carries out what nothing blocks, or shadows it; how many writes it made, or shadowed. Raises NotLeadingError,
@@ -58,9 +61,11 @@ class Pursuit:
             shown = await self._planning.show(candidate)
             await context.board.put(msgspec.structs.replace(shown, state="shadowed", blocked=()))
             return 0
-        if gates := await permission.blocked(candidate, written):
+        if gates := await permission.blocked(candidate, written) or self._held_back(candidate):
             shown = await self._planning.show(candidate)
             await context.board.put(msgspec.structs.replace(shown, state="blocked", blocked=gates))
+            if [each.gate for each in gates] == ["canary"] and shown.possible:
+                self._held.setdefault(repair.fingerprint, gates)
             return 0
         if await self._still_waits(candidate) or context.clock() < self._refused.get(candidate.key, (0, 0.0))[1]:
             return 0
@@ -69,6 +74,12 @@ class Pursuit:
         self._rest(candidate, result)
         await self._ended(repair if made is None else repair.planned(made), result, context.timer() - started)
         return int(result.state in _STATES)
+
+    def _held_back(self, candidate: Candidate) -> tuple[Blocked, ...]:
+        """By the canary of another remediation: without one that would write for this finding first. What waits for its
+        canary must not be written by another means, which may cost more.
+        """
+        return self._held.get(candidate.found.hint.fingerprint, ()) if candidate.mode is Mode.AUTO else ()
 
     async def raised(self, candidate: Candidate, error: Exception) -> None:
         """Reports what nobody thought of, and lets the finding rest."""

@@ -19,6 +19,7 @@ from .causes import words
 __all__ = ["Repair", "ShownRepairs", "sentence"]
 
 _LONGEST = 120  # characters of a value in a sentence
+_PASSING = ("everything_seen", "same_plan", "unchanged", "read_just_now")  # refusals that say nothing of the object
 
 
 class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -72,6 +73,11 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
             state="planned",
             at=at,
         )
+
+    @property
+    def possible(self) -> bool:
+        """Whether it would be written as far as its last plan says: one that could not be made may be another time."""
+        return self.proposal is None and (self.refused is None or self.refused.precondition in _PASSING)
 
     def unplanned(self, refused: Refused) -> Repair:
         return msgspec.structs.replace(self, state="refused", refused=refused)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import uuid
+from collections.abc import Callable
 
 from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
 from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED
@@ -19,8 +20,9 @@ from tests.kubevirt.sizes import INSTANCETYPE, KINDS
 from tests.manifests import Object
 from tests.waiting import wait_until
 
-__all__ = ["FAULTS", "QUICK_FAULTS"]
+__all__ = ["FAULTS", "QUICK_FAULTS", "WHILE_AWAY", "pdb_is_left_over"]
 
+COLLECTOR, COPIER = "kube-controller-manager", "virt-controller"
 DEALT_WITH = 60  # seconds that the sidecar has for what nobody else may see first
 
 
@@ -70,22 +72,28 @@ def pdb_is_left_over(at: Faulty) -> None:
 
 
 def garbage_is_left(at: Faulty) -> None:
-    """IPAMClaims of VMs with other UIDs while garbage collection is away: one is gone, one is to come, as an import or
-    a restore creates it, and in the place of one there is another of its name.
-    """
-    gone, late = f"gone-{at.next()}", f"late-{at.next()}"
-    _forget(at, IDLE)
-    with at.stage.control_plane.without("kube-controller-manager"):
-        for name in (IDLE, late, gone):
-            owner = fleet.vm(at.namespace, name, {"blue": "blue"})
-            owner["metadata"]["uid"] = str(uuid.uuid4())
-            at.stage.client.make(_claim(at, owner))
+    """`claims_of_others` while garbage collection is away; the VM that is to come does so sooner or later."""
+    with at.stage.control_plane.without(COLLECTOR):
+        gone, late = claims_of_others(at)
         if at.dice.random() < 0.5:
             wait_until(lambda: _deleted(at, gone), DEALT_WITH, f"the IPAMClaim of {gone} is deleted", every=0.5)
         stopped = fleet.vm(at.namespace, late, {"blue": "blue"})
         stopped["spec"]["runStrategy"] = "Halted"
         at.stage.client.create(stopped)
         wait_until(lambda: _deleted(at, gone), DEALT_WITH, f"the IPAMClaim of {gone} is deleted", every=0.5)
+
+
+def claims_of_others(at: Faulty) -> tuple[str, str]:
+    """IPAMClaims of VMs with other UIDs: one is gone, one is to come, as an import or a restore creates it, and in the
+    place of one there is another of its name. Answers with the names of the first two.
+    """
+    gone, late = f"gone-{at.next()}", f"late-{at.next()}"
+    _forget(at, IDLE)
+    for name in (IDLE, late, gone):
+        owner = fleet.vm(at.namespace, name, {"blue": "blue"})
+        owner["metadata"]["uid"] = str(uuid.uuid4())
+        at.stage.client.make(_claim(at, owner))
+    return gone, late
 
 
 def _forget(at: Faulty, vm: str) -> None:
@@ -148,17 +156,23 @@ def stopped_for_a_drain(at: Faulty) -> None:
 
 
 def copy_is_not_made(at: Faulty) -> None:
-    """A VM is created while virt-controller is away, which would copy its instancetype."""
-    size = at.sizes.small(f"size-{at.next()}", kind=INSTANCETYPE)
-    resource, note = KINDS[INSTANCETYPE], {"metadata": {"annotations": {ALLOWED: "true"}}}
-    at.stage.client.patch(resource, at.namespace, size["name"], note)
-    with at.stage.control_plane.without("virt-controller"):
-        at.stage.vm(f"kept-{at.next()}", strategy="Halted", instancetype=size)
+    """`size_without_copy` until the instancetype is guarded."""
+    with at.stage.control_plane.without(COPIER):
+        size = size_without_copy(at)
 
         def guarded() -> bool:
-            return bool(at.stage.client.get(resource, at.namespace, size["name"])["metadata"].get("finalizers"))
+            return bool(at.stage.client.get(KINDS[INSTANCETYPE], at.namespace, size)["metadata"].get("finalizers"))
 
-        wait_until(guarded, DEALT_WITH, f"{size['name']} is guarded", every=0.5)
+        wait_until(guarded, DEALT_WITH, f"{size} is guarded", every=0.5)
+
+
+def size_without_copy(at: Faulty) -> str:
+    """A VM is created while virt-controller is away, which would copy its instancetype; the name of that."""
+    size = at.sizes.small(f"size-{at.next()}", kind=INSTANCETYPE)
+    note = {"metadata": {"annotations": {ALLOWED: "true"}}}
+    at.stage.client.patch(KINDS[INSTANCETYPE], at.namespace, size["name"], note)
+    at.stage.vm(f"kept-{at.next()}", strategy="Halted", instancetype=size)
+    return str(size["name"])
 
 
 QUICK_FAULTS: tuple[Act, ...] = (
@@ -169,3 +183,5 @@ FAULTS: tuple[Act, ...] = (
     *(*QUICK_FAULTS, asked_to_leave, node_is_gone, firmware_is_replaced, stopped_for_a_drain, stopped_for_a_drain),
     *(garbage_is_left, copy_is_not_made),
 )
+WHILE_AWAY: dict[str, Callable[[Faulty], object]] = {COLLECTOR: claims_of_others, COPIER: size_without_copy}
+"""What goes wrong, and lasts, while a program does not run."""

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 
 from tests.cluster import fleet
 from tests.cluster.client import ApiError
 from tests.cluster.resources import CONTROLLER_REVISIONS, IPAM_CLAIMS, NAMESPACES, VMS
-from tests.kubevirt.sizes import INSTANCETYPE, KINDS, Sizes
+from tests.kubevirt.sizes import INSTANCETYPE, KINDS, Sizes, sized
 from tests.kubevirt.stage import Stage
 from tests.manifests import Object
 
-__all__ = ["IDLE", "STRANGER", "VM_NAMES", "Act", "Faulty", "begin", "create", "end", "happen"]
+__all__ = ["IDLE", "STRANGER", "VM_NAMES", "Act", "Faulty", "begin", "create", "happen", "troubled"]
 
 STRANGER = "stranger"
 VM_NAMES = ("web", "db", "old", "batch", "gpu")
@@ -89,8 +90,16 @@ def happen(at: Faulty, acts: Sequence[Act]) -> None:
         at.failed[act.__name__] += 1
 
 
-def end(at: Faulty) -> None:
-    """Takes off what would keep the namespaces from being deleted."""
+@contextmanager
+def troubled(stage: Stage, seed: int) -> Iterator[Faulty]:
+    """The namespace of a stage; what would keep it from being deleted is taken off at the end."""
+    with sized(stage) as sizes:
+        made = Faulty(stage, sizes, Random(seed))
+        yield made
+        _end(made)
+
+
+def _end(at: Faulty) -> None:
     client, bare = at.stage.client, {"metadata": {"finalizers": None}}
     for resource in (KINDS[INSTANCETYPE], IPAM_CLAIMS):
         for each in client.list(resource, at.namespace)["items"]:

@@ -15,74 +15,34 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
-import yaml
 
 from reconcile.ledger import verify
-from reconcile.plan.plan import Risk
-from reconcile.plan.remediation import Remediation
-from reconcile.plan.remediations import all_remediations
 from tests.cluster.exporter import Exporter
-from tests.cluster.sidecar import Sidecar, steward
+from tests.cluster.sidecar import Sidecar
 from tests.kubevirt import write_rules
 from tests.kubevirt.audit_history import AuditHistory
 from tests.kubevirt.control_plane import SIDECAR, ControlPlane
 from tests.kubevirt.fault_acts import FAULTS, QUICK_FAULTS
-from tests.kubevirt.faulty import Act, Faulty, begin, end, happen
+from tests.kubevirt.fault_settings import AHEAD, chosen, granted, settings
+from tests.kubevirt.faulty import Act, Faulty, begin, happen, troubled
 from tests.kubevirt.life_acts import LIFE
-from tests.kubevirt.sizes import sized
 from tests.kubevirt.stage import Stage
 from tests.kubevirt.write_verdict import Verdict, unfinished
 from tests.waiting import wait_until
 
 MINUTES = float(os.environ.get("STEWARD_FAULT_MINUTES", "2"))
 SEED = int(os.environ.get("STEWARD_FAULT_SEED", "1"))
-AHEAD = 26 * 3600.0  # seconds: what was made just now is older than the day that some repairs wait for
 ARRIVES = 20.0  # seconds
-LOSELESS = (Risk.NONE, Risk.MIGRATION)
-# What this one costs, somebody has asked for: a stop that waits for the copy.
-BESIDES = ("restash_missing_revision",)
-# No VM here has an interface of a network with persistent addresses.
-NEVER = ("recreate_ipam_claim",)
 ACTS = (*FAULTS, *FAULTS, *LIFE, *write_rules.ACTS)
-
-
-def chosen() -> list[Remediation]:
-    loses_nothing = [each for each in all_remediations() if each.risk in LOSELESS or each.id in BESIDES]
-    return [each for each in loses_nothing if not each.proposes_only and each.id not in NEVER]
 
 
 @pytest.fixture
 def faulty(stage: Stage) -> Iterator[Faulty]:
-    with sized(stage) as sizes:
-        made = Faulty(stage, sizes, Random(SEED))
+    with troubled(stage, SEED) as made:
         yield made
-        end(made)
-
-
-def settings(namespace: str) -> dict[str, Any]:
-    auto = {"mode": "off", "minAge": "0s", "namespaces": {namespace: "auto"}}
-    return {
-        "mode": "off",
-        "remediations": {each.id: auto for each in chosen()},
-        "budgets": {"run": 5, "hour": 10_000, "namespaceHour": 10_000, "fleetShare": 1.0},
-        "storm": {"atLeast": 10_000},
-        "breaker": {"failures": 1000},
-        "editWar": {"returns": 1000},
-        "lease": {"namespace": "kubevirt"},
-    }
-
-
-def granted(sidecar: Sidecar, kubevirt: ControlPlane) -> None:
-    """The roles of exactly this configuration, and the policy."""
-    namespace, name = SIDECAR.split(":")[2:]
-    printed = steward("reconcile", "role", "--config", str(sidecar.config), "-n", namespace, "--service-account", name)
-    assert printed.returncode == 0, printed.stderr
-    for each in yaml.safe_load_all(printed.stdout):
-        kubevirt.admin.apply(each)
 
 
 def test_each_write_of_an_hour_of_faults_was_right(
@@ -91,7 +51,13 @@ def test_each_write_of_an_hour_of_faults_was_right(
     begin(faulty)
     kubeconfig, ends = kubevirt.kubeconfig(SIDECAR), time.monotonic() + 60 * MINUTES
     sidecar = Sidecar(
-        tmp_path, kubeconfig, exporter.url, settings(faulty.namespace), ahead=AHEAD, forked=True, arrives=ARRIVES
+        tmp_path,
+        kubeconfig,
+        exporter.url,
+        settings(faulty.namespace, "auto"),
+        ahead=AHEAD,
+        forked=True,
+        arrives=ARRIVES,
     )
     granted(sidecar, kubevirt)
     processes: Counter[str] = Counter()
