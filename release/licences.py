@@ -23,7 +23,8 @@ ALLOWED = frozenset(
 )
 # What packages from before PEP 639 write in the field License.
 _WRITTEN = {"Apache 2.0": "Apache-2.0", "Apache License 2.0": "Apache-2.0", "BSD": "BSD-3-Clause"}
-_UNWRITTEN = {"jinja2": "BSD-3-Clause"}  # "BSD License" by its classifier; the text is the one with three clauses
+# Of what has a classifier alone, by the text of the licence: that of Jinja2 is the one with three clauses.
+_UNWRITTEN = {"jinja2": "BSD-3-Clause", "markdown-it-py": "MIT", "mdurl": "MIT"}
 
 
 def runtime() -> tuple[Locked, ...]:

@@ -20,4 +20,8 @@ async def get(http: aiohttp.ClientSession, path: str, **headers: str) -> tuple[i
 
 def scripts_in(html: str) -> list[str]:
     """The elements by which a page has something run, but for the file of its own."""
-    return [each for each in re.findall("<script[^>]*>", html, re.IGNORECASE) if each != OWN_SCRIPT]
+    return [
+        each
+        for each in re.findall("<script[^>]*>", html, re.IGNORECASE)
+        if each.replace('defer=""', "defer") != OWN_SCRIPT
+    ]

@@ -45,20 +45,26 @@ _BY_WEBHOOK: Mapping[Path, Path] = {
 
 @dataclass(frozen=True)
 class Field:
-    """A field, by its JSON pointer, that may change from what is like `was` to what is like `to`."""
+    """A field, by its JSON pointer, that may change from what is like `was` to what is like `to`. With `named` it is a
+    list of objects, whose names stay as they are.
+    """
 
     path: str
     to: Pattern = ANYTHING
     was: Pattern = ANYTHING
+    named: bool = False
 
     def back(self) -> Field:
-        return Field(self.path, to=self.was, was=self.to)
+        return Field(self.path, to=self.was, was=self.to, named=self.named)
 
     def holds(self, new: Any, old: Any) -> bool:
-        return bool(new == old) or (self.was.holds(old) and self.to.holds(new))
+        fits = self.was.holds(old) and self.to.holds(new)
+        return bool(new == old) or (fits and (not self.named or _names(new) == _names(old)))
 
     def cel(self, new: At, old: At) -> str:
         terms = [each.cel(where) for each, where in ((self.was, old), (self.to, new)) if each is not ANYTHING]
+        if self.named:
+            terms.append(f"{new.value('[]')}.map(x, x.name) == {old.value('[]')}.map(x, x.name)")
         return f"({new.value()} == {old.value()} || {' && '.join(terms)})" if terms else ""
 
 
@@ -254,6 +260,10 @@ def _changed(level: Path, within: list[Path]) -> str:
     written = f"{after}.filter(k, {other}!(k in {before} && {after}[k] == {before}[k]))"
     taken = f"{before}.filter(k, {other}!(k in {after}))"
     return f"({written}\n  + {taken}).map(k, {quoted(_text(level) + '/')} + k)"
+
+
+def _names(listed: Any) -> list[Any]:
+    return [each.get("name") if isinstance(each, Mapping) else None for each in listed or ()]
 
 
 def _both(path: Path) -> tuple[At, At]:

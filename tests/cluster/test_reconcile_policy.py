@@ -278,6 +278,13 @@ def test_everything_else_is_refused(admin: Client, own: Client) -> None:
     taken = {
         "stop a VM that allows it": write(own, "PATCH", vm, stopped, OURS | {"dryRun": "All"}),
         "take that back": write(own, "PATCH", VMS.path("ns", "drained"), started, OURS | {"dryRun": "All"}),
+        "another VM of the owner's name": write(
+            own,
+            "PATCH",
+            owned,
+            {"metadata": {"ownerReferences": [{**owner("VirtualMachine")[0], "name": "may"}]}},
+            OURS | {"dryRun": "All"},
+        ),
         "another MAC address": interfaces(own, {"macAddress": "02:00:00:00:00:02"}),
         "what KubeMacPool notes with it": write(
             own, "PATCH", VMS.path("ns", "wired"), annotated(**{"kubemacpool.io/transaction-timestamp": "t"})

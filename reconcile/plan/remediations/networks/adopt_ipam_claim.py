@@ -125,7 +125,9 @@ def _released(
 
 
 _ADOPTED = Patched(
-    Field(_PATH, was=Each(Like(kind=PRESENT, name=PRESENT, uid=PRESENT), one=True), to=owned_by(*OF_KUBEVIRT)),
+    Field(
+        _PATH, was=Each(Like(kind=PRESENT, name=PRESENT, uid=PRESENT), one=True), to=owned_by(*OF_KUBEVIRT), named=True
+    ),
     old=LIVING,
 )
 REMEDIATION = Remediation(

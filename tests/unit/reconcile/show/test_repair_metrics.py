@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import aiohttp
 import msgspec
@@ -14,6 +14,7 @@ from exporter.http.application import serving
 from reconcile.config.loading import LoadedSidecar, load
 from reconcile.config.modes import may_write
 from reconcile.config.settings import SidecarConfig
+from reconcile.decide.canary import CanaryState
 from reconcile.decide.gates import GATES
 from reconcile.ledger import Event, Ledger
 from reconcile.ledger.history import History
@@ -130,7 +131,7 @@ async def test_a_replica_that_waits_for_the_lease_is_ready(leading: bool, source
             },
         ),
         ("outcome", {"done", "failed", "unclear"}),
-        ("state", {"normal", "storm", "cooldown"}),
+        ("state", {"normal", "storm", "cooldown", *get_args(CanaryState)}),
     ],
 )
 def test_rules_ask_for_gates_and_preconditions_that_exist(label: str, known: set[str]) -> None:
