@@ -113,7 +113,9 @@ def test_what_changes_in_the_cluster_changes_the_answer(exporter: Exporter, serv
     client.patch(NODES, None, "node02", {"spec": {"unschedulable": None, "taints": None}})
 
 
-def test_whoever_may_list_nothing_gets_one_sentence(own_api_server: MakeApiServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_whoever_may_list_nothing_gets_one_sentence(
+    own_api_server: MakeApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     server = own_api_server()
     join(server.client(), "node01", memory="64Gi")
     code = main(["drain", "node01", "-o", "json", "--kubeconfig", str(server.kubeconfig("steward-exporter"))])
