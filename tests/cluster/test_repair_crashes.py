@@ -44,7 +44,7 @@ def ground(module_api_server: MakeApiServer, tmp_path_factory: pytest.TempPathFa
 
 def test_each_step_is_here() -> None:
     sources = [Path(str(each.__file__)).read_text("utf-8") for each in (attempt, ending)]
-    there = re.findall(r'_reached\("(\w+)"\)', "".join(sources))
+    there = re.findall(r'reached\("(\w+)"\)', "".join(sources))
     assert sorted(there) == sorted(ALL)
     assert {fault for fault, _ in SAMPLE} == set(FAULTS)
     assert {step for _, step in SAMPLE} == set(ALL)
@@ -69,10 +69,15 @@ def test_one_write_one_event_and_an_end(ground: Ground, fault: Fault, step: str)
         _ended(sidecar, fault)
         sidecar.runs_again(1)
         ends = [(each.event.value, each.happened) for each in sidecar.entries() if each.event != "verified"]
-    assert ends == _wanted(fault, step)
-    written = [(fault.verb, fault.resource.plural, name)]
-    assert [(verb, each.partition("/")[0], of) for verb, each, of in ground.writes(namespace)] == written
-    (event,) = ground.events(namespace)
+    wanted, written = _wanted(fault, step), [(fault.verb, fault.resource.plural, name)]
+    writes = [(verb, each.partition("/")[0], of) for verb, each, of in ground.writes(namespace)]
+    event, *more = ground.events(namespace)
+    if fault.leads_on:  # what comes then is the next repair, not this one again
+        ends, writes = ends[: len(wanted)], writes[:1]
+    else:
+        assert more == []
+    assert ends == wanted
+    assert writes == written
     assert event["reason"] == "Repaired"
     assert event["count"] == 1
     with Ledger.open(sidecar.directory, clock=lambda: 0.0) as ledger:

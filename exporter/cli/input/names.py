@@ -55,7 +55,7 @@ def known_to(cluster: Cluster, filters: Filters) -> None:
 def refuse_unknown(namespaces: Iterable[str], selection: Selection, names: Names) -> None:
     """Raises UsageError for the first namespace, VM, node or network that is asked for and not there."""
     for each in namespaces:
-        if "namespace" not in names.blind and each not in names.namespaces:
+        if each and "namespace" not in names.blind and each not in names.namespaces:  # "": what has none
             raise _unknown("namespace", each, names.namespaces)
     for vm in selection.vms:
         if "vm" not in names.blind and not any(vm in (path, path.partition("/")[2]) for path in names.vms):

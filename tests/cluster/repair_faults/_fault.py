@@ -50,7 +50,8 @@ class Fault:
 
     `verb` is that of the write; `undone` says how it is taken back: by a patch, a deletion, or a person who creates the
     object again, or not at all; `accepts` is the word of what is lost by that. `bound` is the VM that bears the
-    approval and the Event, where it is not the object that is written.
+    approval and the Event, where it is not the object that is written. With `leads_on` another repair follows from this
+    one, by a finding of its own.
     """
 
     id: str
@@ -63,6 +64,7 @@ class Fault:
     undone: str = "patch"
     settles: bool = True
     aged: bool = False
+    leads_on: bool = False
     accepts: str = ""
     bound: str = ""
 

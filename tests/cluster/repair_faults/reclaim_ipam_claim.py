@@ -43,6 +43,7 @@ FAULTS = (
         verb="delete",
         undone="created again",
         aged=True,
+        leads_on=True,
     ),
     Fault(
         "claim_deleted_by_hand",
