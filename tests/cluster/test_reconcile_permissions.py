@@ -336,7 +336,11 @@ def test_without_a_permission_nothing_is_written_and_it_says_which_is_missing(
 
 
 def refused(made: Sidecar) -> Object | None:
-    found: list[Object] = [each["refused"] for each in made.plans() if each["state"] == "refused"]
+    found: list[Object] = [
+        each["refused"]
+        for each in made.plans()
+        if each["state"] == "refused" and each["remediation"] == "delete_orphan_ipam_claim"
+    ]
     return found[0] if found else None
 
 
