@@ -55,6 +55,8 @@ def crowds(check: Check, cluster: Cluster, change: Change) -> Iterator[Crowd]:
         for index, key in change.moved
         if index in check.presences and _makes_a_difference(cluster, index, key, change)
     }
+    if check.watched:
+        swayed |= {check.watched[index].partitions for index, _ in change.touched if index in check.watched}
     if check.scope is PER_CLUSTER or reach is Reach.CLUSTER or "" in swayed:
         yield CLUSTER
         return

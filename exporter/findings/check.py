@@ -81,10 +81,12 @@ class Lookup:
 class Presence:
     """An index of which a check counts whether a key has none, one or more records, such as the nodes that offer
     something. Where a record makes a difference to that, all partitions that begin with `partitions` are evaluated.
+    With `whatever` each change under a key counts: for checks of few partitions, each of which may look for any key.
     """
 
     index: Index
     partitions: str = ""
+    whatever: bool = False
 
 
 @dataclass(frozen=True)
@@ -185,6 +187,10 @@ class Check:
     @cached_property
     def presences(self) -> dict[Index, Presence]:
         return {each.index: each for each in self.looks_up if isinstance(each, Presence)}
+
+    @cached_property
+    def watched(self) -> dict[Index, Presence]:
+        return {index: each for index, each in self.presences.items() if each.whatever}
 
     @cached_property
     def reach(self) -> dict[type[Record], Reach]:

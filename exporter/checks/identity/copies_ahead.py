@@ -24,13 +24,12 @@ from ...domain.identity.copying import DOMAIN, Changes, after
 from ...domain.identity.firmware import comparable, serial_key
 from ...domain.networks.mac import comparable as comparable_mac
 from ...findings.advice import filled
-from ...findings.check import Check, Family, Reason, View
+from ...findings.check import Check, Family, Presence, Reason, Scope, View
 from ...findings.finding import Finding, Severity
-from ...findings.scopes import PER_CLUSTER
-from ...store.indexes.copying import COPYING
+from ...store.indexes.copying import COPYING, UNDER_WAY
 from ...store.indexes.identities import IDENTITY, SERIAL
 from ...store.indexes.links import MAC_ON_LINK
-from ...store.indexes.networks import vm_key
+from ...store.indexes.networks import NAD_KEY, VM, vm_key
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_clone import VirtualMachineClone
@@ -93,19 +92,14 @@ class _Same(NamedTuple):
 
 
 def find(view: View) -> Iterator[Finding | None]:
+    contents = view.members(COPYING, view.partition, VirtualMachineSnapshotContent)
+    content = min((each for each in contents if each.deleting is None), key=lambda each: each.name, default=None)
     for restore in view.all(VirtualMachineRestore):
-        if restore.active and restore.deleting is None and _ahead(view, restore.target, restore):
-            content = _content(view, restore.namespace, restore.snapshot)
-            if content is not None:
-                yield from view.apart(_of_restore(view, restore, content))
+        if content is not None and restore.deleting is None and _ahead(view, restore.target, restore):
+            yield from view.apart(_of_restore(view, restore, content))
     for clone in view.all(VirtualMachineClone):
-        if clone.active and clone.deleting is None and _ahead(view, clone.target, clone):
-            yield from view.apart(_of_clone(view, clone, _content(view, clone.namespace, clone.saved)))
-
-
-def _content(view: View, namespace: str, snapshot: str) -> VirtualMachineSnapshotContent | None:
-    found = view.members(COPYING, f"{namespace}/snapshot {snapshot}", VirtualMachineSnapshotContent) if snapshot else ()
-    return min((each for each in found if each.deleting is None), key=lambda each: each.name, default=None)
+        if clone.deleting is None and _ahead(view, clone.target, clone):
+            yield from view.apart(_of_clone(view, clone, content))
 
 
 def _ahead(view: View, target: str, of: Record) -> bool:
@@ -237,8 +231,12 @@ CHECK = Check(
         VirtualMachineInstance.KIND,
         NetworkAttachmentDefinition.KIND,
     ),
-    scope=PER_CLUSTER,  # few are in progress, and what they will have may be any VM's
-    looks_up=(COPYING, IDENTITY, SERIAL, MAC_ON_LINK),
+    scope=Scope("what a restore or clone in progress copies", UNDER_WAY),
+    # Few are in progress, and what they will have may be any VM's.
+    looks_up=(
+        COPYING,
+        *(Presence(each, whatever=True) for each in (IDENTITY, SERIAL, MAC_ON_LINK, VM, NAD_KEY)),
+    ),
     reasons=_REASONS,
     find=find,
     fields_read={

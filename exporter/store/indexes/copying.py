@@ -10,7 +10,7 @@ from ..kinds.virtual_machine_restore import VirtualMachineRestore
 from ..kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ..record import Record
 
-__all__ = ["COPYING"]
+__all__ = ["COPYING", "UNDER_WAY"]
 
 
 def _copying(record: Record, _: ByName) -> Iterable[str]:
@@ -24,6 +24,10 @@ def _copying(record: Record, _: ByName) -> Iterable[str]:
     return (f"{record.namespace}/{of}",) if of else ()
 
 
+def _under_way(record: Record, lookup: ByName) -> Iterable[str]:
+    return _copying(record, lookup) if isinstance(record, VirtualMachineRestore | VirtualMachineClone) else ()
+
+
 # Restores and clones in progress by what they are made from, with the content of the snapshot that this is.
 COPYING = Index(
     "what is copied",
@@ -31,3 +35,4 @@ COPYING = Index(
     of=(VirtualMachineRestore, VirtualMachineClone, VirtualMachineSnapshotContent),
     namespaced=True,
 )
+UNDER_WAY = Index("what is being copied", _under_way, of=(VirtualMachineRestore, VirtualMachineClone), namespaced=True)
