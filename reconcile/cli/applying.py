@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -41,10 +41,21 @@ class Applying:
             await settled(attempting, ledger)
             yield cls(at, attempting, Gating(at, observed, directory, ledger.probe()), by)
 
-    async def carried_out(self, found: Found, remediation: Remediation, shown: Confirmed, written: int = 0) -> Result:
-        """The plan that was shown, after so many others of this command. Raises LedgerError, KubeError."""
+    async def carried_out(
+        self,
+        found: Found,
+        remediation: Remediation,
+        shown: Confirmed,
+        written: int = 0,
+        before: Callable[[], Awaitable[Refused | None]] | None = None,
+    ) -> Result:
+        """The plan that was shown, after so many others of this command; `before` each look says whether it may still
+        be. Raises LedgerError, KubeError.
+        """
 
         async def make() -> Confirmed | Refused:
+            if before is not None and (refused := await before()):
+                return refused
             again = await self._at.planned(found, remediation)
             if isinstance(again, Confirmed) and again.plan.hash != shown.plan.hash:
                 return Refused("same_plan", "the plan is another one than the one that was shown")

@@ -50,8 +50,8 @@ class Listed:
             (self.skipped, "approved already"),
             (self.left, "not looked at (--limit)"),
         )
-        told = "; ".join(f"{count:,} {what}" for count, what in parts if count)
-        return f"Not among them: {told}. To look: steward reconcile plan {selection}" if told else ""
+        listed = "; ".join(f"{count:,} {what}" for count, what in parts if count)
+        return f"Not among them: {listed}. To look: steward reconcile plan {selection}" if listed else ""
 
 
 async def listed(

@@ -71,8 +71,8 @@ def _block(vm: VMReport, columns: int) -> str:
     """What a row of `_staying` and those under it say, one under the other."""
     (state, path, reason, why), *more = _staying(vm)
     text = one_line(f"{state}  {path}  {reason}") + "\n" + paragraph(why, "  ", columns=columns)
-    told = [text for *_, text in more if not text.startswith(("=> ", "   "))]
-    text += "".join(paragraph(each, "  ", columns=columns) for each in told)
+    rest = [text for *_, text in more if not text.startswith(("=> ", "   "))]
+    text += "".join(paragraph(each, "  ", columns=columns) for each in rest)
     return text + step(vm.next, vm.commands, "  ", columns)
 
 

@@ -79,23 +79,23 @@ def _migration(found: VMWhole) -> Iterator[str]:
         made = f", made for {under.made_for}" if under.made_for else ""
         text = f"Under way: {under.name} is {under.phase}{_when(under.since, under.since_source)}{to}{made}."
         yield paragraph(text, "  ", "    ")
-    told: set[tuple[str, ...]] = set()  # a next step of several is said once, under the first of them
+    stepped: set[tuple[str, ...]] = set()  # a next step of several is said once, under the first of them
     for held in found.held:
         yield paragraph(f"{held.reason or 'Waits'}{_when(held.since, held.since_source)}: {held.why}", "  ", "    ")
-        yield _step_once(told, held.next, held.commands)
+        yield _step_once(stepped, held.next, held.commands)
     for failed in found.failures:
         name = f" {failed.migration}" if failed.migration else ""
         said = f": {failed.text}" if failed.text else ""
         lasts = "; each attempt fails so until the VM is restarted" if failed.lasting else ""
         text = f"Failed{f' at {failed.at}' if failed.at else ''}{name}: {failed.failure}, {failed.meaning}{lasts}{said}"
         yield paragraph(text, "  ", "    ")
-        yield _step_once(told, failed.next, failed.commands)
+        yield _step_once(stepped, failed.next, failed.commands)
 
 
-def _step_once(told: set[tuple[str, ...]], following: str, commands: Sequence[str]) -> str:
-    if (key := (following, *commands)) in told:
+def _step_once(stepped: set[tuple[str, ...]], following: str, commands: Sequence[str]) -> str:
+    if (key := (following, *commands)) in stepped:
         return ""
-    told.add(key)
+    stepped.add(key)
     return step(following, commands, "    ")
 
 

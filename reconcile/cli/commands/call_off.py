@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import dataclass
 
 from exporter.cli.output.terminal import complain, one_line, say
 
 from ...config.settings import Mode
 from ...confirm.confirm import Confirmed
-from ...observe.source import Found, Observed
+from ...observe.source import Found
 from ...plan.plan import Refused
 from ...plan.remediations.drains.cancel_stale_evacuation import REMEDIATION
-from ...run.attempt import Attempts, AttemptState, Result
-from ...run.witness import cluster_uid
+from ...run.attempt import AttemptState
 from ...show.plans import Repair
+from ..applying import Applying
 from ..calling_off import asked_to_leave, closed, planned
-from ..gating import Gating
 from ..next_commands import aimed
 from ..plan_text import shown
 from ..session import Session, desk, finish
-from ..writing import agreed, attempts, directory_of, opened, settled, who
+from ..writing import agreed
 
 __all__ = ["run"]
 
@@ -49,62 +47,38 @@ async def _run(arguments: argparse.Namespace) -> int:
         plans = [(found, plan) for found, plan in made if isinstance(plan, Confirmed)]
         if not plans or not agreed(arguments, f"Call off {len(plans)} of {len(made)}?"):
             return 1 if made else 0
-        observed = await at.observed()
-        directory = directory_of(arguments, at)
-        with opened(directory, await cluster_uid(at.reads)) as ledger:
-            attempting = attempts(at, ledger)
-            await settled(attempting, ledger)
-            calls = _Calls(
-                at, name, observed, attempting, Gating(at, observed, directory, ledger.probe()), await who(at)
-            )
-            code = await calls.all(plans)
+        async with Applying.begun(at, await at.observed()) as applying:
+            code = await _all(at, name, plans, applying)
         return code or (1 if len(plans) < len(made) else 0)
 
 
-@dataclass
-class _Calls:
-    at: Session
-    node: str
-    observed: Observed
-    attempting: Attempts
-    gating: Gating
-    by: str
+async def _all(at: Session, name: str, plans: list[tuple[Found, Confirmed]], applying: Applying) -> int:
+    """One after the other; whichever does not end as it should ends it. The exit code."""
 
-    async def all(self, plans: list[tuple[Found, Confirmed]]) -> int:
-        """One after the other; whichever does not end as it should ends it. The exit code."""
-        for number, (found, plan) in enumerate(plans):
-            result = await self._one(found, plan)
-            subject = one_line(str(found.hint.subject))
-            if result.state == AttemptState.DONE:
-                say(f"{subject}: called off, attempt {result.attempt}.\n")
-                if not result.why:
-                    continue
-                complain(result.why)
-            elif result.state == AttemptState.REFUSED and result.refused in _OVER:
-                say(f"{subject}: nothing to call off any more. {one_line(result.why)}\n")
+    async def closed_again() -> Refused | None:
+        why = await closed(at.reads, name)
+        return Refused("not_being_drained", f"{why} again: a drain may wait for its VMIs to leave") if why else None
+
+    written = 0
+    for number, (found, plan) in enumerate(plans):
+        result = await applying.carried_out(found, REMEDIATION, plan, written, closed_again)
+        subject = one_line(str(found.hint.subject))
+        if result.state == AttemptState.DONE:
+            written += 1
+            say(f"{subject}: called off, attempt {result.attempt}.\n")
+            if not result.why:
                 continue
-            else:
-                what = f"refused, {result.refused}" if result.state == AttemptState.REFUSED else result.state
-                complain(aimed(f"{subject}: {what}: {result.why}", self.at.arguments))
-            refused = result.state == AttemptState.REFUSED
-            left = len(plans) - number - (0 if refused else 1)
-            complain(f"stopped; {left} of {len(plans)} are left as they are")
-            return 1 if refused else 2
-        return 0
-
-    async def _one(self, found: Found, shown_plan: Confirmed) -> Result:
-        async def make() -> Confirmed | Refused:
-            if why := await closed(self.at.reads, self.node):
-                return Refused("not_being_drained", f"{why} again: a drain may wait for its VMIs to leave")
-            again = await self.at.planned(found, REMEDIATION)
-            if isinstance(again, Confirmed) and again.plan.hash != shown_plan.plan.hash:
-                return Refused("same_plan", "the plan is another one than the one that was shown")
-            return again
-
-        async def permit(confirmed: Confirmed) -> Refused | None:
-            return await self.gating.refused(found, REMEDIATION, confirmed, Mode.APPLY)
-
-        return await self.attempting.run(make, permit, mode=Mode.APPLY.value, by=lambda: self.by)
+            complain(result.why)
+        elif result.state == AttemptState.REFUSED and result.refused in _OVER:
+            say(f"{subject}: nothing to call off any more. {one_line(result.why)}\n")
+            continue
+        else:
+            what = f"refused, {result.refused}" if result.state == AttemptState.REFUSED else result.state
+            complain(aimed(f"{subject}: {what}: {result.why}", at.arguments))
+        refused = result.state == AttemptState.REFUSED
+        complain(f"stopped; {len(plans) - number - (0 if refused else 1)} of {len(plans)} are left as they are")
+        return 1 if refused else 2
+    return 0
 
 
 def _repair(found: Found, made: Confirmed | Refused) -> Repair:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from exporter.findings.finding import Finding
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine import VirtualMachine
@@ -20,7 +21,7 @@ from ...plan import Add, Op, Refused, Test
 from ...remediation import Scene
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, controller, ending, table, under_way
 
-__all__ = ["PATH", "PRECONDITIONS", "READS", "firmware_of", "forbidden", "put", "restores_of"]
+__all__ = ["PATH", "PRECONDITIONS", "READS", "firmware_of", "forbidden", "put", "restores_of", "vm_of"]
 
 READS = (
     VirtualMachine.KIND,
@@ -37,6 +38,15 @@ PRECONDITIONS = {
     "not_migrating": "no migration of the VM is in progress, and none is awaited",
 }
 PATH = "/spec/template/spec/domain/firmware"
+
+
+def vm_of(finding: Finding, scene: Scene) -> tuple[Mapping[str, Any], VirtualMachine] | Refused:
+    """The VM that a finding is about, as it is stored and as it is read; else why there is none to change."""
+    ref = finding.subject
+    if ref.kind != "VirtualMachine":
+        return Refused("is_a_vm", f"{ref} has no VM, and firmware and interfaces of a VMI can't be changed")
+    whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
+    return (whole, vm) if whole is not None and vm is not None else Refused("same_object", f"{ref} does not exist")
 
 
 def firmware_of(vm: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -39,7 +39,7 @@ from ...plan import Patch, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
 from .._grounds import table
-from ._firmware import PRECONDITIONS, READS, firmware_of, forbidden, put
+from ._firmware import PRECONDITIONS, READS, firmware_of, forbidden, put, vm_of
 from ._kept_state import KEEPS_NO_STATE, kept_state
 from ._stopped import STOPPED, saved, stopped
 
@@ -50,12 +50,10 @@ _NAMESPACE = UUID("0b6f2c1e-5f0a-4d0c-9c1b-6a4b1e1d7a55")  # of the new UUIDs; n
 
 
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
-    ref = finding.subject
-    if ref.kind != "VirtualMachine":
-        return Refused("is_a_vm", f"{ref} has no VM, and the firmware of a VMI is immutable")
-    whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
-    if whole is None or vm is None:
-        return Refused("same_object", f"{ref} does not exist")
+    looked_up = vm_of(finding, scene)
+    if isinstance(looked_up, Refused):
+        return looked_up
+    ref, (whole, vm) = finding.subject, looked_up
     if refused := forbidden(scene, vm, whole) or _kept_by_another(finding, whole) or stopped(scene, vm, whole):
         return refused
     old = vm.uuid or legacy(vm.name)

@@ -40,7 +40,7 @@ from ...plan import Patch, Plan, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
 from ...writes import Entries, Field, Patched, Write
 from .._grounds import table
-from ._firmware import PRECONDITIONS, READS, forbidden
+from ._firmware import PRECONDITIONS, READS, forbidden, vm_of
 from ._guest_network import NOT_BY_MAC, known_by_mac
 from ._stopped import STOPPED, saved, stopped
 from ._the_copy import THE_COPY, not_the_copy
@@ -53,12 +53,10 @@ _POOL_NOTE = "/metadata/annotations/kubemacpool.io~1transaction-timestamp"  # se
 
 
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
-    ref, mac = finding.subject, str(finding.evidence.get("macAddress") or "")
-    if ref.kind != "VirtualMachine":
-        return Refused("is_a_vm", f"{ref} has no VM, and the interfaces of a VMI can't be given another address")
-    whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
-    if whole is None or vm is None:
-        return Refused("same_object", f"{ref} does not exist")
+    looked_up = vm_of(finding, scene)
+    if isinstance(looked_up, Refused):
+        return looked_up
+    ref, (whole, vm), mac = finding.subject, looked_up, str(finding.evidence.get("macAddress") or "")
     refused = forbidden(scene, vm, whole) or not_the_copy(finding, scene, vm, whole) or stopped(scene, vm, whole)
     if refused := refused or known_by_mac(whole, mac):
         return refused

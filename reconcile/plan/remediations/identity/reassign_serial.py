@@ -29,7 +29,7 @@ from ...patterns import PRESENT
 from ...plan import Patch, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
-from ._firmware import PATH, PRECONDITIONS, READS, firmware_of, forbidden, put
+from ._firmware import PATH, PRECONDITIONS, READS, firmware_of, forbidden, put, vm_of
 from ._stopped import STOPPED, saved, stopped
 from ._the_copy import THE_COPY, not_the_copy
 
@@ -39,12 +39,10 @@ _NAMESPACE = UUID("5d1f0c55-2f2b-4b8e-9a3e-0b0d7c1c4e21")  # of the new serials;
 
 
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
-    ref = finding.subject
-    if ref.kind != "VirtualMachine":
-        return Refused("is_a_vm", f"{ref} has no VM, and the firmware of a VMI is immutable")
-    whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
-    if whole is None or vm is None:
-        return Refused("same_object", f"{ref} does not exist")
+    looked_up = vm_of(finding, scene)
+    if isinstance(looked_up, Refused):
+        return looked_up
+    ref, (whole, vm) = finding.subject, looked_up
     refused = forbidden(scene, vm, whole) or not_the_copy(finding, scene, vm, whole) or stopped(scene, vm, whole)
     new = str(uuid5(_NAMESPACE, f"{vm.uid} {serial_key(vm.serial)}"))
     if refused := refused or _taken(scene, vm, new):

@@ -28,7 +28,7 @@ from ...patterns import PRESENT
 from ...plan import Patch, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
-from ._firmware import PATH, PRECONDITIONS, READS, firmware_of, forbidden, put
+from ._firmware import PATH, PRECONDITIONS, READS, firmware_of, forbidden, put, vm_of
 from ._kept_state import KEEPS_NO_STATE, kept_state
 from ._stopped import STOPPED, saved, stopped
 
@@ -38,12 +38,10 @@ _NAMESPACE = UUID("b6a3b5ce-7f0e-4e2f-8d5f-3f5c6a1f9d02")  # of the new UUIDs; n
 
 
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
-    ref = finding.subject
-    if ref.kind != "VirtualMachine":
-        return Refused("is_a_vm", f"{ref} has no VM, and the firmware of a VMI is immutable")
-    whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
-    if whole is None or vm is None:
-        return Refused("same_object", f"{ref} does not exist")
+    looked_up = vm_of(finding, scene)
+    if isinstance(looked_up, Refused):
+        return looked_up
+    ref, (whole, vm) = finding.subject, looked_up
     new = str(uuid5(_NAMESPACE, f"{vm.uid} {comparable(vm.uuid)}"))
     refused = forbidden(scene, vm, whole) or stopped(scene, vm, whole) or kept_state(scene, vm)
     if refused := refused or _taken(scene, vm, new):
