@@ -63,8 +63,8 @@ def measured(rules: Path, clusters: int, count: int, profile: Profile, rounds: i
     try:
         server.start()
         server.wait_for(f"{ROUNDS} >= 3", 10 * INTERVAL)
-        first, since = value(server, CPU), time.monotonic()
-        time.sleep(rounds * INTERVAL)
+        first, since, round_now = value(server, CPU), time.monotonic(), value(server, ROUNDS)
+        server.wait_for(f"{ROUNDS} >= {round_now + rounds}", (rounds + 9) * INTERVAL)
         used, lasted = value(server, CPU) - first, time.monotonic() - since
         return {
             "cores": used / lasted,
