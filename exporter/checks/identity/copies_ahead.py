@@ -242,7 +242,7 @@ CHECK = Check(
     fields_read={
         VirtualMachine.KIND: ("identity", "macs", "networks", "serial", "uuid"),
         VirtualMachineInstance.KIND: ("identity", "macs", "phase", "serial", "vm_uid"),
-        NetworkAttachmentDefinition.KIND: ("link",),
+        NetworkAttachmentDefinition.KIND: ("link", "role"),
     },
     requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
 )
