@@ -122,6 +122,8 @@ COVERED = (
     Covered("_held: same_object", _NO_PLAN),
     Covered("_held: finding_holds", _NO_PLAN),
     Covered("drop_stale_reference: same_object", _NO_PLAN),
+    Covered("drop_stale_reference: no_matcher", "the check reports nothing of it then", _CHECK, "what it has stays"),
+    Covered("nudge_unversioned_vm: not_nudged_yet", "the same annotation changes nothing, of which no event comes"),
     Covered("nudge_unversioned_vm: same_object", _NO_PLAN),
     Covered("nudge_unversioned_vm: runs_with_it", "nobody here plugs CPUs or memory into a guest"),
     Covered("undo of drop_stale_reference: same_object", _NO_PLAN),

@@ -200,7 +200,10 @@ def _added_as_written(own: history.History, entry: Entry) -> None:
 
 def _unchecked(hint: Any, check: Any, cluster: Any, settings: Any) -> Any:
     """As if the finding were still there."""
-    found = Finding(reason=hint.reason, severity=Severity.INFO, subject=hint.subject, message="as it was found")
+    group = "instancetype" if check.id == "instancetype_vms" else ""  # which a remediation goes by
+    found = Finding(
+        reason=hint.reason, severity=Severity.INFO, subject=hint.subject, message="as it was found", group=group
+    )
     return msgspec.structs.replace(found, check=hint.check, fingerprint=hint.fingerprint)
 
 
