@@ -49,9 +49,7 @@ def planned(client: Client, namespace: str, remediation: Any, about: Object) -> 
     return found
 
 
-def looked(
-    client: Client, namespace: str, remediation: Any, about: Object, now: float = _LATER
-) -> Confirmed | Refused:
+def looked(client: Client, namespace: str, remediation: Any, about: Object, now: float = _LATER) -> Confirmed | Refused:
     """What is planned on what the API server has in the namespace."""
     objects = [
         full({"kind": "KubeVirt", "name": "kubevirt", "version": "v1.7.1"}),

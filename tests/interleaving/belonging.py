@@ -84,7 +84,9 @@ def _dropped(copies: Copies, write: Write) -> Iterator[tuple[str, str]]:
     since, slack = copies.world.now - copies.changed.get(name, 0.0), NOTICED if write.skewed else 1.0
     if since < _LEFT_ALONE - slack:
         yield "a matcher may come back", f"its spec was changed {since:.0f} s ago"
-    noted = [each for each in meta_of(before)["managedFields"] if "f:desiredGeneration" in at(each, "/fieldsV1/f:status")]
+    noted = [
+        each for each in meta_of(before)["managedFields"] if "f:desiredGeneration" in at(each, "/fieldsV1/f:status")
+    ]
     if any(each["time"] > copies.world.ago(_LEFT_ALONE - slack) for each in noted):
         yield "a matcher may come back", "that its spec is this one was noted within the hour"
     if before["status"].get("desiredGeneration") != meta_of(before)["generation"]:

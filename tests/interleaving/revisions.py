@@ -85,7 +85,9 @@ def begin(world: World, platform: Platform, rng: Random) -> None:
     if odd == "saved with it":
         saved = {"metadata": {"name": "db", "namespace": "ns"}, "spec": before["spec"]}
         spec = {"source": {"virtualMachine": saved}, "virtualMachineSnapshotName": "before"}
-        world.create(objects.new("VirtualMachineSnapshotContent", "ns", "before", spec=spec, status={}), "virt-controller")
+        world.create(
+            objects.new("VirtualMachineSnapshotContent", "ns", "before", spec=spec, status={}), "virt-controller"
+        )
     if rng.random() < 0.2:
         _shares(world, made, had, rng)
     world.born = {uid: since - 2 * _DAY for uid, since in world.born.items()}

@@ -12,7 +12,7 @@ the VM runs with the copy, while a snapshot of the VM has a matcher for it, and 
 spec. Where it does, the plan says so.
 
 When the spec was changed last the managedFields of the spec do not tell: the API server notes no time there for what
-was only taken out. But each change makes another `metadata.generation`, and of a VM that has a VMI virt-controller notes
+was only taken out. But each change makes another `metadata.generation`, and of a VM with a VMI virt-controller notes
 that in `status.desiredGeneration` (syncGenerationInfo in pkg/virt-controller/watch/vm/vm.go of kubevirt/kubevirt), by a
 write to the status, of which managedFields have the time. So a VM whose generation was noted more than an hour ago is
 as it was then. One that was changed since it ran last is left alone until it is started: nothing tells when that was.
