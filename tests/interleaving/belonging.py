@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from demo.fleet.instancetypes import copy_name
 from reconcile.plan.effects import at
 
 from .clocks import NOTICED
-from .stashing import COPY, LABEL, named_by
+from .stashing import COPY, LABEL, SIZE, named_by
 from .world import Obj, World, meta_of
 from .writer import Write
 
@@ -116,6 +117,10 @@ def _nudged(copies: Copies, write: Write) -> Iterator[tuple[str, str]]:
         yield "it is of use", "KubeVirt has said why it makes no copy"
     if ended_at_start(copies.world) and "preferenceRef" in status and not before["spec"].get("preference"):
         yield "controllers stay up", "virt-controller ends when it starts the VM, which gets a copy by this"
+    live = copies.world.get(SIZE, (before["spec"].get("instancetype") or {}).get("name", ""), "")
+    there = copies.world.get(COPY, copy_name(before, live)) if live is not None else None
+    if there is not None and there["data"].get("spec") != live["spec"] and copies.world.age(there) > copies.seen:
+        yield "it is of use", f"something else has the name of its copy, {meta_of(there)['name']}"
     had = copies.since.get((name, named_by(before)), 0.0)
     if _has(copies, before) and copies.world.now - had > copies.seen:
         yield "it is of use", f"it has the copy {named_by(before)}"

@@ -33,6 +33,7 @@ _ODD = (
 
 def begin(world: World, platform: Platform, rng: Random) -> None:
     odd = rng.choice(_ODD)
+    platform.controller_up = False  # which would make it again
     networks = {"blue": "blue"} | ({"red": "gone"} if odd == "NAD gone" else {})
     made = vm("db", "Always", uid="u-db", created=_OLD, networks=networks)
     if odd != "alone":
@@ -47,6 +48,7 @@ def begin(world: World, platform: Platform, rng: Random) -> None:
     running = world.create(running | {"status": running["status"] | {"phase": "Running"}}, "virt-controller")
     _attached(world, platform, running)
     around(world, odd, [])
+    platform.controller_up = odd != "controller down"
     if odd == "controller down":
         stand_still(world, platform)
 

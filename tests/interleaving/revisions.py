@@ -44,7 +44,7 @@ _STATES = (
 )
 _ODD = {
     "no matcher": ("", "", "", "runs with it", "saved with it", "unnoted", "noted just now"),
-    "no copy": ("", "", "", "fails", "crashes", "crashes"),
+    "no copy": ("", "", "", "fails", "crashes", "crashes", "name taken"),
 }
 """What forbids a repair that would else be made, by state."""
 _PINNED = ("no labels", "of an old version", "of an unknown object", "wrong label")
@@ -75,6 +75,9 @@ def begin(world: World, platform: Platform, rng: Random) -> None:
         spec, status = {"source": source}, {"phase": "Succeeded"}
         saved = objects.new("VirtualMachineSnapshot", "ns", "s", uid="s1", created=_OLD, spec=spec, status=status)
         world.create(saved, "user")
+    if odd == "name taken":  # by what somebody else has put there
+        live = world.get(had["kind"], "small", "") or had
+        world.create(copy(made, live | {"spec": {"cpu": {"guest": 64}, "memory": {"guest": "1Gi"}}}), "tenant")
     if state != "no copy":
         world.create(_kept(made, had, state), "virt-controller")
     before = refer(made | {"spec": {**made["spec"]}}, "instancetype", had)
