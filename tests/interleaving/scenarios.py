@@ -129,7 +129,8 @@ def _vm_in(state: str, odd: Odd, world: World, rng: Random) -> Obj | None:
 def _metadata(state: str, world: World, rng: Random) -> Obj:
     finalizers = rng.choice(([IPAM_FINALIZER], [IPAM_FINALIZER], ["example.org/keep", IPAM_FINALIZER]))
     owners = [owner("VirtualMachine", "db", "u-db")]
-    if state == "foreign owner" or (state == "unprotected" and rng.random() < 0.2):
+    others = state in ("unprotected", "replaced", "handed on") and rng.random() < 0.2
+    if state == "foreign owner" or others:
         owners.append(owner("Import", "import", "i1", "example.org/v1"))
     if state in ("ownerless", "nameless", "left") or (state == "stuck" and rng.random() < 0.3):
         owners = []

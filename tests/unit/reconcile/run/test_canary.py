@@ -70,7 +70,8 @@ async def test_one_then_two_then_the_budget(tmp_path: Path) -> None:
         assert events(running) == ["intended", "done", "verified"]
         (gate,) = running.repair("vm9").blocked
         assert gate.gate == "canary"
-        assert "one repair in step 1 of 2, of IPAMClaim ns/vm" in gate.why
+        assert "follows IPAMClaim ns/vm" in gate.why
+        assert gate.why.endswith("; step 1 of 2 is one repair")
         assert gate.until == running.clock[0] + HOUR
 
         assert await later(running, HOUR - 1) == 0
