@@ -251,4 +251,4 @@ def test_when_a_matcher_was_taken_out_only_the_generation_tells_that_kubevirt_no
 
 def _status_written(vm: Object) -> float:
     fields = (each for each in vm["metadata"]["managedFields"] if each.get("subresource") == "status")
-    return max(epoch(each["time"]) for each in fields)
+    return max(epoch(each["time"]) or 0.0 for each in fields)

@@ -119,7 +119,8 @@ def _nudged(copies: Copies, write: Write) -> Iterator[tuple[str, str]]:
         yield "controllers stay up", "virt-controller ends when it starts the VM, which gets a copy by this"
     live = copies.world.get(SIZE, (before["spec"].get("instancetype") or {}).get("name", ""), "")
     there = copies.world.get(COPY, copy_name(before, live)) if live is not None else None
-    if there is not None and there["data"].get("spec") != live["spec"] and copies.world.age(there) > copies.seen:
+    other = live is not None and there is not None and there["data"].get("spec") != live["spec"]
+    if there is not None and other and copies.world.age(there) > copies.seen:
         yield "it is of use", f"something else has the name of its copy, {meta_of(there)['name']}"
     had = copies.since.get((name, named_by(before)), 0.0)
     if _has(copies, before) and copies.world.now - had > copies.seen:

@@ -80,6 +80,14 @@ def begin(world: World, platform: Platform, rng: Random) -> None:
         world.create(copy(made, live | {"spec": {"cpu": {"guest": 64}, "memory": {"guest": "1Gi"}}}), "tenant")
     if state != "no copy":
         world.create(_kept(made, had, state), "virt-controller")
+    _had(world, made, had, odd, rng)
+    if rng.random() < 0.2:
+        _shares(world, made, had, rng)
+    world.born = {uid: since - 2 * _DAY for uid, since in world.born.items()}
+
+
+def _had(world: World, made: Obj, had: Obj, odd: str, rng: Random) -> None:
+    """What runs of VM `db`, and what is saved of it, maybe of when it had the instancetype."""
     before = refer(made | {"spec": {**made["spec"]}}, "instancetype", had)
     if odd == "runs with it" or rng.random() < 0.3:
         running = started_with(world, before if odd == "runs with it" else made, started(made), had)
@@ -87,13 +95,9 @@ def begin(world: World, platform: Platform, rng: Random) -> None:
         world.create(running, "virt-controller")
     if odd == "saved with it":
         saved = {"metadata": {"name": "db", "namespace": "ns"}, "spec": before["spec"]}
-        spec = {"source": {"virtualMachine": saved}, "virtualMachineSnapshotName": "before"}
-        world.create(
-            objects.new("VirtualMachineSnapshotContent", "ns", "before", spec=spec, status={}), "virt-controller"
-        )
-    if rng.random() < 0.2:
-        _shares(world, made, had, rng)
-    world.born = {uid: since - 2 * _DAY for uid, since in world.born.items()}
+        spec: Obj = {"source": {"virtualMachine": saved}, "virtualMachineSnapshotName": "before"}
+        kept = objects.new("VirtualMachineSnapshotContent", "ns", "before", spec=spec, status={})
+        world.create(kept, "virt-controller")
 
 
 def _db(world: World, state: str, odd: str, had: Obj, rng: Random) -> Obj:
@@ -115,7 +119,7 @@ def _db(world: World, state: str, odd: str, had: Obj, rng: Random) -> Obj:
 def _noted(made: Obj, odd: str, world: World) -> Obj:
     """With what virt-controller has written into the status of a VM that ran after its spec was changed last."""
     made["status"]["desiredGeneration"] = 0 if odd == "unnoted" else 1
-    fields = {"f:status": {"f:desiredGeneration": {}}}
+    fields: Obj = {"f:status": {"f:desiredGeneration": {}}}
     time = world.ago(600) if odd == "noted just now" else _OLD
     entry = {"manager": "virt-controller", "operation": "Update", "subresource": "status", "time": time}
     return with_meta(made, managedFields=[entry | {"fieldsV1": fields}])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -50,7 +51,7 @@ def domain(devices: Object | None = None, **firmware: str) -> Object:
     return {"devices": devices or {}, **memory} | ({"firmware": firmware} if firmware else {})
 
 
-def copied(stage: Stage, name: str, **template: object) -> None:
+def copied(stage: Stage, name: str, **template: Any) -> None:
     """A copy that is off."""
     stage.vm(name, strategy="Halted", **template)
     stage.client.patch(VMS, stage.namespace, name, {"metadata": {"annotations": COPIED}})
