@@ -98,7 +98,7 @@ AREA = Area(
             name="VMNamespaceWithoutNetwork",
             by=("kind", "name", "network", "reason"),
             # Whoever makes a namespace without its network, or VMs before it, would wake the platform up.
-            not_paging={"": "VMs of one namespace do not start; what runs goes on. A control plane that is down pages."},
+            not_paging={"": "VMs of one namespace do not start; what runs goes on. A control plane pages."},
             cluster_wide=True,
             summary="VMs in namespace {{ $labels.name }} wait for a network that is not there",
             description="",
