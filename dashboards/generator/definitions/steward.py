@@ -78,6 +78,7 @@ KINDS = table(
         )
     ),
     sort=("state", "kind"),
+    empty="not seen",
     height=12,
 )
 
@@ -171,6 +172,7 @@ BOARD = Board(
                         )
                     ),
                     height=7,
+                    empty="not seen",
                 ),
             ),
         ),
