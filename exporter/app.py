@@ -67,6 +67,7 @@ class Steward:
         self.engine.settle = config.settle.total_seconds()
         self.intake.assume(config.assume_upstream_version or "")
         self.exposition.series_limit = _series_limit(config)
+        self.engine.causes.history.most = config.history.entries
         configure(self.engine, config)
 
     @asynccontextmanager

@@ -21,6 +21,7 @@ _LIVE = (
     "settle",
     "assumeUpstreamVersion",
     "seriesLimit",
+    "history",
     "checks",
 )  # what follows the file without a restart
 

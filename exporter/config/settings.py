@@ -35,6 +35,7 @@ __all__ = [
     "INSECURE",
     "CheckSettings",
     "Config",
+    "HistorySettings",
     "MetricsSettings",
     "PaceSettings",
     "ReconcileSettings",
@@ -97,6 +98,19 @@ class SeriesLimitSettings(Section):
 
     family: int = setting(50_000, "Series of one metric family.", "whole number of series", 2, 10_000_000)
     total: int = setting(200_000, "Series of all families together.", "whole number of series", 2, 10_000_000)
+
+
+class HistorySettings(Section):
+    """What is remembered of what opened and closed, in memory alone."""
+
+    entries: int = setting(
+        50_000,
+        "What opened and closed of single causes in the last week, an entry for each cause and step of time, of 300 bytes "
+        "at most. Where there is more, causes that changed longest ago are forgotten.",
+        "whole number of entries",
+        100,
+        10_000_000,
+    )
 
 
 class MetricsSettings(Section):
@@ -203,6 +217,7 @@ class Config(Section):
     pace: PaceSettings = Field(default_factory=PaceSettings)
     series_limit: SeriesLimitSettings = Field(default_factory=SeriesLimitSettings)
     metrics: MetricsSettings = Field(default_factory=MetricsSettings)
+    history: HistorySettings = Field(default_factory=HistorySettings)
     reconcile: ReconcileSettings = Field(default_factory=ReconcileSettings)
     checks: Section = Field(default_factory=Section)
 

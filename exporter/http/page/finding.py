@@ -73,6 +73,7 @@ class FindingPage:
             "related": [await self._related(listing, each) for each in report.related],
             "of_vm": [listing.report_of(each) for each in await self._of_vm(listing, finding)],
             "siblings": cause.findings if cause else 1,
+            "cause": cause,
             "failures_of": self._migrations.of,
             "plan_command": plan_command,
             "states": REPAIR_STATES,
