@@ -115,7 +115,7 @@ def reports(
     changes: Callable[[str], Changes] | None,
     shown: Shown = _as_it_is,
 ) -> Iterator[CauseReport]:
-    """Some causes, as they come. `changes` are those of one by its id; None where nobody watched what opens and closes."""
+    """Some causes, as they come. `changes` are those of one by its id; None where nobody watched."""
     by_id = {check.id: check for check in checks}
     for cause in causes:
         worst, oldest = cause.worst, cause.oldest
@@ -145,9 +145,7 @@ def reports(
         )
 
 
-def ended(
-    causes: Iterable[Ended], checks: Iterable[Check], changes: Callable[[str], Changes]
-) -> Iterator[CauseReport]:
+def ended(causes: Iterable[Ended], checks: Iterable[Check], changes: Callable[[str], Changes]) -> Iterator[CauseReport]:
     for each in causes:
         for made in reports((each.cause,), checks, changes):
             yield msgspec.structs.replace(made, ended_at=rfc3339(each.at), last=each.last)

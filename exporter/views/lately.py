@@ -1,4 +1,4 @@
-"""What opened and closed lately, in words: of the hours, days and weeks that were watched whole, and since the start."""
+"""What opened and closed lately, in words: of each span that was watched whole, and since the start."""
 
 from __future__ import annotations
 

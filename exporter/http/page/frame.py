@@ -20,6 +20,7 @@ from ..access.viewer import Visible, visible_to
 from ..html.rendering import page_of
 from ..reports.listing import Listing
 from ..reports.listings import Listings
+from .outside import Outside
 
 __all__ = ["Frame"]
 
@@ -27,8 +28,9 @@ _SHOWN_NAMES = 10  # namespaces of a tenant
 
 
 class Frame:
-    def __init__(self, engine: Engine, title: str, listings: Listings, config: ReloadStatus) -> None:
+    def __init__(self, engine: Engine, title: str, listings: Listings, config: ReloadStatus, outside: Outside) -> None:
         self._engine, self._title, self.listings, self._config = engine, title, listings, config
+        self.outside = outside
 
     def listing(self, request: web.BaseRequest) -> Listing:
         """What the viewer may see."""

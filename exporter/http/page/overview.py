@@ -41,6 +41,7 @@ class Overview:
         values = {
             "generation": generation,
             "counts": {each.value: severities[each.value] for each in reversed(Severity)},
+            "curves": await self._frame.outside.curves(self._engine.clock()) if whole else [],
             "changes": changes_said(history.changes, history.since, self._engine.clock()) if history else "",
             "causes": causes[:_WORST],
             "in_all": len(causes),

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
+from exporter.engine.cause_history import HOUR, WEEK
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
-from exporter.engine.cause_history import HOUR, WEEK
 from exporter.findings.check import PER_CLUSTER, PER_NAMESPACE, Check, Family, Reason, Scope, View
 from exporter.findings.finding import Finding, Severity
 from exporter.findings.scopes import PER_VM
