@@ -26,7 +26,8 @@ def spans(changes: Changes, since: str, now: float) -> Iterator[tuple[str, Count
 
 def counted_said(count: Count) -> str:
     """`3 opened, 1 closed`."""
-    return f"{count.opened:,} opened, {count.closed:,} closed" if count.opened or count.closed else "no change"
+    each = ((count.opened, "opened"), (count.closed, "closed"))
+    return ", ".join(f"{number:,} {what}" for number, what in each if number) or "no change"
 
 
 def changes_said(changes: Changes, since: str, now: float) -> str:
