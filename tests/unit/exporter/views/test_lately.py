@@ -17,7 +17,8 @@ def said(watched: float, changes: Changes = CHANGES) -> str:
 
 def test_each_span_that_was_watched_whole_is_said() -> None:
     assert said(200 * HOUR) == (
-        "3 opened, 1 closed in the last hour; 10 opened, 4 closed in the last day; 1,240 opened, 38 closed in the last week"
+        "3 opened, 1 closed in the last hour; 10 opened, 4 closed in the last day; "
+        "1,240 opened, 38 closed in the last week"
     )
 
 
