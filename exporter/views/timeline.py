@@ -44,7 +44,11 @@ def timeline_of(found: Points, seen: Points, now: float, length: int, step: int)
         count = len(list(run))
         spans.append(Span(at, at + count, state))
         at += count
-    return Timeline(steps, duration(length), tuple(spans), _text(states, spans, step, length))
+    return Timeline(steps, _named(length), tuple(spans), _text(states, spans, step, length))
+
+
+def _named(length: int) -> str:
+    return {86_400: "day", 604_800: "week"}.get(length) or duration(length)
 
 
 def _steps(points: Points, now: float, step: int, steps: int) -> dict[int, float]:
@@ -56,10 +60,10 @@ def _steps(points: Points, now: float, step: int, steps: int) -> dict[int, float
 def _text(states: Sequence[str], spans: Sequence[Span], step: int, length: int) -> str:
     times = sum(each.state == "found" for each in spans)
     if not times:
-        text = f"Not found in the last {duration(length)}, as far as Prometheus knows"
+        text = f"Not found in the last {_named(length)}, as far as Prometheus knows"
     else:
         often = "in one stretch" if times == 1 else f"in {times} stretches"
-        text = f"Found in {duration(states.count('found') * step)} of the last {duration(length)}, {often}"
+        text = f"Found in {duration(states.count('found') * step)} of the last {_named(length)}, {often}"
     unseen = states.count("unseen") * step
     return f"{text}. For {duration(unseen)} it is not known." if unseen else f"{text}."
 
@@ -76,8 +80,7 @@ class Curve(msgspec.Struct, frozen=True):
 def curves_of(
     names: Iterable[str], ranges: Mapping[str, Points], now: float, length: int, step: int
 ) -> Iterator[Curve]:
-    """Of those that are known, all on one scale."""
-    most = max((value for points in ranges.values() for _, value in points), default=0.0) or 1.0
+    """Of those that are known, each from 0 to its largest."""
     for name in names:
         points = ranges.get(name, ())
         steps = length // step + 1
@@ -86,8 +89,8 @@ def curves_of(
             continue
         every = [values[at] for at in sorted(values)]
         ends = f"between {min(every):,.0f} and {max(every):,.0f}"
-        text = f"{every[-1]:,.0f} {name}, {ends} in the last {duration(length)}"
-        yield Curve(name, steps - 1, tuple(_lines(values, most)), text)
+        text = f"{every[-1]:,.0f} {name}, {ends} in the last {_named(length)}"
+        yield Curve(name, steps - 1, tuple(_lines(values, max(every) or 1.0)), text)
 
 
 def _lines(values: Mapping[int, float], most: float) -> Iterator[str]:

@@ -125,7 +125,7 @@ async def test_the_page_of_a_finding_says_when_it_was_found() -> None:
     ):
         (finding,) = server.engine.findings()
         html = await page(server, f"/findings/{finding.fingerprint}")
-        assert "Found in 7h of the last 7d, in 2 stretches. For 2d20h it is not known." in html
+        assert "Found in 7h of the last week, in 2 stretches. For 2d20h it is not known." in html
         assert '<rect class="found" x="162" width="6"' in html
         assert '<svg class="timeline warning" viewBox="0 0 168 10"' in html
         tenants = await page(server, f"/findings/{finding.fingerprint}", Tenant="shop")
@@ -145,7 +145,7 @@ async def test_the_overview_draws_how_many_there_were() -> None:
 
     async with asking(Stub(respond), PATIENT, clock) as past, served(outside=Outside(past)) as server:
         html = await page(server, "/")
-        assert "5 critical, between 2 and 5 in the last 1d" in html
+        assert "5 critical, between 2 and 5 in the last day" in html
         assert html.count("<svg") == 1  # one point is no line
 
 
