@@ -110,11 +110,11 @@ class Past:
                 self._awaited.pop(question).set()
 
     async def _ask(self, question: Question) -> Ranges:
-        end = int(self._clock())
+        end = self._clock()
         query = {
             "query": question.query,
-            "start": f"{end - question.length}",
-            "end": f"{end}",
+            "start": f"{end - question.length:.3f}",
+            "end": f"{end:.3f}",
             "step": f"{question.step}",
             "timeout": f"{self._bounds.answer:g}s",
         }

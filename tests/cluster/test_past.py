@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 
 from exporter.config.outside import PrometheusSettings
@@ -33,7 +34,8 @@ async def test_prometheus_knows_what_was_found_and_how_many_there_were(prometheu
         await asyncio.to_thread(server.wait_for, "kubevirt_test_broken and on () kubevirt_steward_ready")
         finding = next(each for each in made.engine.findings() if each.severity == "critical")
         _, _, html = await made.get(f"/findings/{finding.fingerprint}")
-        assert b"Found in 1h of the last week, in one stretch. For 6d23h it is not known." in html
+        said = re.findall(r"</span></span>(.*?)</figcaption>", html.decode())
+        assert said == ["Found in 1h of the last week, in one stretch. For 6d it is not known."]
         ranges = await past.of(of_severities(("critical", "warning", "info"), settings))
         assert ranges is not None
         counts = {name: [value for _, value in points] for name, points in ranges.items()}

@@ -38,8 +38,8 @@ async def test_a_range_is_asked_for_once_and_kept(tmp_path: Path) -> None:
     (asked,) = stub.asked
     assert asked == {
         "query": "up",
-        "start": f"{NOW - 7200:.0f}",
-        "end": f"{NOW:.0f}",
+        "start": f"{NOW - 7200:.3f}",
+        "end": f"{NOW:.3f}",
         "step": "3600",
         "timeout": "20s",
     }
