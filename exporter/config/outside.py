@@ -93,7 +93,9 @@ class Link(Section):
 class PrometheusSettings(Section):
     """The Prometheus that scrapes this steward. Of it pages get what was; without a URL they do without."""
 
-    url: OptionalURL = setting(None, "Where its API is. Without it nothing is drawn of what was.", "URL")
+    url: OptionalURL = setting(
+        None, "The Prometheus that scrapes this steward. Without it nothing is drawn of what was.", "URL"
+    )
     token_file: OptionalText = setting(None, "File with the bearer token to send; read anew each time.", "text")
     ca_file: OptionalText = setting(None, "File with the CA certificates to trust instead of the system's.", "text")
     server_name: OptionalHostName = setting(

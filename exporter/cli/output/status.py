@@ -61,7 +61,9 @@ def _head(found: Status, checks: frozenset[str], now: float) -> Iterator[str]:
         yield f"Not read  {counted(len(report.undecodable), 'object')} in namespace {one_line(places)}"
     yield f"Findings  {totals(report.findings)}{of_causes(report)}"
     if isinstance(report.history, HistoryReport):
-        yield f"Changes   {changes_said(report.history.changes, report.history.since, now)}"
+        first, *more = changes_said(report.history.changes, report.history.since, now).split("; ")
+        yield f"Changes   {first}"
+        yield from (f"          {each}" for each in more)
 
 
 def _worst(report: Report, now: float, columns: int, room: int) -> Iterator[str]:
