@@ -21,6 +21,7 @@ from .history.migrations import MigrationFailures
 from .http.access.access import Access
 from .http.access.decisions import Times
 from .http.application import build, serving
+from .http.page.outside import Outside
 from .http.reports.listings import Listings
 from .http.reports.result_cache import Versions
 from .http.routes import FOR_TENANTS, routes
@@ -36,6 +37,7 @@ from .metrics.profile import Profile
 from .metrics.series_limit import SeriesLimit
 from .metrics.states import States
 from .metrics.telemetry import Served, Telemetry, registry_of
+from .prometheus.past import Past
 from .rules.paging import why_not_paging
 from .rules.urgency import urgencies
 from .sidecar.follower import Follower
@@ -57,6 +59,7 @@ class Steward:
     exposition: Exposition
     aggregates: Aggregates
     failures: MigrationFailures
+    outside: Outside
     repairs: Repairs = field(default_factory=Repairs)
     follower: Follower | None = None
     profile: Profile = Profile.DEFAULT
@@ -67,6 +70,8 @@ class Steward:
         self.engine.settle = config.settle.total_seconds()
         self.intake.assume(config.assume_upstream_version or "")
         self.exposition.series_limit = _series_limit(config)
+        self.engine.causes.history.most = config.history.entries
+        self.outside.take(config)
         configure(self.engine, config)
 
     @asynccontextmanager
@@ -108,7 +113,15 @@ def assemble(
     source = LiveSource(transport, watched(asking), intake, pace or _pace(config))
     repairs = Repairs(time.time() if config.reconcile.url else None)
     follower = Follower(config.reconcile, repairs) if config.reconcile.url else None
-    steward = Steward(engine, intake, source, exposition, aggregates, failures, repairs, follower, profile)
+    asked = config.prometheus
+    past = Past(asked, time.time, time.monotonic) if asked.url else None
+    steward = Steward(
+        *(engine, intake, source, exposition, aggregates, failures),
+        Outside(past, asked),
+        repairs,
+        follower,
+        profile,
+    )
     steward.take(config)
     if settle is not None:
         engine.settle = settle
@@ -167,7 +180,11 @@ async def serve(
     listings = Listings(steward.engine, versions)
     of_steward = (steward.engine, steward.aggregates, steward.failures, steward.exposition)
     registry, pages = registry_of(telemetry), why_not_paging()
-    table = routes(*of_steward, registry, served, steward.config, title, versions, listings, pages, urgencies())
+    table = routes(
+        *(*of_steward, registry, served, steward.config, title, versions, listings, pages),
+        urgencies(),
+        steward.outside,
+    )
     access = _access(steward, reviews, listings, times) if reviews else None
     app = build(steward.engine, table, served.requests, access)
     async with (
@@ -194,6 +211,8 @@ def _jobs(steward: Steward) -> dict[str, Coroutine[Any, Any, None]]:
     jobs: dict[str, Coroutine[Any, Any, None]] = {"freeze": _freeze_when_ready(steward.engine)}
     if steward.follower is not None:
         jobs["follow repairs"] = steward.follower.run()
+    if steward.outside.past is not None:
+        jobs["ask prometheus"] = steward.outside.past.run()
     return jobs
 
 

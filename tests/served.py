@@ -13,6 +13,7 @@ from exporter.findings.check import PER_CLUSTER, Check, Family, Reason
 from exporter.findings.finding import Finding, Severity
 from exporter.history.migrations import MigrationFailures
 from exporter.http.application import Guard, build, serving
+from exporter.http.page.outside import Outside
 from exporter.http.reports.listings import Listings
 from exporter.http.reports.result_cache import Versions
 from exporter.http.routes import routes
@@ -131,6 +132,7 @@ async def served(
     tls: tuple[Certificates, ssl.SSLContext] | None = None,
     hosts: Iterable[str] = (),
     timer: Callable[[], float] | None = None,
+    outside: Outside | None = None,
 ) -> AsyncIterator[Served]:
     """With these checks beside that of the many findings. `tls` has both sides of it."""
     made = Served(count, checks, repairs, timer)
@@ -150,6 +152,7 @@ async def served(
         made.listings,
         why_not_paging(),
         urgencies(),
+        outside,
     )
     async with serving(build(made.engine, table, own.requests, guard), host, 0, certificates, hosts) as made.url:
         yield made

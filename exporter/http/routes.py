@@ -40,6 +40,7 @@ from .page.frame import Frame
 from .page.health import HealthPage
 from .page.impact import ImpactPage
 from .page.objects import FeaturePages, InstancetypePages, NetworkPages, VMPage
+from .page.outside import Outside
 from .page.overview import Overview
 from .page.repairs import RepairsPage
 from .page.runbook_parts import Runbooks
@@ -84,6 +85,7 @@ def routes(
     listings: Listings,
     paging: Mapping[str, str],
     urgencies: Mapping[str, Urgency],
+    outside: Outside | None = None,
 ) -> Routes:
     """`paging` says of a reason, CHECK/REASON, that has critical findings why they do not page; empty where they do.
     `urgencies` are those of the alerts, by their names.
@@ -98,7 +100,7 @@ def routes(
     migrations = MigrationsView(engine, failures, instance)
     # Half of the connections may wait: the other half is for whoever asks now.
     waits = Waits(engine, most_connections() // 2)
-    frame = Frame(engine, title, listings, config)
+    frame = Frame(engine, title, listings, config, outside or Outside())
     repairs, runbooks = RepairsPage(frame, versions.repairs), Runbooks()
     vms = VMView(engine, versions, instance)
     network_pages, instancetype_pages = NetworkPages(frame, networks), InstancetypePages(frame, instancetypes)
