@@ -123,7 +123,7 @@ test-image: $(VENV)/.dev ## the image of `make image`, run as the manifests say;
 
 site: $(VENV)/.dev build/site-tools/.made ## docs/, README and runbooks as a site, build/site; no page and no anchor that a link misses
 	$(BIN)/python -m docs.generator.site build/site-source
-	build/site-tools/bin/mkdocs build --quiet --strict --config-file docs/site.yaml --site-dir ../build/site
+	NO_MKDOCS_2_WARNING=1 build/site-tools/bin/mkdocs build --quiet --strict --config-file docs/site.yaml --site-dir ../build/site
 
 clean: ## remove .venv, build, dist and caches of the checkout
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -18,7 +18,9 @@ from pathlib import Path
 __all__ = ["push_archive", "push_from_store", "repository"]
 
 # A registry with a path: its first part has a dot, a port, or is localhost, or it would be one of Docker Hub's.
-_REPOSITORY = re.compile(r"(?:localhost|[a-z0-9-]+(?:\.[a-z0-9-]+)+|[a-z0-9.-]+(?=:))(?::\d+)?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)+")
+_REPOSITORY = re.compile(
+    r"(?:localhost|[a-z0-9-]+(?:\.[a-z0-9-]+)+|[a-z0-9.-]+(?=:))(?::\d+)?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)+"
+)
 _SAYS = """\
 pushed {name}@{digest}
 

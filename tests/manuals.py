@@ -16,7 +16,9 @@ MANUALS = [
     *sorted(REPO.glob("docs/*.md")),
 ]
 _FENCED = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_COMMANDS = r"(?:\.venv/bin/)?steward|make|kubectl|oc|helm|amtool|mimirtool|curl|git|podman|skopeo|sha256sum|cp|source|python3?"
+_COMMANDS = (
+    r"(?:\.venv/bin/)?steward|make|kubectl|oc|helm|amtool|mimirtool|curl|git|podman|skopeo|sha256sum|cp|source|python3?"
+)
 _COMMAND = re.compile(rf"^\$? ?((?:\w+=\S+ )*(?:{_COMMANDS}) .*)$")
 _COMMENT = re.compile(r"(?<!\S)#\s.*$")
 

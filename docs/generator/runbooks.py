@@ -20,12 +20,14 @@ def generated() -> dict[str, str]:
     """Written into the runbook between its title and its first section."""
     urgent, pages = urgencies(), _pages()
     return {
-        f"rules/runbooks/{name}.md": _LEAD.sub(
-            lambda found, lead="\n\n".join(_lead(name, urgent[name], pages)): f"{found[1]}{lead}\n\n", text
-        )
+        f"rules/runbooks/{name}.md": _with_lead(text, "\n\n".join(_lead(name, urgent[name], pages)))
         for name, text in texts().items()
         if name in urgent
     }
+
+
+def _with_lead(text: str, lead: str) -> str:
+    return _LEAD.sub(lambda found: f"{found[1]}{lead}\n\n", text)
 
 
 def _lead(alert: str, urgency: Urgency, pages: set[tuple[str, str]]) -> Iterator[str]:
@@ -35,7 +37,8 @@ def _lead(alert: str, urgency: Urgency, pages: set[tuple[str, str]]) -> Iterator
     if len(reasons) > 1:
         paged = urgency.pages and not all((alert, each) in pages for each in reasons)
         links = (
-            f"[`{each}`](#{anchor(each)})" + (" (pages where it is critical)" if paged and (alert, each) in pages else "")
+            f"[`{each}`](#{anchor(each)})"
+            + (" (pages where it is critical)" if paged and (alert, each) in pages else "")
             for each in reasons
         )
         yield f"By reason: {', '.join(links)}."

@@ -18,7 +18,15 @@ __all__ = ["PAGES", "main", "stage"]
 
 _REPOSITORY = "https://github.com/kubevirt-steward/kubevirt-steward"
 _START = "README.md"
-PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md", "docs/*.md", "docs/adr/*.md", "rules/runbooks/*.md")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "bench/README.md",
+    "docs/*.md",
+    "docs/adr/*.md",
+    "rules/runbooks/*.md",
+)
 _FILES = ("docs/pictures/*",)
 _LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)

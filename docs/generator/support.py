@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from .files import TOP, between
 
@@ -27,31 +26,42 @@ def generated() -> dict[str, str]:
 
 def _table() -> Iterator[str]:
     yield "| What | Releases | How | Run by |\n| --- | --- | --- | --- |"
-    kubernetes = _pinned("kube-apiserver", "k8s.io/kubernetes")
+    yield from (f"| {' | '.join(row)} |" for row in _rows())
+
+
+def _rows() -> Iterator[tuple[str, str, str, str]]:
+    first, *_, last = kubernetes = _pinned("kube-apiserver", "k8s.io/kubernetes")
     yield (
-        f"| Kubernetes | {_listed(kubernetes)} | real API server and etcd: permissions, writes, policies, watches, all manifests | "
-        f"`make test KUBERNETES={_minor(kubernetes[0])}` to `{_minor(kubernetes[-1])}`; without it {_minor(kubernetes[-1])} |"
+        "Kubernetes",
+        ", ".join(kubernetes),
+        "real API server and etcd: permissions, writes, policies, watches, all manifests",
+        f"`make test KUBERNETES={_minor(first)}` to `{_minor(last)}`; without it {_minor(last)}",
     )
-    kubevirt = _pinned("kubevirt", "kubevirt.io/kubevirt")
+    oldest, *_, newest = kubevirt = _pinned("kubevirt", "kubevirt.io/kubevirt")
     yield (
-        f"| KubeVirt | {_listed(kubevirt)} | real virt-operator, virt-api and virt-controller, installed by their operator: drains, "
-        f"migrations, restarts, updates, features, repairs; nodes and guests are simulated | "
-        f"`make test-kubevirt KUBEVIRT={kubevirt[0]}` to `{kubevirt[-1]}`; without it {kubevirt[-1]} |"
+        "KubeVirt",
+        ", ".join(kubevirt),
+        "real virt-operator, virt-api and virt-controller, installed by their operator; nodes and guests are simulated",
+        f"`make test-kubevirt KUBEVIRT={oldest}` to `{newest}`; without it {newest}",
     )
-    bases = [path.stem.removeprefix("kubevirt-") for path in sorted((TOP / "tests/reports/base").glob("kubevirt-*.yaml"))]
+    bases = sorted((TOP / "tests/reports/base").glob("kubevirt-*.yaml"))
     yield (
-        f"| KubeVirt, by objects | {', '.join(bases)} | reports of clusters, with their objects as that release has them | "
-        "`make test ROOM=reports` |"
+        "KubeVirt, by objects",
+        ", ".join(path.stem.removeprefix("kubevirt-") for path in bases),
+        "[reports](reports.md) of clusters, with their objects as that release has them",
+        "`make test ROOM=reports`",
     )
-    for name, release, _ in _networks():
-        yield f"| {name} | {release} | the real controller, with Kubernetes' garbage collection ([networks](networks.md)) | `make test-networks` |"
+    real = "the real controller, with Kubernetes' garbage collection ([more](networks.md))"
+    yield from ((name, release, real, "`make test-networks`") for name, release, _ in _networks())
     yield (
-        "| OpenShift | none at hand | every pod against the published `restricted-v2`, every ServiceMonitor and rule against user "
-        "workload monitoring, the bundle by OLM's validators ([more](openshift.md#what-was-tried)) | `make test` |"
+        "OpenShift",
+        "none at hand",
+        "the manifests and the bundle, by published rules and OLM's validators ([more](openshift.md#what-was-tried))",
+        "`make test`",
     )
     for name, (folder, module) in _SINGLE.items():
-        yield f"| {name} | {_listed(_pinned(folder, module))} | real | `make test` |"
-    yield "| Python | 3.11 to 3.14 | the tests without built programs | `make test-python` |"
+        yield name, ", ".join(_pinned(folder, module)), "real", "`make test`"
+    yield "Python", "3.11 to 3.14", "the tests without built programs", "`make test-python`"
 
 
 def _pinned(folder: str, module: str) -> list[str]:
@@ -59,7 +69,11 @@ def _pinned(folder: str, module: str) -> list[str]:
     found = [
         version[1]
         for path in (_TOOLS / folder).glob("**/go.mod")
-        if (version := re.search(rf"^(?:\t|require ){re.escape(module)} v(\S+)", path.read_text(encoding="utf-8"), re.MULTILINE))
+        if (
+            version := re.search(
+                rf"^(?:\t|require ){re.escape(module)} v(\S+)", path.read_text(encoding="utf-8"), re.MULTILINE
+            )
+        )
     ]
     if folder == "prometheus":  # release 3.14 is module v0.314
         found = [re.sub(r"^0\.(\d)(\d\d)\.", lambda part: f"{part[1]}.{int(part[2])}.", each) for each in found]
@@ -70,10 +84,6 @@ def _networks() -> list[list[str]]:
     """The rows of the table of docs/networks.md that says which controllers were seen."""
     text = (TOP / "docs/networks.md").read_text(encoding="utf-8").partition("| controller |")[2].partition("\n\n")[0]
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in text.splitlines()[2:]]
-
-
-def _listed(releases: list[str]) -> str:
-    return ", ".join(releases)
 
 
 def _minor(release: str) -> str:

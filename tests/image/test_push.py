@@ -57,7 +57,9 @@ def test_what_is_pushed_is_what_was_built_and_is_named_by_its_digest(registry: s
     said = push_archive(file, to, "1.2.3", verify=False)
     digest = built(file)
     assert said.splitlines()[0] == f"pushed {to}:1.2.3@{digest}"
-    (named,) = yaml.safe_load("\n".join(line for line in said.splitlines() if line.startswith("  ") and "--" not in line))
+    (named,) = yaml.safe_load(
+        "\n".join(line for line in said.splitlines() if line.startswith("  ") and "--" not in line)
+    )
     assert named == {"name": "kubevirt-steward", "newName": to, "digest": digest}
     assert f"--set image.repository={to} --set image.digest={digest}" in said
     for reference in ("1.2.3", digest):
@@ -72,7 +74,8 @@ def test_a_registry_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["registry.example/kubevirt-steward", "localhost:5000/a", "registry.example:5000/team/a-b/c_d", "reg:5000/a"]
+    "name",
+    ["registry.example/kubevirt-steward", "localhost:5000/a", "registry.example:5000/team/a-b/c_d", "reg:5000/a"],
 )
 def test_a_repository_is_a_registry_and_a_path(name: str) -> None:
     assert repository(name) == name
@@ -80,7 +83,14 @@ def test_a_repository_is_a_registry_and_a_path(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["kubevirt-steward", "team/steward", "registry.example", "registry.example/A", "registry.example/a:1.2", "a.b/c@sha256:1"],
+    [
+        "kubevirt-steward",
+        "team/steward",
+        "registry.example",
+        "registry.example/A",
+        "registry.example/a:1.2",
+        "a.b/c@sha256:1",
+    ],
 )
 def test_what_is_no_repository_is_refused_before_anything_is_built(name: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="REGISTRY/PATH"):

@@ -73,7 +73,9 @@ def test_the_site_has_each_document_and_leads_elsewhere_only_to_the_repository(t
     assert out == []
     text = "".join(page.read_text(encoding="utf-8") for page in staged)
     assert not re.search(r"^```sh \S", text, re.MULTILINE)
-    others = set(re.findall(r"\]\(https://github\.com/kubevirt-steward/kubevirt-steward/(?:blob|tree)/main/([^)#]+)", text))
+    others = set(
+        re.findall(r"\]\(https://github\.com/kubevirt-steward/kubevirt-steward/(?:blob|tree)/main/([^)#]+)", text)
+    )
     assert others
     assert [each for each in sorted(others) if not (REPO / each).exists()] == []
 

@@ -20,7 +20,7 @@ FILE = REPO / ".github/workflows/release.yaml"
 WORKFLOW: Any = yaml.safe_load(FILE.read_text(encoding="utf-8"))
 (JOB,) = WORKFLOW["jobs"].values()
 STEPS = {step["name"]: step["run"] for step in JOB["steps"] if "run" in step}
-CHANGELOG = "# Changelog\n\n## Unreleased\n\n## 1.2.3 - 2026-01-31\n\n### Added\n- a\n\n## 1.2.2 - 2026-01-01\n\n### Fixed\n- b\n"
+CHANGELOG = "## Unreleased\n\n## 1.2.3 - 2026-01-31\n\n### Added\n- a\n\n## 1.2.2 - 2026-01-01\n\n### Fixed\n- b\n"
 
 
 def test_it_begins_with_a_tag_and_may_write_nothing_but_the_release_and_the_image() -> None:
@@ -39,7 +39,9 @@ def test_a_step_is_a_script_of_targets_modules_and_files_that_are_there(name: st
     script = STEPS[name]
     assert "${{" not in script, "a value comes in by the environment: in a script it would be code"
     subprocess.run(["bash", "-n", "-c", script], check=True)
-    targets = re.findall(r"^([a-z-]+|\.venv/\.\w+|\$\(VENV\)/\.\w+):", (REPO / "Makefile").read_text("utf-8"), re.MULTILINE)
+    targets = re.findall(
+        r"^([a-z-]+|\.venv/\.\w+|\$\(VENV\)/\.\w+):", (REPO / "Makefile").read_text("utf-8"), re.MULTILINE
+    )
     for line in re.findall(r"^make (.*?)(?: \||$)", script, re.MULTILINE):
         wanted = [word.replace(".venv", "$(VENV)") for word in line.split() if "=" not in word]
         assert set(wanted) <= set(targets), line
@@ -84,7 +86,9 @@ def test_sums_and_release_are_of_what_was_built(tmp_path: Path) -> None:
 
 
 def git_dir() -> str:
-    found = subprocess.run(["git", "rev-parse", "--absolute-git-dir"], cwd=REPO, capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        ["git", "rev-parse", "--absolute-git-dir"], cwd=REPO, capture_output=True, text=True, check=True
+    )
     return found.stdout.strip()
 
 
@@ -100,7 +104,9 @@ def test_the_notes_are_the_section_of_the_changelog() -> None:
         ("v1.2.4", "1.2.4", "no section `## 1.2.4"),
     ],
 )
-def test_a_tag_that_is_not_the_version_and_a_version_without_a_section_are_refused(tag: str, version: str, why: str) -> None:
+def test_a_tag_that_is_not_the_version_and_a_version_without_a_section_are_refused(
+    tag: str, version: str, why: str
+) -> None:
     with pytest.raises(ValueError, match=re.escape(why)):
         notes(tag, version, CHANGELOG)
 

@@ -71,7 +71,9 @@ async def test_each_reason_has_a_place_of_its_own_to_which_findings_link(server:
 @pytest.mark.parametrize("name", NAMES)
 def test_each_runbook_begins_with_how_urgent_it_is_for_whom_and_until_when(name: str) -> None:
     lead = texts()[name].partition("\n## Meaning\n")[0]
-    assert re.search(r"^\*\*(Not urgent|Urgent[^*]*):\*\* .* For .* (safe|not safe) to leave it until the morning", lead, re.M)
+    assert re.search(
+        r"^\*\*(Not urgent|Urgent[^*]*):\*\* .* For .* (safe|not safe) to leave it until the morning", lead, re.M
+    )
 
 
 async def test_the_name_of_the_alert_is_enough(server: Served) -> None:
