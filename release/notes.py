@@ -17,7 +17,7 @@ def notes(tag: str, version: str, changelog: str) -> str:
     """Raises ValueError with what does not fit."""
     if tag != f"v{version}":
         raise ValueError(f"the tag is {tag}, and the version in pyproject.toml is {version}: it has to be v{version}")
-    found = re.search(rf"^## {re.escape(version)} - .*\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
+    found = re.search(rf"^## {re.escape(version)} - [^\n]*\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
     if found is None or not found[1].strip():
         raise ValueError(f"CHANGELOG.md has no section `## {version} - YYYY-MM-DD` with something in it")
     return found[1].strip() + "\n"

@@ -186,6 +186,27 @@ def test_from_the_quick_start_to_the_page(day: Day, pod: Any) -> None:
         assert day.run(block) == "yes\n"
 
 
+@pytest.mark.parametrize(
+    ("manual", "kind", "has"),
+    [
+        ("install.md", "ServiceAccount", "imagePullSecrets:\n- name: registry-credentials\n"),
+        ("sizing.md", "Deployment", "          limits:\n            memory: 1Gi\n"),
+    ],
+)
+def test_a_patch_for_a_kustomization_applies(manual: str, kind: str, has: str, binary: Tools, tmp_path: Path) -> None:
+    (block,) = (each for each in blocks_of(REPO / "docs" / manual) if each.text.startswith("patches:"))
+    (tmp_path / "deploy").symlink_to(REPO / "deploy")
+    (tmp_path / "mine").mkdir()
+    text = f"kind: Kustomization\nresources: [../deploy/base]\n{block.text}"
+    (tmp_path / "mine/kustomization.yaml").write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [binary("kubectl"), "kustomize", tmp_path / "mine"], check=True, capture_output=True, text=True
+    )
+    made = [each for each in done.stdout.split("---\n") if f"\nkind: {kind}\n" in each]
+    assert made
+    assert [each for each in made if has not in each] == []
+
+
 def test_the_chart_by_the_book(day: Day, binary: Tools, tmp_path: Path) -> None:
     """Without Prometheus Operator, whose CRDs are not here: with that, test_deploy_removal.py installs it."""
     (tmp_path / ".bin/helm").symlink_to(binary("helm"))

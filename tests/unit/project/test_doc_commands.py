@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
+import yaml
 
 from exporter.cli.parsing import parsed
 from tests.manuals import MANUALS, CodeBlock, blocks_of, commands_of
@@ -71,6 +73,12 @@ def taken(said: list[str]) -> bool:
     except SystemExit as end:
         return end.code == 0
     return True
+
+
+@pytest.mark.parametrize("manual", MANUALS, ids=lambda manual: manual.name)
+def test_what_is_shown_as_yaml_is(manual: Path) -> None:
+    for text in re.findall(r"^```yaml[^\n]*\n(.*?)^```$", manual.read_text("utf-8"), re.MULTILINE | re.DOTALL):
+        assert list(yaml.safe_load_all(text)) != [None], text
 
 
 def words(command: str) -> list[str]:
