@@ -61,7 +61,7 @@ def _reason(check: Check, name: str, reason: Reason) -> str:
         "Severity": _severities(reason, " or "),
         "Metric": reason.family.name + by_reason,
         "Alert": reason.alert,
-        "Runbook": link(reason.alert),
+        "Runbook": link(reason.alert, name),
         "Next": reason.next,
         "Repair": reason.remediation,
     }
