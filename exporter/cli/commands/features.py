@@ -16,7 +16,8 @@ from ...usage.features import FeatureUsage
 from ...views.features import READER, FeatureReport, Features, GateReport, NoSuchFeatureError, selected, take
 from ..input.config import configured
 from ..input.filters import UsageError
-from ..input.once import complain_if_late, refuse_complete_without_dump
+from ..input.once import complain_if_late, of_running, refuse_complete_without_dump
+from ..input.undated import all_undated
 from ..output.progress import progress_line
 from ..output.structured import written
 from ..output.table import table
@@ -29,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments).config
     try:
         refuse_complete_without_dump(arguments)
-        found, in_time = asyncio.run(_look(arguments, config) if arguments.dump is None else _read(arguments, config))
+        found, in_time = asyncio.run(_found(arguments, config))
         found = selected(found, arguments.feature, unallowed=arguments.unallowed)
     except (UsageError, DumpError, NoSuchFeatureError) as error:
         complain(str(error))
@@ -46,6 +47,15 @@ def run(arguments: argparse.Namespace) -> int:
     elif not found.complete:
         complain("there may be more than is counted: an object is undecodable; `steward check` names it")
     return 2 if found.unknown or not found.complete or not in_time else 0
+
+
+async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Features, bool]:
+    if of_running(arguments):
+        from ..input.asking import answer_of  # not for a dump
+
+        return await answer_of(arguments, "/api/v1/features", Features), True
+    found, in_time = await (_look if arguments.dump is None else _read)(arguments, config)
+    return all_undated(found), in_time
 
 
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Features, bool]:

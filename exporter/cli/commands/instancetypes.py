@@ -7,6 +7,8 @@ import asyncio
 import time
 from collections import deque
 
+import msgspec
+
 from ...config.settings import Config
 from ...dump import read_dump
 from ...engine.engine import Engine
@@ -17,7 +19,8 @@ from ...views.instancetypes import READER, InstancetypeReport, Instancetypes, ta
 from ...views.nearest import meant, shortened
 from ..input.config import configured
 from ..input.filters import UsageError
-from ..input.once import complain_if_late, refuse_complete_without_dump
+from ..input.once import complain_if_late, of_running, refuse_complete_without_dump
+from ..input.undated import all_undated
 from ..output.progress import progress_line
 from ..output.structured import written
 from ..output.table import table
@@ -30,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments).config
     try:
         refuse_complete_without_dump(arguments)
-        found, in_time = asyncio.run(_look(arguments, config) if arguments.dump is None else _read(arguments, config))
+        found, in_time = asyncio.run(_found(arguments, config))
     except (UsageError, DumpError) as error:
         complain(str(error))
         return 2
@@ -46,6 +49,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _these(found: Instancetypes) -> str:
     return f"{', '.join(found.unseen)} can't be seen"
+
+
+async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Instancetypes, bool]:
+    if of_running(arguments):
+        from ..input.asking import answer_of  # not for a dump
+
+        every = await answer_of(arguments, "/api/v1/instancetypes", Instancetypes)
+        return _chosen(every, arguments.name), True
+    found, in_time = await (_look if arguments.dump is None else _read)(arguments, config)
+    return all_undated(found), in_time
 
 
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Instancetypes, bool]:
@@ -66,12 +79,16 @@ async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Instance
 def _report(engine: Engine, usage: InstancetypeUsage, only: str) -> Instancetypes:
     """Raises UsageError where there is neither of the name."""
     deque(usage.settle(), maxlen=0)
-    found = take(engine.cluster, usage, engine.findings(), engine.generation, only)
-    if only and not found.objects and not found.unseen and not found.not_applicable:
-        every = take(engine.cluster, usage, engine.findings(), engine.generation)
+    return _chosen(take(engine.cluster, usage, engine.findings(), engine.generation), only)
+
+
+def _chosen(every: Instancetypes, only: str) -> Instancetypes:
+    """Raises UsageError where there is neither of the name."""
+    chosen = tuple(each for each in every.objects if only in ("", each.name, each.path))
+    if only and not chosen and not every.unseen and not every.not_applicable:
         there = meant(only, (each.path for each in every.objects), "instancetypes and no preferences")
         raise UsageError(f"no instancetype and no preference is called {shortened(only)!r}; {there}")
-    return found
+    return msgspec.structs.replace(every, objects=chosen)
 
 
 def _text(found: Instancetypes) -> str:

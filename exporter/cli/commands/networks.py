@@ -20,7 +20,8 @@ from ...views.network_state import STATES
 from ...views.networks import NetworkReport, Networks, take
 from ..input.config import configured
 from ..input.filters import UsageError
-from ..input.once import complain_if_late, refuse_complete_without_dump
+from ..input.once import complain_if_late, of_running, refuse_complete_without_dump
+from ..input.undated import all_undated
 from ..output.progress import progress_line
 from ..output.structured import written
 from ..output.table import table
@@ -35,9 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments).config
     try:
         refuse_complete_without_dump(arguments)
-        networks, in_time = asyncio.run(
-            _look(arguments, config) if arguments.dump is None else _read(arguments, config)
-        )
+        networks, in_time = asyncio.run(_found(arguments, config))
     except (UsageError, DumpError) as error:
         complain(str(error))
         return 2
@@ -46,6 +45,15 @@ def run(arguments: argparse.Namespace) -> int:
     if networks.unseen:
         complain(f"nothing is counted while {', '.join(networks.unseen)} can't be seen")
     return 2 if networks.unseen or not in_time or not all(each.complete for each in networks.networks) else 0
+
+
+async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Networks, bool]:
+    if of_running(arguments):
+        from ..input.asking import answer_of  # not for a dump
+
+        return _chosen(await answer_of(arguments, "/api/v1/networks", Networks), arguments.network), True
+    found, in_time = await (_look if arguments.dump is None else _read)(arguments, config)
+    return all_undated(found), in_time
 
 
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Networks, bool]:
@@ -65,7 +73,11 @@ async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Networks
 def _report(engine: Engine, usage: AddressUsage, only: str) -> Networks:
     """Raises UsageError where there is no network of the name."""
     deque(usage.settle(), maxlen=0)
-    every = take(engine.cluster, usage, engine.findings(), engine.generation)
+    return _chosen(take(engine.cluster, usage, engine.findings(), engine.generation), only)
+
+
+def _chosen(every: Networks, only: str) -> Networks:
+    """Raises UsageError where there is no network of the name."""
     chosen = tuple(each for each in every.networks if only in ("", each.network))
     if only and not chosen and not every.unseen:
         names = (each.network for each in every.networks)

@@ -25,6 +25,8 @@ def impacted(impact: Impact) -> str:
         if shown:
             advice = "".join(f"\n{text}\n" for text in impact.beforehand) if outcome is SubjectOutcome.BREAKS else ""
             parts += [f"{TITLES[outcome]} ({len(shown)}):\n{_rows(outcome, shown)}{advice}"]
+    if impact.left_out:
+        parts.append(f"The first {len(impact.findings):,} findings are listed; {impact.left_out:,} more are counted.\n")
     if impact.features:
         parts.append(_totals("FEATURE", [(each.feature, each) for each in impact.features]))
     if len(impact.namespaces) > 1:
