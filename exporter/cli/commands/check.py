@@ -24,8 +24,9 @@ from ..input.evaluated_dumps import DumpReading, evaluate_each
 from ..input.filters import Filters, UsageError, filters_of
 from ..input.labels import labelled_in_cluster, refuse_none
 from ..input.names import known_to
-from ..input.once import complain_if_late, of_running, refuse_complete_without_dump
+from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump
 from ..input.undated import undated
+from ..output.aimed import aimed
 from ..output.edit_probes import edits
 from ..output.formats import TEXTS
 from ..output.report import Presentation, rendered, unread
@@ -119,7 +120,9 @@ def show(
 ) -> None:
     """Prints it as the arguments say; `read` says in words what the dump of each cluster held."""
     columns = width() if arguments.output == "table" else None
-    how = Presentation(filters.checks, filters.now, read or {}, arguments.commands, columns)
+    aim = aim_of(arguments)
+    how = Presentation(filters.checks, filters.now, read or {}, arguments.commands, columns, aim)
+    report = aimed(report, aim) if arguments.output in TEXTS else report
     say(rendered(report, arguments.output, how), arguments.output, painted if colours() else str)
 
 

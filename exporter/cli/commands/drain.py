@@ -28,8 +28,9 @@ from ..input.config import configured
 from ..input.edit_probes import refuse_probe_of_dump
 from ..input.eviction_probes import with_probes
 from ..input.filters import UsageError
-from ..input.once import complain_if_late, of_running, refuse_complete_without_dump
+from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump
 from ..input.undated import all_undated
+from ..output.aimed import aimed
 from ..output.drain import drained
 from ..output.progress import progress_line
 from ..output.screen import width
@@ -50,7 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
     except (UsageError, DumpError, NoSuchNodeError, UnreachableError) as error:
         complain(str(error))
         return 2
-    say(written(drain, arguments.output, lambda each: drained(each, width())), arguments.output)
+    say(
+        written(drain, arguments.output, lambda each: drained(aimed(each, aim_of(arguments)), width())),
+        arguments.output,
+    )
     complain_if_late(arguments, in_time)
     return exit_code(drain) if in_time and not unsettled(drain) else 2
 

@@ -10,6 +10,8 @@ from ...checks import all_checks
 from ...domain.features.rules import BY_ID
 from ...findings.check import PER_FLEET, Check, Reason
 from ...runbook import link
+from ..output.grid import grid
+from ..output.screen import width
 from ..output.table import indented, table
 from ..output.terminal import complain, say
 
@@ -21,7 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
     every = [(check, name, reason) for check in all_checks() for name, reason in check.reasons.items()]
     if what is None:
         rows = [(check.id, name, reason.meaning) for check, name, reason in every]
-        say(table(("CHECK", "REASON", "MEANING"), rows))
+        say(grid(("CHECK", "REASON", "MEANING"), rows, width()))
         return 0
     whole = next((check for check, _, _ in every if check.id == what), None)
     # Two checks may have one reason: what is wrong with a migration is the same, whoever made it.

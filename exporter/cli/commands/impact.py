@@ -32,6 +32,7 @@ from ..input.once import complain_if_late, of_running, refuse_complete_without_d
 from ..input.undated import all_undated
 from ..output.impact import impacted
 from ..output.progress import progress_line
+from ..output.screen import width
 from ..output.structured import written
 from ..output.terminal import complain, say
 
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (UsageError, DumpError, NoSuchObjectError) as error:
         complain(str(error))
         return 2
-    say(written(impact, arguments.output, impacted), arguments.output)
+    say(written(impact, arguments.output, lambda each: impacted(each, width())), arguments.output)
     complain_if_late(arguments, in_time)
     return exit_code(impact) if in_time and not unsettled(impact.probes) else 2
 

@@ -16,9 +16,11 @@ from ...views.vm import READER, Manifest, NoSuchVMError, VMWhole, exit_code, pro
 from ..input.config import configured
 from ..input.filters import UsageError
 from ..input.manifest import read_manifest
-from ..input.once import complain_if_late, of_running, refuse_complete_without_dump
+from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump
 from ..input.undated import all_undated
+from ..output.aimed import aimed
 from ..output.progress import progress_line
+from ..output.screen import prose_width
 from ..output.structured import written
 from ..output.terminal import complain, say
 from ..output.vm import whole_vm
@@ -36,7 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     except (UsageError, DumpError, NoSuchVMError, UnreachableError) as error:
         complain(str(error))
         return 2
-    say(written(found, arguments.output, whole_vm), arguments.output)
+    text = written(found, arguments.output, lambda each: whole_vm(aimed(each, aim_of(arguments)), prose_width()))
+    say(text, arguments.output)
     complain_if_late(arguments, in_time)
     return exit_code(found) if in_time else 2
 
