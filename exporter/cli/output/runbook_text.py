@@ -24,7 +24,7 @@ _LABELS = ("vm", "node", "network", "feature", "reason", "group", "fingerprint")
 def labels_of(finding: FindingReport) -> dict[str, str]:
     """The labels that the alert of a finding has."""
     subject = finding.subject
-    own = {"namespace": subject.namespace, "name": subject.name, "kind": subject.kind}
+    own = {"namespace": subject.namespace, "name": subject.name, "kind": subject.kind, "vm name": finding.vm}
     return own | {label: getattr(finding, label) for label in _LABELS}
 
 
