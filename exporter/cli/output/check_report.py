@@ -12,6 +12,7 @@ from ...views.findings import FindingReport, Report, plan_command
 from .ages import age
 from .aimed import HERE, Aim
 from .no_answer import answered, no_answer
+from .paragraphs import paragraph
 from .repair_text import repair
 from .screen import rows_of
 from .table import indented
@@ -139,7 +140,8 @@ def _ending(report: Report, clusters: Sequence[str], how: Presentation) -> Itera
     several = len(clusters) > 1
     yield f"{totals(report.findings)}{of_causes(report)}.\n"
     for cluster in clusters:
-        yield f"{f'{cluster}: ' if several else ''}{answered(report, cluster, how.checks, how.read.get(cluster, ''))}\n"
+        line = f"{f'{cluster}: ' if several else ''}{answered(report, cluster, how.checks, how.read.get(cluster, ''))}"
+        yield f"{line}\n" if how.columns is None else paragraph(line, columns=how.columns)
     if report.findings and not how.commands and how.columns is not None:
         yield "`--commands` adds what to do; `steward explain REASON` says what a reason means.\n"
 

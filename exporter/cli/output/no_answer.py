@@ -9,7 +9,7 @@ from ...checks import all_checks
 from ...offline.source import command, named_lists
 from ...store.kind import ApiKind
 from ...store.source import FILE, SyncState
-from ...store.text.naming import counted, named
+from ...store.text.naming import counted, named, plural
 from ...views.findings import Report
 from .paragraphs import paragraph
 from .terminal import one_line
@@ -68,7 +68,7 @@ def _of_dump(lacking: dict[str, ApiKind[Any]], by_why: dict[str, dict[str, None]
         return
     groups = [[kind] for kind in found] if len(found) <= _APART else [list(found)]
     for kinds in groups:
-        which = named([f"{kind.name}s" for kind in kinds], most=_NAMED)
+        which = named([plural(kind.name) for kind in kinds], most=_NAMED)
         checks = {check for kind in kinds for check in found[kind]}
         text = f"no {which} in the dump: {counted(len(checks), 'check')}; add:"
         yield text, command(k.resource for k in kinds)
