@@ -70,7 +70,8 @@ async def _found(arguments: argparse.Namespace, config: Config, manifest: Manife
 async def _look(arguments: argparse.Namespace, config: Config, manifest: Manifest | None) -> tuple[VMWhole, bool]:
     from ..input.looking import looking  # not for a dump
 
-    async with looking(arguments, config, views=[READER]) as look:
+    namespace = (arguments.vm or "").partition("/")[0]
+    async with looking(arguments, config, views=[READER], namespaces=[namespace] if namespace else []) as look:
         return _taken(look.steward.engine, arguments, manifest), look.in_time
 
 
