@@ -132,7 +132,9 @@ def asked(server: ApiServer, tenant: Account, *words: str) -> subprocess.Complet
 
 
 def test_a_finding_in_the_own_namespace_is_explained(server: ApiServer, tenant: Account) -> None:
-    report = json.loads(check(server, "tenant", "-n", NS, "-o", "json", token=tenant.token).stdout)
+    checked = check(server, "tenant", "-n", NS, "-o", "json", token=tenant.token)
+    assert checked.stderr == ""
+    report = json.loads(checked.stdout)
     (found,) = (each for each in report["findings"] if each["reason"] == "NotPersisted")
     done = asked(server, tenant, "explain", found["fingerprint"], "-n", NS)
     assert (done.returncode, done.stderr) == (0, "")
