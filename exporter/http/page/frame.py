@@ -12,7 +12,7 @@ from ...config.reloading import ReloadStatus
 from ...engine.engine import Engine
 from ...views.ages import age, origin
 from ...views.times import rfc3339
-from ..access.viewer import Visible, visible_to
+from ..access.viewer import Visible, signed_in, visible_to
 from ..html.rendering import page_of
 from ..reports.listing import Listing
 from ..reports.listings import Listings
@@ -43,6 +43,7 @@ class Frame:
             "here": here,
             "whole": visible is None,
             "seen": _seen(visible),
+            "user": signed_in(request),
             "generation": generation,
             "follows": status == web.HTTPOk.status_code,
             "ready": self._engine.ready,
