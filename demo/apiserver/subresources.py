@@ -51,6 +51,7 @@ class SubresourceHandler:
         if vmi is None:
             raise _conflict(_VMS.plural, key[1], "VM is not running")
         self._run(key, "Halted", starts=False)
+        self._registry.update(_VMIS, merged(vmi, {"metadata": {"finalizers": None}}))
         self._registry.delete(_VMIS, key)
 
     def _restart(self, key: Key, _: Obj) -> None:

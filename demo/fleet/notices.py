@@ -5,6 +5,7 @@ No finding follows from these; they are what the commands of findings show.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from ..apiserver.registry import timestamp
@@ -35,12 +36,27 @@ _EVENTS = (
 )
 
 
-def noticed(now: datetime) -> list[Obj]:
-    return [*(_event(now, *each) for each in _EVENTS), *_api_services(timestamp(now - timedelta(days=200)))]
+def noticed(now: datetime, objects: Iterable[Obj]) -> list[Obj]:
+    """The Events are of some of these objects."""
+    uids = {_key(each): each["metadata"]["uid"] for each in objects}
+    events = [_event(now, uids[each[:3]], *each) for each in _EVENTS]
+    return [*events, *_api_services(timestamp(now - timedelta(days=200)))]
+
+
+def _key(obj: Obj) -> tuple[str, ...]:
+    return obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
 def _event(
-    now: datetime, kind: str, namespace: str, name: str, minutes_ago: int, count: int, reason: str, message: str
+    now: datetime,
+    subject_uid: str,
+    kind: str,
+    namespace: str,
+    name: str,
+    minutes_ago: int,
+    count: int,
+    reason: str,
+    message: str,
 ) -> Obj:
     at = timestamp(now - timedelta(minutes=minutes_ago))
     resource = next(each for each in RESOURCES if each.kind == kind)
@@ -61,6 +77,7 @@ def _event(
             "kind": kind,
             "namespace": namespace,
             "name": name,
+            "uid": subject_uid,
         },
         source={"component": "default-scheduler" if kind == "Pod" else "virt-controller"},
     )

@@ -85,7 +85,8 @@ def sample_fleet(now: datetime) -> SampleFleet:
     cases = [*faulty(now), *confused(now), *blocked(now), *lost(now), *refused(now)]
     ill = chain.from_iterable(case.objects for case in cases)
     troubles = chain.from_iterable(case.troubles for case in cases)
-    return SampleFleet([*ground(now), *offered(now).values(), *well, *ill, *noticed(now)], [*troubles, MISSPELT])
+    objects = [*ground(now), *offered(now).values(), *well, *ill]
+    return SampleFleet([*objects, *noticed(now, objects)], [*troubles, MISSPELT])
 
 
 def healthy_vms(now: datetime) -> list[SampleVM]:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
-import sys
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import aiohttp
-import pytest
-
 from exporter.views.commands import command
-from tests.tools.build import ToolMissing, tool
+from tests.cluster.conftest import Tools
+from tests.cluster.demo_process import Demo, running_demo
+from tests.waiting import wait_until
 
 _AT_ONCE = 3
 _GONE = re.compile(r'Error from server \(NotFound\): \S+ "\S+" not found$')
@@ -25,43 +20,10 @@ NOT_RUN = {"virtctl": "virtctl is not here; what it sends is sent by kubectl"}
 """Programs of commands that are not run, and why."""
 
 
-@dataclass(frozen=True)
-class Demo:
-    url: str
-    kubeconfig: str
-    said: list[str]
-
-    async def findings(self) -> list[dict[str, Any]]:
-        async with aiohttp.ClientSession() as http, http.get(f"{self.url}api/v1/findings") as answer:
-            found: list[dict[str, Any]] = json.loads(await answer.read())["findings"]
-            return found
-
-
-@asynccontextmanager
-async def running_demo() -> AsyncIterator[Demo]:
-    """`steward demo` on a free port, once it has said what there is."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "exporter", "demo", "--listen", "127.0.0.1:0", "--pace", "3600"),
-        stdout=asyncio.subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    said: list[str] = []
-    try:
-        async with asyncio.timeout(120):
-            while not said or not said[-1].startswith("Page: "):
-                said.append((await process.stdout.readline()).decode().rstrip("\n"))
-        (kubeconfig,) = re.findall(r"KUBECONFIG=(\S+)", "\n".join(said))
-        yield Demo(said[-1].removeprefix("Page: "), kubeconfig, said)
-    finally:
-        process.terminate()
-        await process.wait()
-
-
 class Shell:
     """Runs what is copied from a page, with the kubectl of the tests first on PATH."""
 
-    def __init__(self, demo: Demo, folder: Path) -> None:
-        kubectl = tool("kubectl")
+    def __init__(self, demo: Demo, kubectl: Path, folder: Path) -> None:
         self._env = {
             **os.environ,
             "PATH": f"{kubectl.parent}{os.pathsep}{os.environ['PATH']}",
@@ -102,14 +64,6 @@ def as_kubectl(virtctl: str) -> str:
     return f"echo '{{}}' | kubectl replace --raw {path} -f -"
 
 
-@pytest.fixture(autouse=True)
-def _needs_kubectl() -> None:
-    try:
-        tool("kubectl")
-    except ToolMissing as missing:
-        pytest.skip(str(missing))
-
-
 async def test_the_address_is_said_first_and_last_and_a_fault_takes_a_line() -> None:
     async with running_demo() as demo:
         assert demo.said[0].endswith(demo.url)
@@ -118,9 +72,9 @@ async def test_the_address_is_said_first_and_last_and_a_fault_takes_a_line() -> 
         assert [line for line in faults if len(line) > 100] == []
 
 
-async def test_every_command_of_a_finding_runs_and_changes_what_it_says(tmp_path: Path) -> None:
+async def test_every_command_of_a_finding_runs_and_changes_what_it_says(binary: Tools, tmp_path: Path) -> None:
     async with running_demo() as demo:
-        shell, before = Shell(demo, tmp_path), await demo.findings()
+        shell, before = Shell(demo, binary("kubectl"), tmp_path), demo.findings()
         looking, changing = texts(before, changes=False), texts(before, changes=True)
         assert len(looking) > 80
         assert len(changing) >= 7
@@ -129,19 +83,17 @@ async def test_every_command_of_a_finding_runs_and_changes_what_it_says(tmp_path
         assert [each for each in [await shell.complaint(text) for text in changing] if each] == []
 
         # What was asked for is there now, so these findings are not.
-        async with asyncio.timeout(30):
-            while {"StaleEvacuationRequest", "OrphanPDB", "UserPDB"} & {
-                each["reason"] for each in await demo.findings()
-            }:
-                await asyncio.sleep(0.2)
+        await asyncio.to_thread(
+            wait_until, lambda: not {"StaleEvacuationRequest", "OrphanPDB"} & demo.reasons(), 60, "they go"
+        )
         code, out, _ = await shell.run("kubectl get vmim -n windows-desktops")
         assert (code, "by-hand-" in out) == (0, True)
 
 
-async def test_what_virtctl_sends_is_answered(tmp_path: Path) -> None:
+async def test_what_virtctl_sends_is_answered(binary: Tools, tmp_path: Path) -> None:
     async with running_demo() as demo:
-        shell = Shell(demo, tmp_path)
-        every = {text for each in await demo.findings() for text in each["commands"] if text.startswith("virtctl ")}
+        shell = Shell(demo, binary("kubectl"), tmp_path)
+        every = {text for each in demo.findings() for text in each["commands"] if text.startswith("virtctl ")}
         assert every == {"virtctl stop -n billing oracle-1", "virtctl restart -n telecom hss-legacy"}
         assert [each for each in [await shell.complaint(as_kubectl(text)) for text in sorted(every)] if each] == []
         code, _, err = await shell.run("kubectl get vmi -n billing oracle-1")
@@ -152,9 +104,9 @@ async def test_what_virtctl_sends_is_answered(tmp_path: Path) -> None:
         assert (code, "VM is not running" in err) == (1, True)
 
 
-async def test_tables_have_the_columns_that_a_cluster_shows(tmp_path: Path) -> None:
+async def test_tables_have_the_columns_that_a_cluster_shows(binary: Tools, tmp_path: Path) -> None:
     async with running_demo() as demo:
-        shell = Shell(demo, tmp_path)
+        shell = Shell(demo, binary("kubectl"), tmp_path)
         heads = {
             "kubectl get pods -n lab -o wide": "NAME READY STATUS AGE IP NODE",
             "kubectl get nodes -o wide": "NAME STATUS ROLES VERSION AGE CPU MEMORY",
