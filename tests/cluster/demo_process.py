@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import sys
+import tempfile
 import urllib.request
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from tests.cluster.process import Process
 
 __all__ = ["Demo", "running_demo"]
 
@@ -32,21 +35,18 @@ class Demo:
         return {each["reason"] for each in self.findings()}
 
 
-@asynccontextmanager
-async def running_demo() -> AsyncIterator[Demo]:
+@contextmanager
+def running_demo() -> Iterator[Demo]:
     """On a free port, once it has said what there is. Its story stands still."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "exporter", "demo", "--listen", "127.0.0.1:0", "--pace", "3600"),
-        stdout=asyncio.subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    said: list[str] = []
-    try:
-        async with asyncio.timeout(180):
-            while not said or not said[-1].startswith("Page: "):
-                said.append((await process.stdout.readline()).decode().rstrip("\n"))
-        (kubeconfig,) = re.findall(r"KUBECONFIG=(\S+)", "\n".join(said))
-        yield Demo(said[-1].removeprefix("Page: "), kubeconfig, said)
-    finally:
-        process.terminate()
-        await process.wait()
+    with tempfile.TemporaryDirectory(prefix="steward-demo-test-") as folder:
+        log = Path(folder) / "demo.log"
+        words = (sys.executable, "-m", "exporter", "demo", "--listen", "127.0.0.1:0", "--pace", "3600")
+        process = Process("steward demo", words, log)
+        process.start(lambda: re.search(r"^Page: .*\n", log.read_text(encoding="utf-8"), re.MULTILINE) is not None)
+        try:
+            text = log.read_text(encoding="utf-8")
+            (kubeconfig,) = re.findall(r"KUBECONFIG=(\S+)", text)
+            (url,) = re.findall(r"^Page: (\S+)$", text, re.MULTILINE)
+            yield Demo(url, kubeconfig, text.splitlines())
+        finally:
+            process.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,12 @@ def _needs_axe() -> None:
         pytest.skip(str(missing))
 
 
+@pytest.fixture(scope="module")
+def demo() -> Iterator[Demo]:
+    with running_demo() as made:
+        yield made
+
+
 def paths_of(demo: Demo) -> list[str]:
     """A page of each kind."""
     found = demo.findings()
@@ -46,8 +53,8 @@ def paths_of(demo: Demo) -> list[str]:
     ]
 
 
-async def test_axe_finds_nothing_on_any_page(tmp_path: Path) -> None:
-    async with running_demo() as demo, browser(tmp_path) as tab:
+async def test_axe_finds_nothing_on_any_page(demo: Demo, tmp_path: Path) -> None:
+    async with browser(tmp_path) as tab:
         found = {}
         for path in paths_of(demo):
             await tab.open(f"{demo.url}{path[1:]}")
@@ -70,8 +77,8 @@ async def _stops(tab: Tab) -> list[str]:
     return stops
 
 
-async def test_by_the_keyboard_alone_one_gets_everywhere_and_sees_where_one_is(tmp_path: Path) -> None:
-    async with running_demo() as demo, browser(tmp_path) as tab:
+async def test_by_the_keyboard_alone_one_gets_everywhere_and_sees_where_one_is(demo: Demo, tmp_path: Path) -> None:
+    async with browser(tmp_path) as tab:
         finding = demo.findings()[0]["fingerprint"]
         for path in ("/", f"/findings/{finding}", "/drain?node=node05", "/repairs"):
             for width in _WIDTHS:
@@ -90,8 +97,8 @@ async def test_by_the_keyboard_alone_one_gets_everywhere_and_sees_where_one_is(t
         assert await tab.value("document.querySelector('main').contains(document.activeElement)")
 
 
-async def test_without_a_script_every_page_is_whole_and_its_forms_work(tmp_path: Path) -> None:
-    async with running_demo() as demo, browser(tmp_path) as tab:
+async def test_without_a_script_every_page_is_whole_and_its_forms_work(demo: Demo, tmp_path: Path) -> None:
+    async with browser(tmp_path) as tab:
         await tab.call("Emulation.setScriptExecutionDisabled", value=True)
         for path in paths_of(demo):
             await tab.open(f"{demo.url}{path[1:]}")
@@ -99,7 +106,6 @@ async def test_without_a_script_every_page_is_whole_and_its_forms_work(tmp_path:
             text = (await tab.call("DOM.getOuterHTML", nodeId=document["root"]["nodeId"]))["outerHTML"]
             assert "<h1" in text, path
             assert "Reload the page" in text or "That is not there" in text or 'role="alert"' in text, path
-        await tab.open(f"{demo.url}?")
         await tab.open(demo.url)
         root = (await tab.call("DOM.getDocument"))["root"]["nodeId"]
         search = (await tab.call("DOM.querySelector", nodeId=root, selector="#q"))["nodeId"]
@@ -107,11 +113,11 @@ async def test_without_a_script_every_page_is_whole_and_its_forms_work(tmp_path:
         await tab.call("Input.insertText", text="oracle-1")
         await tab.press("Enter", "\r")
         await tab.loaded()
-        assert tab.asked[-1].endswith("/page.js") or "/vms/billing/oracle-1" in "".join(tab.asked[-4:])
+        assert any("/vms/billing/oracle-1" in each for each in tab.asked[-4:])
 
 
-async def test_nothing_is_wider_than_a_phone(tmp_path: Path) -> None:
-    async with running_demo() as demo, browser(tmp_path) as tab:
+async def test_nothing_is_wider_than_a_phone(demo: Demo, tmp_path: Path) -> None:
+    async with browser(tmp_path) as tab:
         await tab.looks(390, "light")
         wide = {}
         for path in paths_of(demo):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from exporter.views.commands import command
 from tests.cluster.conftest import Tools
@@ -64,16 +66,23 @@ def as_kubectl(virtctl: str) -> str:
     return f"echo '{{}}' | kubectl replace --raw {path} -f -"
 
 
-async def test_the_address_is_said_first_and_last_and_a_fault_takes_a_line() -> None:
-    async with running_demo() as demo:
-        assert demo.said[0].endswith(demo.url)
-        faults = [line for line in demo.said if re.match(r"  [A-Z]\w+ \S+: ", line)]
-        assert len(faults) == int(demo.said[2].split()[0]) > 50
-        assert [line for line in faults if len(line) > 100] == []
+@pytest.fixture(scope="module")
+def demo() -> Iterator[Demo]:
+    """One that nothing is changed in."""
+    with running_demo() as made:
+        yield made
+
+
+def test_the_address_is_said_first_and_last_and_a_fault_takes_a_line(demo: Demo) -> None:
+    assert demo.said[0].endswith(demo.url)
+    assert demo.said[-1] == f"Page: {demo.url}"
+    faults = [line for line in demo.said if re.match(r"  [A-Z]\w+ \S+: ", line)]
+    assert len(faults) == int(demo.said[2].split()[0]) > 50
+    assert [line for line in faults if len(line) > 100] == []
 
 
 async def test_every_command_of_a_finding_runs_and_changes_what_it_says(binary: Tools, tmp_path: Path) -> None:
-    async with running_demo() as demo:
+    with running_demo() as demo:
         shell, before = Shell(demo, binary("kubectl"), tmp_path), demo.findings()
         looking, changing = texts(before, changes=False), texts(before, changes=True)
         assert len(looking) > 80
@@ -91,7 +100,7 @@ async def test_every_command_of_a_finding_runs_and_changes_what_it_says(binary: 
 
 
 async def test_what_virtctl_sends_is_answered(binary: Tools, tmp_path: Path) -> None:
-    async with running_demo() as demo:
+    with running_demo() as demo:
         shell = Shell(demo, binary("kubectl"), tmp_path)
         every = {text for each in demo.findings() for text in each["commands"] if text.startswith("virtctl ")}
         assert every == {"virtctl stop -n billing oracle-1", "virtctl restart -n telecom hss-legacy"}
@@ -104,23 +113,22 @@ async def test_what_virtctl_sends_is_answered(binary: Tools, tmp_path: Path) -> 
         assert (code, "VM is not running" in err) == (1, True)
 
 
-async def test_tables_have_the_columns_that_a_cluster_shows(binary: Tools, tmp_path: Path) -> None:
-    async with running_demo() as demo:
-        shell = Shell(demo, binary("kubectl"), tmp_path)
-        heads = {
-            "kubectl get pods -n lab -o wide": "NAME READY STATUS AGE IP NODE",
-            "kubectl get nodes -o wide": "NAME STATUS ROLES VERSION AGE CPU MEMORY",
-            "kubectl get vm -A": "NAMESPACE NAME STATUS READY AGE",
-            "kubectl get vmi -n lab -o wide": "NAME PHASE IP NODENAME READY AGE LIVE-MIGRATABLE PAUSED",
-            "kubectl get events -A": "NAMESPACE NAME LAST SEEN TYPE REASON OBJECT MESSAGE AGE",
-            "kubectl get apiservices.apiregistration.k8s.io": "NAME SERVICE AVAILABLE AGE",
-            "kubectl get pdb -A": "NAMESPACE NAME MIN AVAILABLE MAX UNAVAILABLE ALLOWED DISRUPTIONS AGE",
-        }
-        for text, head in heads.items():
-            code, out, err = await shell.run(text)
-            assert (code, " ".join(out.partition("\n")[0].split())) == (0, head), err
-        _, out, _ = await shell.run("kubectl describe vmi -n telecom hss-legacy")
-        assert "FailedMigration" in out
-        code, out, err = await shell.run("kubectl get pods -A --chunk-size=20 --no-headers")
-        _, whole, _ = await shell.run("kubectl get pods -A --no-headers")
-        assert (code, out.count("\n"), err) == (0, whole.count("\n"), "")
+async def test_tables_have_the_columns_that_a_cluster_shows(demo: Demo, binary: Tools, tmp_path: Path) -> None:
+    shell = Shell(demo, binary("kubectl"), tmp_path)
+    heads = {
+        "kubectl get pods -n lab -o wide": "NAME READY STATUS AGE IP NODE",
+        "kubectl get nodes -o wide": "NAME STATUS ROLES VERSION AGE CPU MEMORY",
+        "kubectl get vm -A": "NAMESPACE NAME STATUS READY AGE",
+        "kubectl get vmi -n lab -o wide": "NAME PHASE IP NODENAME READY AGE LIVE-MIGRATABLE PAUSED",
+        "kubectl get events -A": "NAMESPACE NAME LAST SEEN TYPE REASON OBJECT MESSAGE AGE",
+        "kubectl get apiservices.apiregistration.k8s.io": "NAME SERVICE AVAILABLE AGE",
+        "kubectl get pdb -A": "NAMESPACE NAME MIN AVAILABLE MAX UNAVAILABLE ALLOWED DISRUPTIONS AGE",
+    }
+    for text, head in heads.items():
+        code, out, err = await shell.run(text)
+        assert (code, " ".join(out.partition("\n")[0].split())) == (0, head), err
+    _, out, _ = await shell.run("kubectl describe vmi -n telecom hss-legacy")
+    assert "FailedMigration" in out
+    code, out, err = await shell.run("kubectl get pods -A --chunk-size=20 --no-headers")
+    _, whole, _ = await shell.run("kubectl get pods -A --no-headers")
+    assert (code, out.count("\n"), err) == (0, whole.count("\n"), "")

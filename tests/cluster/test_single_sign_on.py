@@ -122,7 +122,7 @@ def _proxy(stack: AsyncExitStack, binary: Path, folder: Path, oidc: Provider, st
     }
     # It trusts the steward's certificate, as the environment of its container has it.
     words = [f"{name}={value}" for name, value in flags.items()]
-    command = ("env", f"SSL_CERT_FILE={oidc.ca_file}", binary, *words, flag)
+    command: list[str | Path] = ["env", f"SSL_CERT_FILE={oidc.ca_file}", binary, *words, flag]
     process = Process("oauth2-proxy", command, folder / "oauth2-proxy.log")
     process.start(lambda: answers(f"{url}/ping"))
     stack.callback(process.kill)
