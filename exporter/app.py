@@ -12,7 +12,7 @@ from typing import Any
 from .checks import all_checks
 from .config.outside import PrometheusSettings
 from .config.reloading import ReloadStatus
-from .config.settings import Config, ReconcileSettings
+from .config.settings import Config, LoginSettings, ReconcileSettings
 from .dump import configure
 from .engine.engine import Engine
 from .engine.intake import Intake
@@ -20,11 +20,13 @@ from .findings.check import Check
 from .history.migrations import MigrationFailures
 from .http.access.access import Access
 from .http.access.decisions import Times
+from .http.access.login import Login
+from .http.access.sessions import Sessions
 from .http.application import build, serving
 from .http.page.outside import Outside
 from .http.reports.listings import Listings
 from .http.reports.result_cache import Versions
-from .http.routes import FOR_TENANTS, routes
+from .http.routes import FOR_TENANTS, UNASKED, routes
 from .http.server.certificates import Certificates
 from .kube.background import alongside
 from .kube.reviews import Reviews
@@ -184,6 +186,7 @@ async def serve(
     *,
     tls: Certificates | None = None,
     hosts: Iterable[str] = (),
+    login: LoginSettings | None = None,
     reviews: Reviews | None = None,
     times: Times | None = None,
 ) -> AsyncIterator[str]:
@@ -218,8 +221,12 @@ async def serve(
         urgencies(),
         steward.outside,
     )
-    access = _access(steward, reviews, listings, times) if reviews else None
-    app = build(steward.engine, table, served.requests, access)
+    login = login or LoginSettings()
+    sessions = Sessions(login.session.total_seconds())
+    access = _access(steward, reviews, listings, login, sessions, times) if reviews else None
+    if access:
+        table |= (door := Login(access.user, sessions)).gets
+    app = build(steward.engine, table, served.requests, access, door.posts if access else {})
     async with (
         serving(app, host, port, tls, hosts) as url,
         steward.watching(),
@@ -229,10 +236,20 @@ async def serve(
         yield url
 
 
-def _access(steward: Steward, reviews: Reviews, listings: Listings, times: Times | None) -> Access:
+def _access(
+    steward: Steward,
+    reviews: Reviews,
+    listings: Listings,
+    login: LoginSettings,
+    sessions: Sessions,
+    times: Times | None,
+) -> Access:
     return Access(
         reviews,
         tenants=FOR_TENANTS,
+        others=UNASKED,
+        sessions=sessions,
+        token_header=login.token_header,
         namespaces=listings.namespaces,
         uid_of=listings.uid_of,
         listed=lambda: steward.engine.ready,
