@@ -89,6 +89,9 @@ def test_a_canary_stops_at_the_first_finding_that_comes_back(ground: Ground) -> 
         shown = steward("reconcile", "plan", *own, *ledger, "--exporter", ground.exporter.url, "-n", stage.namespace)
         assert why in shown.stdout
         assert f"steward reconcile resume --remediation {REPAIR}" in shown.stdout
+        (stop,) = json.loads(steward("reconcile", "report", *ledger, "-o", "json").stdout)["canaries"]
+        assert (stop["remediation"], f"{stop['object']}: {stop['why']}"[: len(why)]) == (REPAIR, why)
+        assert "resumed" not in stop
         sidecar.runs_again(3)
     with ground.sidecar(stage.namespace, given) as sidecar:
         wait_until(lambda: "canary" in gates(sidecar), 40, "it is stopped after a restart as well")
