@@ -101,7 +101,7 @@ def test_a_canary_stops_at_the_first_finding_that_comes_back(ground: Ground) -> 
         assert (done.returncode, "begins anew" in done.stdout) == (0, True), done.stderr
         sidecar.wait_for("intended", 2)
         resumed = next(each for each in sidecar.entries() if each.event == "resumed")
-        assert resumed.why.endswith(": mended")
+        assert (resumed.by, resumed.why) == ("admin", "mended")
 
 
 def test_in_a_blackout_nothing_is_written_and_it_says_until_when(ground: Ground) -> None:
