@@ -221,7 +221,7 @@ def test_what_was_there_at_the_start_has_not_opened() -> None:
     causes = evaluation.engine.causes
     (gone,) = ended(causes.ended(), CHECKS, causes.changes)
     assert (gone.cause, gone.objects, gone.closed, gone.ended_at) == (after.cause, 0, 3, rfc3339(NOW))
-    assert gone.last is not None
+    assert gone.last
     assert gone.last.path == "ns-0/vm-0002"
     evaluation.now += HOUR + 60
     (gone,) = ended(causes.ended(), CHECKS, causes.changes)
