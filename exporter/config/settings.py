@@ -18,6 +18,7 @@ from .forms import (
     Address,
     Duration,
     HostNames,
+    OptionalHeader,
     OptionalHostName,
     OptionalServer,
     OptionalText,
@@ -37,6 +38,7 @@ __all__ = [
     "CheckSettings",
     "Config",
     "HistorySettings",
+    "LoginSettings",
     "MetricsSettings",
     "PaceSettings",
     "ReconcileSettings",
@@ -121,6 +123,18 @@ class TLSSettings(Section):
         )
 
 
+class LoginSettings(Section):
+    """How a browser comes by a token."""
+
+    session: Duration = setting("8h", "How long a login by the form of the page lasts.", low="1m", high="7d")
+    token_header: OptionalHeader = setting(
+        None,
+        "The header in which a proxy in front puts the token of its user, beside `Authorization`: "
+        "`X-Forwarded-Access-Token` with OpenShift's oauth-proxy.",
+        "name of a header",
+    )
+
+
 class ReconcileSettings(Section):
     """Where the sidecar is whose repairs are shown with the findings. Without a URL none is asked."""
 
@@ -177,6 +191,7 @@ class Config(Section):
     insecure: bool = setting(False, INSECURE)
     hosts: HostNames = setting((), HOSTS, "list of host names")
     tls: TLSSettings = Field(default_factory=TLSSettings)
+    login: LoginSettings = Field(default_factory=LoginSettings)
     kubeconfig: OptionalText = setting(
         None, "Path of a kubeconfig. Without it: $KUBECONFIG, ~/.kube/config, else the pod's ServiceAccount.", "text"
     )

@@ -17,6 +17,7 @@ from ..usage.addresses import AddressUsage
 from ..usage.features import FeatureUsage
 from ..usage.instancetypes import InstancetypeUsage
 from ..views.urgency import Urgency
+from .access.asking import LOGIN, LOGOUT
 from .api.causes import CausesView
 from .api.drain import DrainView
 from .api.features import FeaturesView
@@ -50,7 +51,7 @@ from .reports.listings import Listings
 from .reports.result_cache import Versions
 from .server.descriptors import most_connections
 
-__all__ = ["FOR_TENANTS", "routes"]
+__all__ = ["FOR_TENANTS", "UNASKED", "routes"]
 
 FOR_TENANTS = (
     "/",
@@ -70,6 +71,8 @@ FOR_TENANTS = (
     "/style.css",
 )
 """The paths that answer a tenant with what is theirs. A new path is for those who see everything."""
+UNASKED = (LOGIN, LOGOUT, "/style.css")
+"""The paths that answer everybody: the form that asks for a token, and how it looks."""
 
 
 def routes(

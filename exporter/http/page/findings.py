@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from heapq import nlargest
+from heapq import nsmallest
 from itertools import islice
 from typing import Any
 
@@ -148,7 +148,7 @@ def _facet(name: str, counts: Counts, address: Address) -> Facet | None:
     if len(counted) < 2 and not chosen:
         return None
     fixed = {"severity": [each.value for each in reversed(Severity)], "since": list(AGES)}.get(name)
-    most = nlargest(_VALUES + _MORE_VALUES, counted, key=lambda value: (counted[value], value))
+    most = nsmallest(_VALUES + _MORE_VALUES, counted, key=lambda value: (-counted[value], value))
     values = [each for each in fixed if each in counted or each in chosen] if fixed else most
     values += sorted(chosen.difference(values))
     made = [FacetValue(each, _TITLES.get(each, each), counted.get(each, 0), each in chosen) for each in values]

@@ -16,7 +16,7 @@ from ...views.ages import age, origin
 from ...views.causes import CauseReport, HistoryReport
 from ...views.lately import changes_said, latest
 from ...views.times import rfc3339
-from ..access.viewer import Visible, visible_to
+from ..access.viewer import Visible, signed_in, visible_to
 from ..html.rendering import page_of
 from ..reports.listing import Listing
 from ..reports.listings import Listings
@@ -49,6 +49,7 @@ class Frame:
             "here": here,
             "whole": visible is None,
             "seen": _seen(visible),
+            "user": signed_in(request),
             "generation": generation,
             "follows": status == web.HTTPOk.status_code,
             "ready": self._engine.ready,
