@@ -27,7 +27,8 @@ class CauseReport(msgspec.Struct, frozen=True, rename="camel"):
     `remediation` and `runbook` are those of the worst, the oldest first. `kinds` counts its objects, of which `first`
     names some, as `first_namespaces` does of their namespaces. `vms` is how many VMs the findings are about. `changes`
     counts the findings that opened and closed, and `opened` and `closed` are those of the last hour, absent where
-    nobody watched. `ended_at` is when the last finding of one that has none closed, and `last` the object of that.
+    nobody watched. `ended_at` is when the last finding of one that has none closed, and `last` the object of that;
+    both are absent of others.
     """
 
     cause: str
@@ -52,8 +53,8 @@ class CauseReport(msgspec.Struct, frozen=True, rename="camel"):
     closed: int | UnsetType = UNSET
     cluster: str = ""
     changes: Changes | UnsetType = UNSET
-    ended_at: str = ""
-    last: Ref | None = None
+    ended_at: str | UnsetType = UNSET
+    last: Ref | UnsetType = UNSET
 
 
 class HistoryReport(msgspec.Struct, frozen=True, rename="camel"):

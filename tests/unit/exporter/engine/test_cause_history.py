@@ -78,7 +78,7 @@ def test_causes_that_ended_are_kept_no_longer_than_their_history() -> None:
 
 
 def evaluation() -> Evaluation:
-    made = Evaluation([VMS])
+    made = Evaluation([VMS], initial=False)
     made.seen(full({"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "version": "v1.8.4"}))
     made.seen(full({"kind": "VirtualMachine", "name": "vm", "instancetype": {"name": "u1"}, "runStrategy": "Halted"}))
     return made
@@ -109,3 +109,10 @@ def test_what_is_held_while_a_check_is_blind_has_not_closed() -> None:
     made.evaluate()
     assert not list(made.engine.findings())
     assert history.whole(made.now).hour == Count(0, 1)
+
+
+def test_a_single_look_counts_nothing() -> None:
+    made = Evaluation([VMS])
+    made.evaluate()
+    assert made.engine.ready
+    assert made.engine.causes.history.since is None

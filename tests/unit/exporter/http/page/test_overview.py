@@ -62,6 +62,7 @@ async def test_what_changed_in_the_last_hour_is_counted() -> None:
     async with served(1) as server:
         server.evaluation.evaluate()
         assert server.engine.ready
+        server.engine.causes.history.begin(server.evaluation.now)
         assert "No change since the steward began to count 0s ago" in await page(server)
         server.evaluation.now += 5400
         server.see("another")
@@ -78,6 +79,7 @@ async def test_what_changed_in_the_last_hour_is_counted() -> None:
 async def test_a_cause_that_ended_is_named_with_what_closed_of_it() -> None:
     async with served(1) as server:
         server.evaluation.evaluate()
+        server.engine.causes.history.begin(server.evaluation.now)
         (cause,) = server.engine.causes
         server.evaluation.now += 7200
         server.evaluation.gone("IPAMClaim", "ns", "claim")
