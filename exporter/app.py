@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .checks import all_checks
+from .config.outside import PrometheusSettings
 from .config.reloading import ReloadStatus
-from .config.settings import Config, ReconcileSettings
+from .config.settings import Config, LoginSettings, ReconcileSettings
 from .dump import configure
 from .engine.engine import Engine
 from .engine.intake import Intake
@@ -19,10 +20,13 @@ from .findings.check import Check
 from .history.migrations import MigrationFailures
 from .http.access.access import Access
 from .http.access.decisions import Times
+from .http.access.login import Login
+from .http.access.sessions import Sessions
 from .http.application import build, serving
+from .http.page.outside import Outside
 from .http.reports.listings import Listings
 from .http.reports.result_cache import Versions
-from .http.routes import FOR_TENANTS, routes
+from .http.routes import FOR_TENANTS, UNASKED, routes
 from .http.server.certificates import Certificates
 from .kube.background import alongside
 from .kube.reviews import Reviews
@@ -37,6 +41,7 @@ from .metrics.states import States
 from .metrics.telemetry import Served, Telemetry, registry_of
 from .offline.served import DumpSource
 from .offline.source import Progress
+from .prometheus.past import Past
 from .rules.paging import why_not_paging
 from .rules.urgency import urgencies
 from .seen import wait_until_seen
@@ -59,6 +64,7 @@ class Steward:
     exposition: Exposition
     aggregates: Aggregates
     failures: MigrationFailures
+    outside: Outside
     repairs: Repairs = field(default_factory=Repairs)
     follower: Follower | None = None
     profile: Profile = Profile.DEFAULT
@@ -69,6 +75,8 @@ class Steward:
         self.engine.settle = config.settle.total_seconds()
         self.intake.assume(config.assume_upstream_version or "")
         self.exposition.series_limit = _series_limit(config)
+        self.engine.causes.history.most = config.history.entries
+        self.outside.take(config)
         configure(self.engine, config)
 
     @asynccontextmanager
@@ -100,7 +108,8 @@ def assemble(
 
 async def assemble_dump(path: str, now: float, config: Config, *, complete: bool, progress: Progress) -> Steward:
     """Of a dump, read and evaluated as of `now`, in seconds since 1970. Raises DumpError."""
-    alone = config.model_copy(update={"reconcile": ReconcileSettings()})  # no sidecar knows of it
+    # No sidecar knows of it, and what Prometheus has is of later or of elsewhere.
+    alone = config.model_copy(update={"reconcile": ReconcileSettings(), "prometheus": PrometheusSettings()})
     sources: list[DumpSource] = []
 
     def of(kinds: Iterable[Kind[Any]], intake: Intake) -> DumpSource:
@@ -141,7 +150,15 @@ def _around(
     source = source_of(watched(asking), intake)
     repairs = Repairs(time.time() if config.reconcile.url else None)
     follower = Follower(config.reconcile, repairs) if config.reconcile.url else None
-    steward = Steward(engine, intake, source, exposition, aggregates, failures, repairs, follower, profile)
+    asked = config.prometheus
+    past = Past(asked, time.time, time.monotonic) if asked.url else None
+    steward = Steward(
+        *(engine, intake, source, exposition, aggregates, failures),
+        Outside(past, asked),
+        repairs,
+        follower,
+        profile,
+    )
     steward.take(config)
     return steward
 
@@ -169,6 +186,7 @@ async def serve(
     *,
     tls: Certificates | None = None,
     hosts: Iterable[str] = (),
+    login: LoginSettings | None = None,
     reviews: Reviews | None = None,
     times: Times | None = None,
 ) -> AsyncIterator[str]:
@@ -198,9 +216,17 @@ async def serve(
     listings = Listings(steward.engine, versions)
     of_steward = (steward.engine, steward.aggregates, steward.failures, steward.exposition)
     registry, pages = registry_of(telemetry), why_not_paging()
-    table = routes(*of_steward, registry, served, steward.config, title, versions, listings, pages, urgencies())
-    access = _access(steward, reviews, listings, times) if reviews else None
-    app = build(steward.engine, table, served.requests, access)
+    table = routes(
+        *(*of_steward, registry, served, steward.config, title, versions, listings, pages),
+        urgencies(),
+        steward.outside,
+    )
+    login = login or LoginSettings()
+    sessions = Sessions(login.session.total_seconds())
+    access = _access(steward, reviews, listings, login, sessions, times) if reviews else None
+    if access:
+        table |= (door := Login(access.user, sessions)).gets
+    app = build(steward.engine, table, served.requests, access, door.posts if access else {})
     async with (
         serving(app, host, port, tls, hosts) as url,
         steward.watching(),
@@ -210,10 +236,20 @@ async def serve(
         yield url
 
 
-def _access(steward: Steward, reviews: Reviews, listings: Listings, times: Times | None) -> Access:
+def _access(
+    steward: Steward,
+    reviews: Reviews,
+    listings: Listings,
+    login: LoginSettings,
+    sessions: Sessions,
+    times: Times | None,
+) -> Access:
     return Access(
         reviews,
         tenants=FOR_TENANTS,
+        others=UNASKED,
+        sessions=sessions,
+        token_header=login.token_header,
         namespaces=listings.namespaces,
         uid_of=listings.uid_of,
         listed=lambda: steward.engine.ready,
@@ -225,6 +261,8 @@ def _jobs(steward: Steward) -> dict[str, Coroutine[Any, Any, None]]:
     jobs: dict[str, Coroutine[Any, Any, None]] = {"freeze": _freeze_when_ready(steward.engine)}
     if steward.follower is not None:
         jobs["follow repairs"] = steward.follower.run()
+    if steward.outside.past is not None:
+        jobs["ask prometheus"] = steward.outside.past.run()
     return jobs
 
 

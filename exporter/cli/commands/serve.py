@@ -75,7 +75,7 @@ async def _serve(loaded: Loaded, sources: Sources) -> int:
     config = loaded.config
     tls = certificates_of(config.tls, config.insecure)
     steward = assemble(transport_of(config), config)
-    async with serve(steward, *address(config.listen), tls=tls, hosts=config.hosts) as url:
+    async with serve(steward, *address(config.listen), tls=tls, hosts=config.hosts, login=config.login) as url:
         say(f"Serving {url}/ and {url}/metrics")
         await follow(steward, loaded, sources)
     return 0

@@ -11,7 +11,7 @@ import msgspec
 from ...findings.finding import Unknown
 from ...findings.severity import Severity
 from ...store.text.since import Since
-from ...views.causes import CauseReport, cause_order
+from ...views.causes import CauseReport, HistoryReport, cause_order
 from ...views.drain import Drain, NodeReport
 from ...views.findings import FindingReport, NotApplicable, Report, SourceReport, UndecodableReport
 from ...views.fleet import UNSEEN_FLEET, FleetSummary
@@ -40,6 +40,7 @@ class _Findings(msgspec.Struct, frozen=True, rename="camel"):
 
 class _Causes(msgspec.Struct, frozen=True, rename="camel"):
     causes: list[CauseReport]
+    history: HistoryReport | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Features(msgspec.Struct, frozen=True):
@@ -79,6 +80,7 @@ def _report(found: _Findings, caused: _Causes) -> Report:
         found.fleet,
         found.reconcile,
         causes=caused.causes,
+        history=caused.history,
     )
 
 
@@ -109,6 +111,9 @@ def _of(cause: CauseReport, findings: list[FindingReport]) -> CauseReport:
         first=tuple(subjects)[: len(cause.first)],
         since=since,
         since_source=source,
+        opened=msgspec.UNSET,  # these are of all its findings
+        closed=msgspec.UNSET,
+        changes=msgspec.UNSET,
     )
 
 

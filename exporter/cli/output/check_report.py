@@ -18,7 +18,7 @@ from .screen import rows_of
 from .table import indented
 from .unread import unread
 
-__all__ = ["HEAD", "Presentation", "cause_row", "check_text", "names", "of_causes", "totals", "wide"]
+__all__ = ["HEAD", "Presentation", "cause_row", "check_text", "clusters_of", "names", "of_causes", "totals", "wide"]
 
 _FIRST = 20  # findings that are listed under a cause
 HEAD = ("SEVERITY", "REASON", "OBJECT", "AGE", "WHAT")
@@ -43,13 +43,13 @@ class Presentation:
 
 def check_text(report: Report, how: Presentation) -> str:
     """A line a cause, and its findings."""
-    several = len(_clusters(report)) > 1
+    several = len(clusters_of(report)) > 1
     return _whole("".join(_causes(report, how, several=several)) if report.findings else "", report, how)
 
 
 def _whole(found: str, report: Report, how: Presentation) -> str:
     """With what follows on what was found: what has no answer, what was not read, and the totals."""
-    clusters = _clusters(report)
+    clusters = clusters_of(report)
     parts = [found] if found else []
     for cluster in clusters:
         parts += no_answer(
@@ -61,7 +61,7 @@ def _whole(found: str, report: Report, how: Presentation) -> str:
     return "\n".join([*parts, "".join(_ending(report, clusters, how))])
 
 
-def _clusters(report: Report) -> tuple[str, ...]:
+def clusters_of(report: Report) -> tuple[str, ...]:
     named = [each.cluster for each in report.sources] + [each.cluster for each in report.undecodable]
     return tuple(dict.fromkeys(named)) or ("",)  # of a running steward, to a tenant: it says nothing of kinds
 
@@ -161,7 +161,7 @@ def of_causes(report: Report) -> str:
 
 def wide(report: Report, how: Presentation) -> str:
     """One row a finding, whole, with its ids and where it is; nothing is cut."""
-    several = len(_clusters(report)) > 1
+    several = len(clusters_of(report)) > 1
     head = ("SEVERITY", "REASON", *(("CLUSTER",) if several else ()), *_WIDE)
     rows = [
         (

@@ -35,7 +35,7 @@ def of_reason(check: Check, name: str, reason: Reason, columns: int | None) -> s
         "Severity": _severities(reason, " or "),
         "Metric": reason.family.name + by_reason,
         "Alert": reason.alert,
-        "Runbook": link(reason.alert),
+        "Runbook": link(reason.alert, name),
         "Next": reason.next,
         "Repair": reason.remediation or "",
     }
@@ -51,7 +51,7 @@ def of_finding(finding: FindingReport, columns: int | None) -> str:
         "Means": reason.meaning,
         "Since": finding.since,
         "Alert": reason.alert,
-        "Runbook": link(reason.alert),
+        "Runbook": link(reason.alert, finding.reason),
         "Cause": finding.cause,
         "Finding": finding.fingerprint,
         "May be old": finding.unknown,

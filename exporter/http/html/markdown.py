@@ -18,7 +18,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from ...runbook import links
+from ...runbook import anchor, links
 from ...views.commands import command, writes
 
 __all__ = ["Block", "Section", "names_in", "rendered", "sections", "with_names"]
@@ -67,6 +67,10 @@ class _Renderer(RendererHTML):
         kind = "interrupts" if dangerous else "changes"
         said = f'<p class="effects"><span class="sign {kind}">{sign}</span> {escape(" ".join(found.effects))}</p>'
         return f'<div class="command{" dangerous" if dangerous else ""}">{said}{code}</div>\n'
+
+    def heading_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+        tokens[idx].attrSet("id", anchor(tokens[idx + 1].content))
+        return self.renderToken(tokens, idx, options, env)
 
     def link_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
         target = str(tokens[idx].attrGet("href") or "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -179,3 +180,6 @@ async def test_status_of_it_has_the_release_and_the_drains_of_a_look_at_the_clus
         line for line in looked if line.startswith("Drains")
     ]
     assert any(line.startswith("Drains    node05: 6 VMs left") for line in asked)
+    (changes,) = (line for line in asked if line.startswith("Changes "))
+    assert re.fullmatch("Changes   .* since the steward began to count .* ago", changes)
+    assert not any(line.startswith("Changes ") for line in looked)  # a single look has seen nothing change
