@@ -28,7 +28,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
         beside = [each.removeprefix(f"{namespace}/") for each in there if each.startswith(f"{namespace}/")]
         if found := _likest(own, beside):
             return f"{namespace}/{found}"
-        return _likest(name, there)
     found = _likest(own, {each.rpartition("/")[2] for each in there})
     return min((each for each in there if found and each.rpartition("/")[2] == found), default="")
 

@@ -51,5 +51,10 @@ def _row(row: Row, widths: Sequence[int], lines: Sequence[range], columns: int) 
             continue  # what has nothing needs no line
         line = " " * _MARGIN if at else ""
         line += "".join(f"{row[cell].ljust(widths[cell])}{' ' * _GAP}" for cell in cells if cell < len(row) - 1)
-        text += paragraph(row[-1], line, columns=columns) if cells[-1] == len(row) - 1 else f"{line.rstrip()}\n"
+        if cells[-1] != len(row) - 1:
+            text += f"{line.rstrip()}\n"
+            continue
+        if len(line) + min(len(row[-1]), _LEAST) > columns and line.strip():  # behind a name that is longer than most
+            text, line = f"{text}{line.rstrip()}\n", " " * _MARGIN
+        text += paragraph(row[-1], line, columns=columns)
     return text

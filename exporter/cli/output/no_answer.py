@@ -27,7 +27,7 @@ def no_answer(
     *,
     several: bool,
     commands: bool,
-    columns: int | None,
+    columns: int | None = None,
 ) -> Iterator[str]:
     """The text of one cluster; nothing where every check answered. `commands` adds how an empty kind is named too. A
     terminal of so many `columns` gets lines that are broken between words, and commands on lines of their own.

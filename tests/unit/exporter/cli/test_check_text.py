@@ -129,8 +129,8 @@ def test_of_many_findings_of_a_cause_twenty_are_shown(tmp_path: Path, capsys: py
     lines = capsys.readouterr().out.splitlines()
     assert re.match(r"info +NotPersisted  25 VMs in ns +-  ", lines[1])
     assert [line.split()[:2] for line in lines[2:22]] == [["VM", f"ns/vm-{number:02}"] for number in range(20)]
-    assert re.fullmatch(r" {10}and 5 more: steward check [0-9a-f]{16} -o wide", lines[22])
-    cause = lines[22].split()[5]
+    assert re.fullmatch(rf" {{10}}and 5 more: steward check --from {path} --complete [0-9a-f]{{16}} -o wide", lines[22])
+    cause = lines[22].split()[-3]
     main(words_of(path, cause, "-o", "name"))
     assert capsys.readouterr().out.splitlines() == [f"virtualmachine/ns/vm-{number:02}" for number in range(25)]
 

@@ -46,6 +46,6 @@ def test_a_name_is_never_broken() -> None:
 
 
 def test_what_follows_a_row_follows_its_last_line() -> None:
-    assert grid(("NAME", "WHAT"), [("a", "one two three four five six")], 26, ["  next\n"]) == (
-        "NAME  WHAT\na     one two three four\n      five six\n  next\n"
+    assert grid(("NAME", "WHAT"), [("a", "one two three four five six")], 30, ["  next\n"]) == (
+        "NAME  WHAT\na     one two three four five\n      six\n  next\n"
     )
