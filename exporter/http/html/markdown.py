@@ -21,7 +21,7 @@ from markupsafe import Markup
 from ...runbook import anchor, links
 from ...views.commands import command, writes
 
-__all__ = ["Block", "Section", "names_in", "rendered", "sections"]
+__all__ = ["Block", "Section", "names_in", "rendered", "sections", "with_names"]
 
 _ASSIGNED = re.compile(r"\b([A-Z][A-Z0-9_]*)='<([a-z ]+)>'")
 _VARIABLE = re.compile(r'"\$\{?([A-Z][A-Z0-9_]*)\}?"|\$\{?([A-Z][A-Z0-9_]*)(?:\}|\b)')
@@ -175,13 +175,15 @@ def rendered(tokens: Sequence[Token], names: Mapping[str, str] | None = None) ->
 def _filled(token: Token, names: Mapping[str, str]) -> Token:
     copied = token.copy()
     if token.type in ("fence", "code_inline"):
-        copied.content = _with_names(token.content, names)
+        copied.content = with_names(token.content, names)
     if token.children:
         copied.children = [_filled(child, names) for child in token.children]
     return copied
 
 
-def _with_names(text: str, names: Mapping[str, str]) -> str:
+def with_names(text: str, names: Mapping[str, str]) -> str:
+    """Commands in which variables are what they stand for."""
+
     def assigned(found: re.Match[str]) -> str:
         return f"{found[1]}={shlex.quote(names[found[1]])}" if found[1] in names else found[0]
 
