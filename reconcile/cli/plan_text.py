@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.cli.output.table import table
 from exporter.cli.output.terminal import one_line
 
 from ..plan.unseen import Unseen, gathered
 from ..show.plans import Repair
 from ..show.repair_causes import RepairCause
+from .fitting import rows_whole
 
 __all__ = ["heading", "reservations", "shown", "shown_by_cause"]
 
@@ -21,8 +21,8 @@ def shown(repairs: list[Repair]) -> str:
     return "\n".join("\n".join(lines) + "\n" for lines in (*map(_cause, causes), *map(_lines, repairs)))
 
 
-def shown_by_cause(found: list[RepairCause]) -> str:
-    """One row for each remediation and cause."""
+def shown_by_cause(found: list[RepairCause], columns: int | None) -> str:
+    """One row for each remediation and cause; `columns` is how wide the terminal is, None for no limit."""
     rows = [
         (
             each.remediation,
@@ -33,7 +33,8 @@ def shown_by_cause(found: list[RepairCause]) -> str:
         )
         for each in found
     ]
-    return table(("REMEDIATION", "CAUSE", "REPAIRS", "ID", "STATES"), rows) if rows else "There is nothing to repair.\n"
+    head = ("REMEDIATION", "CAUSE", "REPAIRS", "ID", "STATES")
+    return rows_whole(head, rows, columns) if rows else "There is nothing to repair.\n"
 
 
 def _cause(cause: Unseen) -> Iterator[str]:
