@@ -121,7 +121,8 @@ def test_days_are_left_out_only_where_a_limit_is_given(capsys: pytest.CaptureFix
 
 
 def test_by_default_only_what_was_written_is_listed(capsys: pytest.CaptureFixture[str], told: Path) -> None:
-    rows = ledger(capsys, told).splitlines()
+    head, *rows = ledger(capsys, told).splitlines()
+    assert head.split() == ["AT", "ATTEMPT", "OUTCOME", "REMEDIATION", "WRITE"]
     assert len(rows) == 4  # with what takes one back
     assert not any("shadow" in row for row in rows)
 
@@ -177,5 +178,5 @@ def test_plans_of_one_cause_are_one_row() -> None:
         )
 
     repairs = [repair(at, "refused" if at < 2 else "planned") for at in range(40)]
-    _, row = shown_by_cause(grouped(repairs)).splitlines()
+    _, row = shown_by_cause(grouped(repairs), None).splitlines()
     assert row == "release_ipam_claim  OwnerGone of network blue  40       3f9c2a51d07be846  38 planned, 2 refused"
