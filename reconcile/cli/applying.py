@@ -75,7 +75,7 @@ class Applying:
         try:
             while left and not code:
                 unknown = [left.pop(0)]  # until it has an end
-                say(f"{one_line(unknown[0].repair.write)}\n")
+                say(readable(f"{one_line(unknown[0].repair.write)}\n", self._at.arguments))
                 result = await self.carried_out(unknown[0].found, remediation, unknown[0].made, written)
                 if result.state == AttemptState.REFUSED and result.refused == _GONE:
                     complain(f"nothing is left to do there: {result.why}")

@@ -21,12 +21,16 @@ _OF_CAUSE = ("shadowed", "went", "written", "failed", "unclear", "verified", "pe
 
 def of_attempts(found: Iterable[AttemptRow], columns: int | None) -> str:
     rows = [
-        (moment(each.at), each.attempt, end, each.plan.remediation, sentence(each.plan))
+        (moment(each.at), each.attempt, end, each.plan.remediation, _undoing(each.undoes) + sentence(each.plan))
         for each, end in found
         if each.plan is not None
     ]
     head = ("AT", "ATTEMPT", "OUTCOME", "REMEDIATION", "WRITE")
     return rows_whole(head, rows, columns) if rows else "Nothing was written.\n"
+
+
+def _undoing(attempt: str) -> str:
+    return f"undo of {attempt}: " if attempt else ""
 
 
 def of_shadowed(deeds: Iterable[Deed], columns: int | None) -> str:
@@ -47,14 +51,14 @@ def of_causes(found: Iterable[CauseRow], columns: int | None) -> str:
     rows = [
         (
             each.remediation,
-            f"{each.reason} of {each.what}",
             str(each.objects),
             each.cause,
             _numbers(each.tally, _OF_CAUSE),
+            f"{each.reason} of {each.what}",
         )
         for each in found
     ]
-    head = ("REMEDIATION", "CAUSE", "OBJECTS", "ID", "WHAT CAME OF IT")
+    head = ("REMEDIATION", "OBJECTS", "ID", "WHAT CAME OF IT", "CAUSE")
     return rows_whole(head, rows, columns) if rows else "Nothing was written.\n"
 
 

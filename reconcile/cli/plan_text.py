@@ -26,14 +26,14 @@ def shown_by_cause(found: list[RepairCause], columns: int | None) -> str:
     rows = [
         (
             each.remediation,
-            f"{each.reason} of {each.concerns or ', '.join(each.first)}",
             str(each.repairs),
             each.cause,
             ", ".join(f"{number} {state}" for state, number in each.states.items()),
+            f"{each.reason} of {each.concerns or ', '.join(each.first)}",
         )
         for each in found
     ]
-    head = ("REMEDIATION", "CAUSE", "REPAIRS", "ID", "STATES")
+    head = ("REMEDIATION", "REPAIRS", "ID", "STATES", "CAUSE")
     return rows_whole(head, rows, columns) if rows else "There is nothing to repair.\n"
 
 
