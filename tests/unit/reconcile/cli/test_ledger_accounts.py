@@ -123,7 +123,8 @@ def test_days_are_left_out_only_where_a_limit_is_given(capsys: pytest.CaptureFix
 def test_by_default_only_what_was_written_is_listed(capsys: pytest.CaptureFixture[str], told: Path) -> None:
     head, *rows = ledger(capsys, told).splitlines()
     assert head.split() == ["AT", "ATTEMPT", "OUTCOME", "REMEDIATION", "WRITE"]
-    assert len(rows) == 4  # with what takes one back
+    assert len(rows) == 4
+    assert sum("undo of " in row for row in rows) == 1
     assert not any("shadow" in row for row in rows)
 
 
