@@ -122,21 +122,13 @@ def test_shadow_keeps_what_auto_then_writes(
     try:
         while time.monotonic() < ends or len(rounds.played) < LEAST:
             rounds.play()
-    finally:
+    finally:  # the rounds before one that can't go on are compared, too
         shutil.copy(kubevirt.server.audit_log, tmp_path)
-
-    events = list(kubevirt.server.audit_events())
-    compared = Comparison(AuditHistory(events), AHEAD)
-    for number, each in enumerate(rounds.played):
-        compared.add(number, each)
-    shown = {
-        "compared": f"{len(rounds.played)} rounds: {dict(compared.counts)}; the same: {dict(compared.remediations)}",
-        "while things happened": f"{rounds.meanwhile} shadowed",
-        "acts": f"{faulty.done.total()}: {dict(faulty.done)}, failed {dict(faulty.failed)}",
-    }
-    for name, what in shown.items():
-        record_property(name, what)
-        print(f"{name}: {what}")
+        events = list(kubevirt.server.audit_events())
+        compared = Comparison(AuditHistory(events), AHEAD)
+        for number, each in enumerate(rounds.played):
+            compared.add(number, each)
+        tell(rounds, compared, faulty, record_property)
 
     assert list(sent(events, rounds.in_shadow)) == []
     assert list(sent(events, rounds.in_auto))
@@ -146,6 +138,18 @@ def test_shadow_keeps_what_auto_then_writes(
     assert compared.counts["held back by a canary"]
     assert rounds.meanwhile
     assert [verify(each) for each in tmp_path.glob("round*/ledger")] == [[]] * 2 * len(rounds.played)
+
+
+def tell(rounds: Rounds, compared: Comparison, faulty: Faulty, record_property: Any) -> None:
+    shown = {
+        "compared": f"{len(rounds.played)} rounds: {dict(compared.counts)}; the same: {dict(compared.remediations)}",
+        "while things happened": f"{rounds.meanwhile} shadowed",
+        "wrong": f"{len(compared.wrong)} {compared.wrong[:5]}",
+        "acts": f"{faulty.done.total()}: {dict(faulty.done)}, failed {dict(faulty.failed)}",
+    }
+    for name, what in shown.items():
+        record_property(name, what)
+        print(f"{name}: {what}")
 
 
 def sent(events: list[Object], during: list[tuple[float, float]]) -> Iterator[str]:
