@@ -12,7 +12,9 @@ from exporter.config.reloading import ReloadStatus
 from exporter.findings.check import PER_CLUSTER, Check, Family, Reason
 from exporter.findings.finding import Finding, Severity
 from exporter.history.migrations import MigrationFailures
+from exporter.http.access.login import Login
 from exporter.http.application import Guard, build, serving
+from exporter.http.page.outside import Outside
 from exporter.http.reports.listings import Listings
 from exporter.http.reports.result_cache import Versions
 from exporter.http.routes import routes
@@ -128,11 +130,13 @@ async def served(
     checks: Iterable[Check] = (),
     repairs: Repairs | None = None,
     guard: Guard | None = None,
+    door: Login | None = None,
     tls: tuple[Certificates, ssl.SSLContext] | None = None,
     hosts: Iterable[str] = (),
     timer: Callable[[], float] | None = None,
+    outside: Outside | None = None,
 ) -> AsyncIterator[Served]:
-    """With these checks beside that of the many findings. `tls` has both sides of it."""
+    """With these checks beside that of the many findings. `tls` has both sides of it; `door` is where one logs in."""
     made = Served(count, checks, repairs, timer)
     certificates, made.trusts = tls or (None, None)
     aggregates = Aggregates(made.engine.cluster, all_states())
@@ -150,8 +154,11 @@ async def served(
         made.listings,
         why_not_paging(),
         urgencies(),
+        outside,
     )
-    async with serving(build(made.engine, table, own.requests, guard), host, 0, certificates, hosts) as made.url:
+    gets, posts = (door.gets, door.posts) if door else ({}, {})
+    app = build(made.engine, {**table, **gets}, own.requests, guard, posts)
+    async with serving(app, host, 0, certificates, hosts) as made.url:
         yield made
 
 

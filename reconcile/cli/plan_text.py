@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from exporter.cli.output.table import table
 from exporter.cli.output.terminal import one_line
 
 from ..plan.unseen import Unseen, gathered
 from ..show.plans import Repair
-from ..show.repair_causes import RepairCause
+from ..show.repair_causes import RepairCause, state_of
 from .fitting import rows_whole
 
-__all__ = ["heading", "reservations", "shown", "shown_by_cause"]
+__all__ = ["heading", "reservations", "shown", "shown_by_cause", "shown_wide"]
+
+_CANARY = "canary"  # the gate of which it is of interest whom it follows: another repair than this one
 
 
 def shown(repairs: list[Repair]) -> str:
@@ -37,6 +40,19 @@ def shown_by_cause(found: list[RepairCause], columns: int | None) -> str:
     return rows_whole(head, rows, columns) if rows else "There is nothing to repair.\n"
 
 
+def shown_wide(repairs: list[Repair]) -> str:
+    """One row for each, with what is in its way."""
+    rows = [
+        (
+            *(each.remediation, each.subject, each.reason, each.fingerprint, each.mode, state_of(each)),
+            *(each.hash or "-", "; ".join(why for _, why in reservations(each)) or "-"),
+        )
+        for each in repairs
+    ]
+    head = ("REMEDIATION", "SUBJECT", "REASON", "FINDING", "MODE", "STATE", "PLAN", "IN ITS WAY")
+    return table(head, rows) if rows else "There is nothing to repair.\n"
+
+
 def _cause(cause: Unseen) -> Iterator[str]:
     yield f"1 object blocks {cause.repairs} repair{'s' if cause.repairs > 1 else ''}: {one_line(cause.object)}"
     yield f"  why      {one_line(cause.why)}"
@@ -56,7 +72,8 @@ def reservations(repair: Repair) -> Iterator[tuple[str, str]]:
     if repair.proposal:
         yield "owner", repair.proposal.owner
         yield "propose", repair.proposal.where
-    yield from (("gate", f"{each.gate}: {each.why}") for each in repair.blocked)
+    for each in repair.blocked:
+        yield ("held", each.why) if each.gate == _CANARY else ("gate", f"{each.gate}: {each.why}")
 
 
 def _lines(repair: Repair) -> Iterator[str]:

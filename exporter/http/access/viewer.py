@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-__all__ = ["EVERY_NAMESPACE", "Visible", "see", "visible_to"]
+__all__ = ["EVERY_NAMESPACE", "Visible", "see", "sign_in", "signed_in", "visible_to"]
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Visible:
 
 EVERY_NAMESPACE = Visible(None)
 _VISIBLE = web.RequestKey("visible", Visible)
+_SIGNED_IN = web.RequestKey("signed_in", str)
 
 
 def see(request: web.BaseRequest, visible: Visible) -> None:
@@ -31,3 +32,14 @@ def see(request: web.BaseRequest, visible: Visible) -> None:
 def visible_to(request: web.BaseRequest) -> Visible | None:
     """What a tenant may see; None for whoever sees everything."""
     return request.get(_VISIBLE)
+
+
+def sign_in(request: web.BaseRequest, name: str) -> None:
+    """From now on the request is one of the session of this user."""
+    request[_SIGNED_IN] = name
+
+
+def signed_in(request: web.BaseRequest) -> str:
+    """The name of the user whose session it is; empty for whoever sends a token with each request."""
+    name: str = request.get(_SIGNED_IN, "")
+    return name

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from aiohttp import web
 
 from ...engine.engine import Engine
 from ...findings.finding import Severity
-from ...views.causes import CauseReport
 from ...views.drain import STAYS, TITLES, NodeReport
 from ...views.findings import Filter
+from ...views.lately import changes_said
 from ...views.trust import trust_of
 from ..access.viewer import visible_to
 from ..api.drain import DrainView
-from ..reports.listing import Listing
 from .frame import Frame
 from .repairs import RepairsPage
 
@@ -37,15 +34,15 @@ class Overview:
         generation = await listing.generation()
         causes = await listing.causes(Filter())
         severities = await listing.severities()
-        opened, closed = await _last_hour(listing, causes)
+        history = listing.history()
         nodes = await self._draining() if whole else []
         around = listing.surroundings(generation)
         waiting = self._repairs.groups.waiting if whole else ()
         values = {
             "generation": generation,
             "counts": {each.value: severities[each.value] for each in reversed(Severity)},
-            "opened": opened,
-            "closed": closed,
+            "curves": await self._frame.outside.curves(self._engine.clock()) if whole else [],
+            "changes": changes_said(history.changes, history.since, self._engine.clock()) if history else "",
             "causes": causes[:_WORST],
             "in_all": len(causes),
             "trust": trust_of(around, [check.id for check in self._engine.checks]),
@@ -67,11 +64,3 @@ class Overview:
 def _left(node: NodeReport) -> dict[str, int]:
     """How many VMs are left on a node, and how many of them do not leave by themselves."""
     return {"vms": sum(node.counts.values()), "blocked": sum(node.counts.get(each, 0) for each in STAYS)}
-
-
-async def _last_hour(listing: Listing, causes: Iterable[CauseReport]) -> tuple[int | None, int | None]:
-    """How many findings opened and closed; None where nobody counts that."""
-    every = [*causes, *await listing.ended()]
-    if any(not isinstance(each.opened, int) for each in every):
-        return None, None
-    return sum(each.opened or 0 for each in every), sum(each.closed or 0 for each in every)
