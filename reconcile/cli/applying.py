@@ -17,7 +17,7 @@ from ..plan.remediation import Remediation
 from ..run.attempt import Attempts, AttemptState, Result
 from ..run.witness import cluster_uid
 from .gating import Gating
-from .next_commands import aimed
+from .next_commands import aimed, readable
 from .session import Session
 from .several import Chosen
 from .writing import attempts, directory_of, opened, settled, taking_back, who
@@ -75,7 +75,7 @@ class Applying:
         try:
             while left and not code:
                 unknown = [left.pop(0)]  # until it has an end
-                say(f"{one_line(unknown[0].repair.write)}\n")
+                say(readable(f"{one_line(unknown[0].repair.write)}\n", self._at.arguments))
                 result = await self.carried_out(unknown[0].found, remediation, unknown[0].made, written)
                 if result.state == AttemptState.REFUSED and result.refused == _GONE:
                     complain(f"nothing is left to do there: {result.why}")
@@ -105,7 +105,7 @@ def ended(result: Result, directory: Path | None, arguments: argparse.Namespace)
     """Says how an attempt ended, and gives the exit code; `directory` is as of `taking_back`."""
     if result.state == AttemptState.DONE:
         back = taking_back(result.plan, result.attempt, directory) if result.plan is not None else ""
-        say(f"Done, attempt {result.attempt}. {aimed(back, arguments)}\n")
+        say(readable(f"Done, attempt {result.attempt}. {back}\n", arguments))
         if result.why:
             complain(result.why)
         return 2 if result.why else 0

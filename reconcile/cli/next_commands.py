@@ -6,7 +6,11 @@ import argparse
 import re
 import shlex
 
-__all__ = ["aimed"]
+from exporter.cli.output.screen import width
+
+from .fitting import fitted
+
+__all__ = ["aimed", "readable"]
 
 _VERBS = "apply|approve|pause|plan|remove|resume|undo|unguard"
 _ASKING = re.compile(rf"steward reconcile (?:{_VERBS})\b(?:[^;,`\n]*[^;,`\n\s.])?")
@@ -17,3 +21,8 @@ def aimed(text: str, arguments: argparse.Namespace) -> str:
     given = (("--kubeconfig", arguments.kubeconfig), ("--context", arguments.context))
     own = "".join(f" {option} {shlex.quote(value)}" for option, value in given if value)
     return _ASKING.sub(lambda found: found.group() + own, text) if own else text
+
+
+def readable(text: str, arguments: argparse.Namespace) -> str:
+    """A text with such commands, as wide as the terminal: what is broken afterwards could not be aimed."""
+    return fitted(aimed(text, arguments), width())

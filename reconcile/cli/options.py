@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-__all__ = ["AT_ONCE", "add_ledger_option", "add_limit_option", "add_options"]
+__all__ = ["AT_ONCE", "add_ledger_option", "add_limit_option", "add_options", "add_writing_options"]
 
 AT_ONCE = 5
 _MOST = 100  # plans that somebody looks at before saying yes
@@ -32,6 +32,13 @@ def add_options(parser: argparse.ArgumentParser, *, findings: bool = True) -> No
         group.add_argument(
             "--timeout", type=float, default=60.0, metavar="SECONDS", help="to see a cluster; default: 60"
         )
+
+
+def add_writing_options(parser: argparse.ArgumentParser, *, findings: bool = True, yes: str = "do not ask") -> None:
+    """Those of commands that ask, write and record it; `yes` is what --yes does."""
+    parser.add_argument("--yes", action="store_true", help=yes)
+    add_ledger_option(parser)
+    add_options(parser, findings=findings)
 
 
 def add_ledger_option(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from exporter.cli.output.terminal import one_line
 from ..plan.unseen import Unseen, gathered
 from ..show.plans import Repair
 from ..show.repair_causes import RepairCause, state_of
+from .fitting import rows_whole
 
 __all__ = ["heading", "reservations", "shown", "shown_by_cause", "shown_wide"]
 
@@ -23,19 +24,20 @@ def shown(repairs: list[Repair]) -> str:
     return "\n".join("\n".join(lines) + "\n" for lines in (*map(_cause, causes), *map(_lines, repairs)))
 
 
-def shown_by_cause(found: list[RepairCause]) -> str:
-    """One row for each remediation and cause."""
+def shown_by_cause(found: list[RepairCause], columns: int | None) -> str:
+    """One row for each remediation and cause; `columns` is how wide the terminal is, None for no limit."""
     rows = [
         (
             each.remediation,
-            f"{each.reason} of {each.concerns or ', '.join(each.first)}",
             str(each.repairs),
             each.cause,
             ", ".join(f"{number} {state}" for state, number in each.states.items()),
+            f"{each.reason} of {each.concerns or ', '.join(each.first)}",
         )
         for each in found
     ]
-    return table(("REMEDIATION", "CAUSE", "REPAIRS", "ID", "STATES"), rows) if rows else "There is nothing to repair.\n"
+    head = ("REMEDIATION", "REPAIRS", "ID", "STATES", "CAUSE")
+    return rows_whole(head, rows, columns) if rows else "There is nothing to repair.\n"
 
 
 def shown_wide(repairs: list[Repair]) -> str:

@@ -25,6 +25,7 @@ from ..plan.undos import all_undos
 from ..run.attempt import AttemptState, Fence, Result
 from .applying import ended
 from .ledger_pages import entries_of
+from .next_commands import readable
 from .session import Session
 from .undoing import carried_out, made, permitted
 from .writing import named_directory
@@ -124,7 +125,9 @@ async def unguarded(at: Session, ledger: Ledger, ready: Iterable[Unguarding], fe
         result = await _one(at, ledger, each, fence)
         target = each.own.plan.target
         if result.state == AttemptState.DONE:
-            say(f"{target} is not guarded any more, attempt {result.attempt}.\n")
+            paused = f" It is paused; to resume it: steward reconcile resume {target.kind} {target.path}"
+            text = f"{target} is not guarded any more, attempt {result.attempt}.{paused if each.own.pauses else ''}\n"
+            say(readable(text, at.arguments))
         else:
             say(f"{target}:\n")
             code = max(code, ended(result, named_directory(at.arguments, at), at.arguments))

@@ -76,7 +76,8 @@ class Ledger:
             release(lock)
             raise LedgerError(
                 f"cannot open the ledger in {directory} for writing: {error.strerror or error}; "
-                "it needs a directory of its own that this user may write to, and space on its disk"
+                "it needs a directory of its own that this user may write to, and space on its disk: name one by "
+                "--ledger, or by ledger.directory of the configuration"
             ) from error
         except BaseException:
             release(lock)

@@ -1,4 +1,6 @@
-"""A report as tables, which any format of texts shows: Markdown here, HTML by a template. Pure."""
+"""A report as tables, which any format of texts shows: Markdown here, HTML by a template, text for a terminal by the
+command. Pure.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +17,19 @@ from .report import LedgerReport
 from .stops import CanaryStop
 from .tallies import COLUMNS, Tally
 
-__all__ = ["html_of", "markdown_of"]
+__all__ = ["TITLE", "ReportTable", "facts_of", "html_of", "left_out", "markdown_of", "tables_of"]
 
+TITLE = "Repairs of kubevirt-steward"
 _MOST = 500  # rows of a table; JSON has them all
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
 _SPARSE = tuple(name for name in COLUMNS if name not in ("found", "planned"))  # of a cause they are its objects
 _TEMPLATES = templates_of("reconcile.show")
 
 
-class _Table(NamedTuple):
-    """`none` is said where there are no rows, `more` how many are left out."""
+class ReportTable(NamedTuple):
+    """`none` is said where there are no rows, `more` how many are left out. Of a row the last cells may be numbers:
+    `counts` is how many.
+    """
 
     title: str
     note: str
@@ -32,49 +37,48 @@ class _Table(NamedTuple):
     rows: list[tuple[str, ...]]
     none: str
     more: int = 0
+    counts: int = 0
 
 
 def markdown_of(report: LedgerReport) -> str:
     """Texts of others can't format anything."""
-    lines = [f"# {_TITLE}", "", *(f"- {name}: {_plain(text)}" for name, text in _facts(report))]
-    for each in _tables(report):
+    lines = [f"# {TITLE}", "", *(f"- {name}: {_plain(text)}" for name, text in facts_of(report))]
+    for each in tables_of(report):
         lines += ["", f"## {each.title}", "", each.note, ""]
         if not each.rows:
             lines.append(each.none)
             continue
         lines += [_row(each.head), _row("---" for _ in each.head), *(_row(map(_plain, row)) for row in each.rows)]
         if each.more:
-            lines += ["", _left_out(each.more)]
+            lines += ["", left_out(each.more)]
     return "\n".join(lines) + "\n"
 
 
 def html_of(report: LedgerReport) -> str:
     """One file that needs no other, and runs no script."""
-    facts, tables = list(_facts(report)), list(_tables(report))
-    return _TEMPLATES.get_template("report.html").render(title=_TITLE, facts=facts, tables=tables, left_out=_left_out)
+    facts, tables = list(facts_of(report)), list(tables_of(report))
+    return _TEMPLATES.get_template("report.html").render(title=TITLE, facts=facts, tables=tables, left_out=left_out)
 
 
-_TITLE = "Repairs of kubevirt-steward"
-
-
-def _facts(report: LedgerReport) -> Iterator[tuple[str, str]]:
+def facts_of(report: LedgerReport) -> Iterator[tuple[str, str]]:
     yield "from", moment(report.since)
     yield "until", moment(report.until)
     yield "ledger", report.ledger or "not known"
     yield "cluster (UID of namespace kube-system)", report.cluster or "not known"
 
 
-def _tables(report: LedgerReport) -> Iterator[_Table]:
-    yield _Table(
+def tables_of(report: LedgerReport) -> Iterator[ReportTable]:
+    yield ReportTable(
         "By remediation",
         "Found and planned are findings, the most at once; all else are attempts. Shadowed is what mode shadow would "
         "have written, and went are those of which the finding is gone.",
         ("remediation", *COLUMNS.values()),
         [(name, *_numbers(tally, COLUMNS)) for name, tally in report.remediations.items()],
         "Nothing was done in this time.",
+        counts=len(COLUMNS),
     )
     causes = report.causes[:_MOST]
-    yield _Table(
+    yield ReportTable(
         "By cause",
         "What one act would mend is one row.",
         ("remediation", "finding", "cause", "objects", *(COLUMNS[name] for name in _SPARSE)),
@@ -84,8 +88,9 @@ def _tables(report: LedgerReport) -> Iterator[_Table]:
         ],
         "There is none.",
         len(report.causes) - len(causes),
+        len(_SPARSE),
     )
-    yield _Table(
+    yield ReportTable(
         "Approved",
         "Who let what be written, by an approval or by steward reconcile apply. Mode auto needs nobody.",
         ("by", "mode", "remediation", "attempts"),
@@ -93,7 +98,7 @@ def _tables(report: LedgerReport) -> Iterator[_Table]:
         "Nobody approved of anything.",
     )
     stops = report.canaries[:_MOST]
-    yield _Table(
+    yield ReportTable(
         "Canaries that stopped",
         "The first repairs of a remediation in mode auto that did not hold; it writes nothing unasked until a person "
         "resumes it.",
@@ -108,14 +113,14 @@ def _tables(report: LedgerReport) -> Iterator[_Table]:
         "None stopped.",
         len(report.canaries) - len(stops),
     )
-    head = ("at", "attempt", "remediation", "write", "mode", "by", "outcome")
+    head = ("at", "attempt", "remediation", "mode", "by", "outcome", "write")
     for title, note, deeds, none in (
         ("Written", "Each attempt, and what came of it.", report.written, "Nothing was written."),
         ("Taken back", "What people took back.", report.taken_back, "Nothing was taken back."),
         ("Shadowed", "What auto would have written.", report.shadowed, "Nothing was shadowed."),
     ):
         rows = [_of(deed) for deed in islice(deeds, _MOST)]
-        yield _Table(title, note, head, rows, none, len(deeds) - len(rows))
+        yield ReportTable(title, note, head, rows, none, len(deeds) - len(rows))
 
 
 def _resumed(stop: CanaryStop) -> str:
@@ -126,7 +131,7 @@ def _resumed(stop: CanaryStop) -> str:
 
 def _of(deed: Deed) -> tuple[str, ...]:
     write = f"{deed.write}, of attempt {deed.undoes}" if deed.undoes else deed.write
-    return moment(deed.at), deed.attempt, deed.remediation, write, deed.mode, deed.by, _outcome(deed)
+    return moment(deed.at), deed.attempt, deed.remediation, deed.mode, deed.by, _outcome(deed), write
 
 
 def _outcome(deed: Deed) -> str:
@@ -142,7 +147,7 @@ def _numbers(tally: Tally, names: Iterable[str]) -> Iterator[str]:
     return (str(getattr(tally, name)) for name in names)
 
 
-def _left_out(more: int) -> str:
+def left_out(more: int) -> str:
     return f"{more} more are left out; -o json has them all."
 
 

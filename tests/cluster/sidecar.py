@@ -126,7 +126,7 @@ class Sidecar:
         """Waits for so many runs: what it does not do in them it does not do."""
         for _ in range(count):
             before = self._last_run()
-            wait_until(lambda before=before: self._last_run() > before, 30, "another run", every=0.1)  # type: ignore[misc]
+            wait_until(lambda before=before: self._last_run() > before, 60, "another run", every=0.1)  # type: ignore[misc]
 
     def _last_run(self) -> float:
         return self.value("kubevirt_steward_repair_last_run_timestamp_seconds") or 0.0

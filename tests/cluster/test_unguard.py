@@ -96,6 +96,7 @@ def test_every_guard_of_a_namespace_goes_and_nothing_else(ground: Ground) -> Non
 
     done = ground.run("--all", "-n", ground.namespace, "--yes")
     assert (done.returncode, done.stderr) == (0, "")
+    assert f"It is paused; to resume it: steward reconcile resume {KIND} {ground.namespace}/alone" in done.stdout
     assert "finalizers" not in ground.meta("alone")
     assert ground.meta("among")["finalizers"] == [OTHER, "example.com/last"]
     assert "finalizers" not in ground.meta("preferred", PREFERENCES)

@@ -13,7 +13,7 @@ from ...plan.plan import Refused
 from ...plan.remediation import Remediation
 from ..applying import Applying, ended
 from ..by_cause import in_order
-from ..next_commands import aimed
+from ..next_commands import readable
 from ..options import AT_ONCE
 from ..plan_text import shown
 from ..session import Session, answering, desk, finish, known_remediation, named
@@ -56,7 +56,7 @@ async def _one(at: Session, observed: Observed) -> int:
     arguments = at.arguments
     found, remediation = named(observed, arguments.fingerprint, arguments.remediation)
     made = await at.planned(found, remediation)
-    say(aimed(shown([repair_of(found, remediation, made, Mode.APPLY)]), arguments))
+    say(readable(shown([repair_of(found, remediation, made, Mode.APPLY)]), arguments))
     if isinstance(made, Refused) or made.plan.proposal is not None:
         return 1
     if arguments.plan and made.plan.hash != arguments.plan:
@@ -73,10 +73,10 @@ async def _all_of(at: Session, observed: Observed, remediation: Remediation) -> 
     arguments = at.arguments
     findings = [each for each in in_order(observed.findings) if _wanted(each, remediation, arguments)]
     plans = await listed(at, findings, remediation, Mode.APPLY, arguments.limit or AT_ONCE)
-    say(aimed(shown([each.repair for each in plans.chosen]), arguments))
+    say(readable(shown([each.repair for each in plans.chosen]), arguments))
     where = f" -n {shlex.quote(arguments.namespace)}" if arguments.namespace else ""
     if others := plans.others(f"--remediation {remediation.id}{where}"):
-        say(f"\n{aimed(others, arguments)}\n")
+        say(readable(f"\n{others}\n", arguments))
     if not plans.chosen:
         return 1 if plans.refused or plans.proposed else 0
     count = len(plans.chosen)

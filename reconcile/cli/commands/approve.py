@@ -27,7 +27,7 @@ from ...show.plans import sentence
 from ..by_cause import of_cause
 from ..gating import Gating, first, mode_at
 from ..ledger_pages import history_of
-from ..next_commands import aimed
+from ..next_commands import aimed, readable
 from ..options import AT_ONCE
 from ..plan_text import shown
 from ..session import Session, chosen, desk, finish, named
@@ -83,9 +83,9 @@ async def _all_of(at: Session, gating: Gating, findings: list[Found]) -> int:
         return not why and not history.used(approval(made))
 
     plans = await listed(at, findings, remediation, Mode.APPROVE, arguments.limit or AT_ONCE, standing)
-    say(aimed(shown([msgspec.structs.replace(each.repair, commands=()) for each in plans.chosen]), arguments))
+    say(readable(shown([msgspec.structs.replace(each.repair, commands=()) for each in plans.chosen]), arguments))
     if others := plans.others(findings[0].cause):
-        say(f"\n{aimed(others, arguments)}\n")
+        say(readable(f"\n{others}\n", arguments))
     if not plans.chosen:
         return 1 if plans.refused or plans.proposed else 0
     count = len(plans.chosen)

@@ -16,7 +16,7 @@ from ...run.attempt import AttemptState
 from ...show.plans import Repair
 from ..applying import Applying
 from ..calling_off import asked_to_leave, closed, planned
-from ..next_commands import aimed
+from ..next_commands import aimed, readable
 from ..plan_text import shown
 from ..session import Session, desk, finish
 from ..writing import agreed
@@ -40,7 +40,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         asked = await asked_to_leave(at.reads, name)
         made = [await planned(at, name, each) for each in asked]
         say(
-            aimed(shown([_repair(*each) for each in made]), arguments)
+            readable(shown([_repair(*each) for each in made]), arguments)
             if made
             else f"No VMI is asked to leave {name}.\n"
         )

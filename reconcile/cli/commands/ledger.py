@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from exporter.cli.output.screen import width
 from exporter.cli.output.structured import json_of, written, yaml_of
 from exporter.cli.output.terminal import complain, one_line, say
 
@@ -18,10 +19,11 @@ from ...plan.plan import Delete
 from ...plan.time_text import moment
 from ...show.plans import sentence
 from ...show.tallies import Span, by_cause, by_day
-from ..ledger_pages import AttemptRow, entries_about, newest, rows, told_in
+from ..fitting import rows_whole
+from ..ledger_pages import entries_about, newest, rows, told_in
 from ..ledger_proof import accept, both, compare
-from ..ledger_tables import of_causes, of_days, of_shadowed
-from ..next_commands import aimed
+from ..ledger_tables import of_attempts, of_causes, of_days, of_shadowed
+from ..next_commands import readable
 from ..session import finish
 from ..times import given
 from ..writing import read_directory, taking_back
@@ -62,7 +64,7 @@ def _listed(arguments: argparse.Namespace, directory: Path) -> int:
             say(_accounted(arguments, directory, since), arguments.output)
             return 0
         if arguments.output == "table":
-            say(_list(rows(directory, since, arguments.limit or _LISTED)))
+            say(of_attempts(rows(directory, since, arguments.limit or _LISTED), width()))
         else:
             say(_structured(newest(directory, since, arguments.limit or _LISTED), arguments.output), arguments.output)
         return 0
@@ -73,7 +75,7 @@ def _listed(arguments: argparse.Namespace, directory: Path) -> int:
     if arguments.object:
         say(yaml_of(_created_again(own[0].whole or {})), "yaml")
         return 0
-    say(_structured(own, arguments.output) or aimed(_one(own, arguments.ledger), arguments), arguments.output)
+    say(_structured(own, arguments.output) or _one(own, arguments), arguments.output)
     return 0
 
 
@@ -83,12 +85,12 @@ def _accounted(arguments: argparse.Namespace, directory: Path, since: float) -> 
     output, limit = arguments.output, arguments.limit
     if arguments.daily:
         span = Span(since or time.time() - _DAYS * _DAY, math.inf)
-        return written(by_day(deeds, counts, span)[:limit], output, of_days)
+        return written(by_day(deeds, counts, span)[:limit], output, lambda found: of_days(found, width()))
     own = [each for each in deeds if each.shadow is arguments.shadow]
     if arguments.by_cause:
-        return written(by_cause(own, Span(since, math.inf))[:limit], output, of_causes)
+        return written(by_cause(own, Span(since, math.inf))[:limit], output, lambda found: of_causes(found, width()))
     newest_first = [each for each in reversed(own) if each.at >= since][: limit or _LISTED]
-    return written(newest_first, output, of_shadowed)
+    return written(newest_first, output, lambda found: of_shadowed(found, width()))
 
 
 def _structured(entries: list[Entry], output: str) -> str:
@@ -96,31 +98,22 @@ def _structured(entries: list[Entry], output: str) -> str:
     return json_of(plain) if output == "json" else yaml_of(plain) if output == "yaml" else ""
 
 
-def _list(found: list[AttemptRow]) -> str:
-    lines = [
-        f"{moment(each.at)}  {each.attempt}  {end:<12}  {each.plan.remediation}  {sentence(each.plan)}"
-        for each, end in found
-        if each.plan is not None
-    ]
-    return "".join(f"{one_line(line)}\n" for line in lines) or "Nothing was written.\n"
-
-
-def _one(entries: list[Entry], directory: Path | None) -> str:
-    lines = []
-    for each in entries:
-        what = (
-            sentence(each.plan)
-            if each.plan is not None
-            else each.why or ("" if each.happened is None else _resolved(each))
-        )
-        lines.append(f"{moment(each.at)}  {each.event:<9}  {each.mode:<8} {each.by}  {what}{_accepted(each)}")
-    intended = entries[0]
+def _one(entries: list[Entry], arguments: argparse.Namespace) -> str:
+    rows = [(moment(each.at), str(each.event), each.mode, each.by, _what(each)) for each in entries]
+    intended, lines = entries[0], list[str]()
     deleted = intended.event is Event.INTENDED and intended.plan is not None and isinstance(intended.plan.step, Delete)
     if intended.plan is not None and deleted:
-        lines.append(taking_back(intended.plan, intended.attempt, directory))
+        lines.append(taking_back(intended.plan, intended.attempt, arguments.ledger))
         if intended.plan.loses:
             lines.append(f"Gone for good: {', '.join(intended.plan.loses)}")
-    return "".join(f"{one_line(line)}\n" for line in lines)
+    more = "".join(f"{one_line(line)}\n" for line in lines)
+    return rows_whole(("AT", "EVENT", "MODE", "BY", "WHAT"), rows, width()) + readable(more, arguments)
+
+
+def _what(entry: Entry) -> str:
+    if entry.plan is not None:
+        return f"{sentence(entry.plan)}{_accepted(entry)}"
+    return entry.why or ("" if entry.happened is None else _resolved(entry))
 
 
 def _accepted(entry: Entry) -> str:

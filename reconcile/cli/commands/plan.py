@@ -6,6 +6,7 @@ import argparse
 import time
 from collections.abc import Sequence
 
+from exporter.cli.output.screen import width
 from exporter.cli.output.structured import written
 from exporter.cli.output.terminal import say
 
@@ -19,7 +20,7 @@ from ...show.plans import Repair
 from ...show.repair_causes import grouped
 from ..gating import Gating, asked_as, mode_at
 from ..kustomization import component, snippet
-from ..next_commands import aimed
+from ..next_commands import aimed, readable
 from ..plan_diff import diffs
 from ..plan_text import shown, shown_by_cause, shown_wide
 from ..session import Session, answering, desk, finish
@@ -50,7 +51,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         ]
     repairs = [repair for repair, _ in plans]
     if arguments.by_cause:
-        say(written(grouped(repairs), output, shown_by_cause), output)
+        say(written(grouped(repairs), output, lambda found: shown_by_cause(found, width())), output)
     elif output == "wide":
         say(aimed(shown_wide(repairs), arguments), output)
     elif output == "diff":
@@ -61,7 +62,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         say(aimed(snippet(plans), arguments), "yaml")
     else:
         tried = _tried(repairs) if arguments.dry_run else ""
-        say(written(repairs, output, lambda found: aimed(f"{shown(found)}{tried}", arguments)), output)
+        say(written(repairs, output, lambda found: readable(f"{shown(found)}{tried}", arguments)), output)
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 
+from exporter.cli.output.screen import width
 from exporter.cli.output.structured import json_of
 from exporter.cli.output.terminal import complain, say
 
@@ -14,17 +15,19 @@ from ...show.report import LedgerReport, reported
 from ...show.report_tables import html_of, markdown_of
 from ...show.tallies import Span
 from ..ledger_pages import told_in
+from ..report_text import text_of
 from ..times import given
 from ..writing import read_directory
 
 __all__ = ["run"]
 
-_FORMATS = {"md": markdown_of, "html": html_of, "json": json_of}
+_FORMATS = {"table": lambda report: text_of(report, width()), "md": markdown_of, "html": html_of, "json": json_of}
 
 
 def run(arguments: argparse.Namespace) -> int:
+    output = arguments.output or ("md" if width() is None else "table")
     try:
-        say(_FORMATS[arguments.output](_report(arguments)), arguments.output)
+        say(_FORMATS[output](_report(arguments)), output)
     except (LedgerError, ValueError) as error:
         complain(str(error))
         return 2

@@ -21,7 +21,7 @@ from ...run.attempt import AttemptState, Result
 from ...run.witness import cluster_uid
 from ..applying import ended
 from ..ledger_pages import entries_about, history_of
-from ..next_commands import aimed
+from ..next_commands import aimed, readable
 from ..session import Session, desk, finish
 from ..undoing import carried_out, made, permitted, shown
 from ..writing import (
@@ -55,7 +55,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         first = await made(at, own, _undo(own))
         if isinstance(first, Refused):
             return _refused(first, own, arguments, at)
-        say(shown(first.plan, f"{first.plan.remediation}: undo of attempt {first.plan.undoes}"))
+        say(readable(shown(first.plan, f"{first.plan.remediation}: undo of attempt {first.plan.undoes}"), arguments))
         with opened(directory, cluster) as ledger:
             refused = await permitted(at, own.plan, ledger)
         if refused is not None:
@@ -83,13 +83,13 @@ async def _run(arguments: argparse.Namespace) -> int:
 def _ended(result: Result, own: Taken, arguments: argparse.Namespace, at: Session) -> int:
     bound = own.plan.bound_to
     resume = f"steward reconcile resume {bound.kind} {bound.path}"
-    paused = aimed(f"{bound} is paused; to resume it: {resume}", arguments)
+    paused = f"{bound} is paused; to resume it: {resume}"
     if result.state == AttemptState.DONE:
-        say(f"Taken back, attempt {result.attempt}. {paused}\n")
+        say(readable(f"Taken back, attempt {result.attempt}. {paused}\n", arguments))
         return 0
     code = ended(result, named_directory(arguments, at), arguments)
     if _apart(own):
-        complain(paused)
+        complain(aimed(paused, arguments))
     return code
 
 

@@ -8,7 +8,7 @@ from exporter.cli.output.terminal import complain, say
 
 from ...plan.undo import Lost
 from ...run.witness import cluster_uid
-from ..next_commands import aimed
+from ..next_commands import aimed, readable
 from ..session import desk, finish
 from ..undoing import shown
 from ..unguarding import Unguarding, considered, guards, known_guards, unguarded
@@ -36,7 +36,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         ready = [each for each in rows if isinstance(each, Unguarding)]
         for row in rows:
             if isinstance(row, Unguarding):
-                say(shown(row.plan.plan, f"{row.own.plan.target}:"))
+                say(readable(shown(row.plan.plan, f"{row.own.plan.target}:"), arguments))
             else:
                 complain(aimed(row, arguments))
         count = len(ready)

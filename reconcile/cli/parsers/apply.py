@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..options import add_ledger_option, add_limit_option, add_options
+from ..options import add_limit_option, add_writing_options
 
 __all__ = ["add"]
 
@@ -25,9 +25,7 @@ def add(commands: Any) -> None:
     where.add_argument("-A", "--all-namespaces", action="store_true", help="of findings anywhere")
     add_limit_option(several, "at most so many plans")
     parser.add_argument("--plan", metavar="HASH", help="only if it is still this plan")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_ledger_option(parser)
-    add_options(parser)
+    add_writing_options(parser)
     parser.set_defaults(run=run)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..options import add_ledger_option, add_limit_option, add_options
+from ..options import add_limit_option, add_writing_options
 
 __all__ = ["add"]
 
@@ -33,11 +33,9 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--remediation", metavar="ID", help="which one, where there are several")
     add_limit_option(parser, "at most so many objects of a cause")
-    parser.add_argument("--yes", action="store_true", help="do not ask; of one finding nothing is asked")
     parser.add_argument("--plan", metavar="HASH", help="only if it is still this plan")
     parser.add_argument("--for", dest="lasting", default=3600.0, type=_duration, metavar="TIME", help="default: 1h")
-    add_ledger_option(parser)
-    add_options(parser)
+    add_writing_options(parser, yes="do not ask; of one finding nothing is asked")
     parser.set_defaults(run=run)
 
 

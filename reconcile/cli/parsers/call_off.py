@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..options import add_ledger_option, add_options
+from ..options import add_writing_options
 
 __all__ = ["add"]
 
@@ -19,9 +19,7 @@ def add(commands: Any) -> None:
         "closed.",
     )
     parser.add_argument("node", metavar="NODE", help="that the requests name; it has to be uncordoned")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_ledger_option(parser)
-    add_options(parser)
+    add_writing_options(parser)
     parser.set_defaults(run=run)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..options import add_ledger_option, add_options
+from ..options import add_writing_options
 
 __all__ = ["add"]
 
@@ -17,9 +17,7 @@ def add(commands: Any) -> None:
         description="Lists what repairs left on objects for themselves: annotations, guards, and the label of "
         "migrations that are over; asks, and takes it off. Not while a sidecar runs. What repairs mended stays.",
     )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_ledger_option(parser)
-    add_options(parser, findings=False)
+    add_writing_options(parser, findings=False)
     parser.set_defaults(run=run)
 
 

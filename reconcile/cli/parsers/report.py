@@ -27,7 +27,9 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--until", default="", metavar="TIME", help="until before then, in the same forms; default: now"
     )
-    parser.add_argument("-o", "--output", choices=("md", "html", "json"), default="md", help="default: md")
+    parser.add_argument(
+        "-o", "--output", choices=("table", "md", "html", "json"), help="default: table on a terminal, elsewhere md"
+    )
     add_ledger_option(parser)
     add_options(parser, findings=False)
     parser.set_defaults(run=run)

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from ...plan.lost import Lost
-from ..options import add_ledger_option, add_options
+from ..options import add_writing_options
 
 __all__ = ["add"]
 
@@ -24,9 +24,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--accept", action="append", default=[], metavar="LOSS", help=f"give up what would be lost: {words}"
     )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_ledger_option(parser)
-    add_options(parser, findings=False)
+    add_writing_options(parser, findings=False)
     parser.set_defaults(run=run)
 
 

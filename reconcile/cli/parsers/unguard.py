@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from ...plan.lost import Lost
-from ..options import add_ledger_option, add_options
+from ..options import add_writing_options
 
 __all__ = ["add"]
 
@@ -31,9 +31,7 @@ def add(commands: Any) -> None:
         metavar="LOSS",
         help=f"{_COPY}: give up what VMs without a copy depend on, where its deletion waits",
     )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_ledger_option(parser)
-    add_options(parser, findings=False)
+    add_writing_options(parser, findings=False)
     parser.set_defaults(run=run)
 
 
