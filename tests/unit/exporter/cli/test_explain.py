@@ -93,6 +93,7 @@ def test_the_runbook_of_a_finding_is_about_it_alone_and_has_its_names(
         "IMPACT",
         "DIAGNOSIS",
         "MITIGATION",
+        "REMEDIATION",
         "VERIFICATION",
     ]
     meant = out.partition("MEANING")[2].partition("IMPACT")[0]

@@ -60,8 +60,8 @@ async def test_page_api_and_metrics_have_what_a_check_of_it_finds(
     assert ids(json.loads(api)) == ids(asked) == ids(checked) != []
     assert "<title>" in page
     assert "the dump" in page
-    assert "NotPersisted" in vm
-    assert 'namespace="shop",name="web"' in metrics
+    assert "shop/web" in vm
+    assert "\nkubevirt_steward_ready 1" in metrics
     assert ready
 
 
