@@ -38,6 +38,7 @@ from .metrics.states import States
 from .metrics.telemetry import Served, Telemetry, registry_of
 from .rules.paging import why_not_paging
 from .rules.urgency import urgencies
+from .sidecar.acting import Acting
 from .sidecar.follower import Follower
 from .sidecar.repairs import Repairs
 from .states import all_states
@@ -59,6 +60,7 @@ class Steward:
     failures: MigrationFailures
     repairs: Repairs = field(default_factory=Repairs)
     follower: Follower | None = None
+    acting: Acting | None = None
     profile: Profile = Profile.DEFAULT
     config: ReloadStatus = field(default_factory=lambda: ReloadStatus(tried=time.time()))
 
@@ -108,7 +110,8 @@ def assemble(
     source = LiveSource(transport, watched(asking), intake, pace or _pace(config))
     repairs = Repairs(time.time() if config.reconcile.url else None)
     follower = Follower(config.reconcile, repairs) if config.reconcile.url else None
-    steward = Steward(engine, intake, source, exposition, aggregates, failures, repairs, follower, profile)
+    acting = Acting(config.reconcile) if config.reconcile.takes_tokens else None
+    steward = Steward(engine, intake, source, exposition, aggregates, failures, repairs, follower, acting, profile)
     steward.take(config)
     if settle is not None:
         engine.settle = settle
@@ -167,9 +170,12 @@ async def serve(
     listings = Listings(steward.engine, versions)
     of_steward = (steward.engine, steward.aggregates, steward.failures, steward.exposition)
     registry, pages = registry_of(telemetry), why_not_paging()
-    table = routes(*of_steward, registry, served, steward.config, title, versions, listings, pages, urgencies())
+    shown, sent = routes(
+        *(*of_steward, registry, served, steward.config, title, versions, listings, pages, urgencies()),
+        steward.acting if reviews else None,
+    )
     access = _access(steward, reviews, listings, times) if reviews else None
-    app = build(steward.engine, table, served.requests, access)
+    app = build(steward.engine, shown, served.requests, access, sent)
     async with (
         serving(app, host, port, tls, hosts) as url,
         steward.watching(),

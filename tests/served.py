@@ -13,6 +13,7 @@ from exporter.findings.check import PER_CLUSTER, Check, Family, Reason
 from exporter.findings.finding import Finding, Severity
 from exporter.history.migrations import MigrationFailures
 from exporter.http.application import Guard, build, serving
+from exporter.http.page.actions import Sidecar
 from exporter.http.reports.listings import Listings
 from exporter.http.reports.result_cache import Versions
 from exporter.http.routes import routes
@@ -131,8 +132,9 @@ async def served(
     tls: tuple[Certificates, ssl.SSLContext] | None = None,
     hosts: Iterable[str] = (),
     timer: Callable[[], float] | None = None,
+    sidecar: Sidecar | None = None,
 ) -> AsyncIterator[Served]:
-    """With these checks beside that of the many findings. `tls` has both sides of it."""
+    """With these checks beside that of the many findings. `tls` has both sides of it; `sidecar` gets what is sent."""
     made = Served(count, checks, repairs, timer)
     certificates, made.trusts = tls or (None, None)
     aggregates = Aggregates(made.engine.cluster, all_states())
@@ -145,13 +147,14 @@ async def served(
     )
     versions = Versions(made.engine, made.repairs)
     made.listings = Listings(made.engine, versions)
-    table = routes(
+    shown, sent = routes(
         *(made.engine, aggregates, made.failures, made.exposition, registry, own, config, "test", versions),
         made.listings,
         why_not_paging(),
         urgencies(),
+        sidecar,
     )
-    async with serving(build(made.engine, table, own.requests, guard), host, 0, certificates, hosts) as made.url:
+    async with serving(build(made.engine, shown, own.requests, guard, sent), host, 0, certificates, hosts) as made.url:
         yield made
 
 

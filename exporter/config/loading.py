@@ -91,7 +91,10 @@ def load(checks: Iterable[Check], sources: Sources) -> Loaded | Mistakes:
         wrong = list(refusals(layer.tree, model, keys))
         refused |= {key for key, _, _ in wrong if key}
         set_by |= {key: layer for key in keys if key not in refused and below(layer.tree, key.path) is not None}
-        reported = [Mistake(layer.place, layer.named(key) if key else path, what) for key, path, what in wrong]
+        reported = [
+            Mistake(layer.place, layer.named(key) if key and not key.entries else path, what)
+            for key, path, what in wrong
+        ]
         if layer.place == "environment":
             reported = sorted([*reported, *_foreign(sources.environment, keys)], key=attrgetter("path"))
         mistakes += reported
@@ -110,7 +113,7 @@ def load(checks: Iterable[Check], sources: Sources) -> Loaded | Mistakes:
 
 def _foreign(environment: Iterable[str], keys: Iterable[Key]) -> Iterator[Mistake]:
     """A variable that is ours by its look is a mistake; others may have names that begin like ours."""
-    known = [key.variable.removeprefix(PREFIX) for key in keys] + [CONFIG_VARIABLE.removeprefix(PREFIX)]
+    known = [key.variable.removeprefix(PREFIX) for key in keys if key.variable] + [CONFIG_VARIABLE.removeprefix(PREFIX)]
     for name in environment:
         rest = name.removeprefix(PREFIX)
         if rest != name and rest not in known and not _SERVICE.fullmatch(rest):
@@ -128,6 +131,8 @@ def _of_the_whole(config: Config, checks: Iterable[Check], refused: Iterable[Key
                 _ = config.of(check.id).settings
             except ValueError as error:  # of the struct's __post_init__
                 yield f"checks.{check.id}", str(error)
+    if "acknowledged" not in {key.name for key in refused}:
+        yield from _doubled(each.cause for each in config.acknowledged)
     key, why = config.tls.mistake(config.insecure)
     if key:
         yield key, why
@@ -136,3 +141,11 @@ def _of_the_whole(config: Config, checks: Iterable[Check], refused: Iterable[Key
         yield f"reconcile.{key}", why
     if not any(isinstance(kind, ApiKind) for check in checks if config.of(check.id).enabled for kind in check.reads):
         yield "checks", "nothing would be looked at; leave a check enabled"
+
+
+def _doubled(causes: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Which of two entries holds would depend on their order."""
+    first: dict[str, int] = {}
+    for number, cause in enumerate(causes):
+        if first.setdefault(cause, number) != number:
+            yield "acknowledged", f"entries {first[cause]} and {number}, counted from 0, are of the same cause {cause}"

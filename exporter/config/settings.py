@@ -11,11 +11,10 @@ from typing import Any, ClassVar, Literal, get_args
 
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, create_model, field_validator
-from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
+from pydantic import Field, create_model
 
 from ..findings.check import Check
+from .acknowledged import Acknowledged
 from .forms import (
     Address,
     Duration,
@@ -29,6 +28,7 @@ from .forms import (
 )
 from .mistakes import listed
 from .names import LISTEN, LOG_LEVEL, LOG_LEVELS, LogLevel
+from .section import Section
 
 __all__ = [
     "HOSTS",
@@ -49,31 +49,6 @@ HOSTS = "Names that are answered to without TLS, beside localhost, the host of `
 
 LogFormat = Literal["logfmt", "json"]
 MetricsProfile = Literal["minimal", "default", "full"]
-
-
-class Section(BaseModel):
-    """A mapping of the file. Its keys are in camel case there."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        strict=True,
-        extra="forbid",
-        alias_generator=to_camel,
-        validate_by_name=True,
-        serialize_by_alias=True,
-        json_schema_extra={"type": ["object", "null"]},  # a section may be empty: all of it may be comments
-    )
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _prepare(cls, value: Any, info: ValidationInfo) -> Any:
-        kind: Any = cls.model_fields[info.field_name or ""].annotation
-        if value is None:
-            if isinstance(kind, type) and issubclass(kind, Section):
-                return kind()
-            raise PydanticCustomError("no_value", "it has no value")
-        # For JSON schemas, too, 5.0 is a whole number.
-        return int(value) if kind is int and isinstance(value, float) and value.is_integer() else value
 
 
 class PaceSettings(Section):
@@ -143,6 +118,12 @@ class ReconcileSettings(Section):
     )
 
     @property
+    def takes_tokens(self) -> bool:
+        """Whether a token may be sent there: encrypted, or to this host."""
+        host = _HOST.match(self.url or "")
+        return bool(self.url) and (host is None or host[1] in _LOOPBACK)
+
+    @property
     def mistake(self) -> tuple[str, str]:
         """The key of what does not go together, and why; empty where all does."""
         for key, value in (
@@ -204,6 +185,13 @@ class Config(Section):
     series_limit: SeriesLimitSettings = Field(default_factory=SeriesLimitSettings)
     metrics: MetricsSettings = Field(default_factory=MetricsSettings)
     reconcile: ReconcileSettings = Field(default_factory=ReconcileSettings)
+    acknowledged: Acknowledged = setting(
+        (),
+        "Causes that somebody knows of, each with cause (its id), until (a date or time), because, and optionally by "
+        "and severity, the worst that is acknowledged: by default warning, so that a critical finding comes back. "
+        "They are shown as such, and do not alert until then. `steward ignore` writes an entry.",
+        "list of mappings",
+    )
     checks: Section = Field(default_factory=Section)
 
     def of(self, check_id: str) -> CheckSettings:

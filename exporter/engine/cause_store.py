@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ..findings.check import Check
-from ..findings.finding import Finding
+from ..findings.finding import Finding, Severity
 from .open_cause import HOUR, OpenCause
 
 __all__ = ["CauseStore"]
@@ -40,6 +40,11 @@ class CauseStore:
 
     def get(self, cause: str) -> OpenCause | None:
         return self._causes.get(cause)
+
+    def severity_of(self, cause: str) -> Severity | None:
+        """None where no finding has the cause."""
+        found = self._causes.get(cause)
+        return found.severity if found else None
 
     def update(self, gone: Iterable[Finding], come: Iterable[Finding], *, counts: bool = True) -> None:
         """Takes in a batch of differences; a changed finding is in both. Without `counts` nothing has opened or closed:

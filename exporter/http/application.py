@@ -38,7 +38,7 @@ _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
@@ -53,20 +53,26 @@ _ANSWERED = web.AppKey("answered", Answered)
 _CONNECTIONS = web.AppKey("connections", list[Connections])  # none before it serves
 
 
-def build(engine: Engine, routes: Routes, answered: Answered, guard: Guard | None = None) -> web.Application:
+def build(
+    engine: Engine, routes: Routes, answered: Answered, guard: Guard | None = None, posts: Routes | None = None
+) -> web.Application:
     def unready() -> str:
         if engine.ready:
             return ""
         return "\n".join(f"{each.check}: {each.why}" for each in engine.unknowns()) or "not evaluated yet"
 
-    return application(routes, unready, answered, guard)
+    return application(routes, unready, answered, guard, posts)
 
 
 def application(
-    routes: Routes, unready: Callable[[], str], answered: Answered | None = None, guard: Guard | None = None
+    routes: Routes,
+    unready: Callable[[], str],
+    answered: Answered | None = None,
+    guard: Guard | None = None,
+    posts: Routes | None = None,
 ) -> web.Application:
-    """Routes with GET, and health. `unready` says why it is not ready; empty while it is. In `answered` the requests
-    are counted. `guard` is asked before every path but health, which gives no reasons then.
+    """Routes with GET, `posts` with POST, and health. `unready` says why it is not ready; empty while it is. In
+    `answered` the requests are counted. `guard` is asked before every path but health, which gives no reasons then.
     """
 
     async def healthz(_: web.Request) -> web.StreamResponse:
@@ -85,6 +91,8 @@ def application(
     app.on_response_prepare.append(_add_headers)
     for path, handler in {**dict(zip(_HEALTH, (healthz, readyz), strict=True)), **routes}.items():
         app.router.add_get(path, handler, expect_handler=expected)
+    for path, handler in (posts or {}).items():
+        app.router.add_post(path, handler, expect_handler=expected)
     return app
 
 

@@ -9,23 +9,45 @@ from msgspec import UNSET, UnsetType
 
 from ..engine.cause_store import CauseStore
 from ..engine.open_cause import OpenCause
+from ..findings.acknowledged import Acknowledgement, Acknowledgements
 from ..findings.causes import Reference
 from ..findings.check import Check
 from ..findings.finding import Finding, Severity, Unknown
 from ..store.record import Ref
 from .times import rfc3339
 
-__all__ = ["CauseReport", "CausesReport", "cause_order", "causes_of", "reports"]
+__all__ = [
+    "AcknowledgedReport",
+    "CauseReport",
+    "CausesReport",
+    "Known",
+    "KnownCause",
+    "acknowledged_text",
+    "cause_order",
+    "causes_of",
+    "known_causes",
+    "reports",
+]
 
 _FIRST = 5  # objects that are named
 _FIRST_NAMESPACES = 10
+
+
+class AcknowledgedReport(msgspec.Struct, frozen=True, rename="camel"):
+    """That somebody knows of a cause, until when (RFC 3339 in UTC), why, who, and how bad it may be meanwhile."""
+
+    until: str
+    because: str
+    by: str
+    severity: str
 
 
 class CauseReport(msgspec.Struct, frozen=True, rename="camel"):
     """A cause as users get it. `severity` is the worst of its findings, `since` (RFC 3339 in UTC) the oldest; `next`,
     `remediation` and `runbook` are those of the worst, the oldest first. `kinds` counts its objects, of which `first`
     names some, as `first_namespaces` does of their namespaces. `vms` is how many VMs the findings are about. `opened`
-    and `closed` are findings in the last hour, absent where nobody watched.
+    and `closed` are findings in the last hour, absent where nobody watched. `acknowledged` is absent where the cause is
+    not, or is worse than what was; `severities` counts the findings of each.
     """
 
     cause: str
@@ -49,6 +71,23 @@ class CauseReport(msgspec.Struct, frozen=True, rename="camel"):
     opened: int | UnsetType = UNSET
     closed: int | UnsetType = UNSET
     cluster: str = ""
+    acknowledged: AcknowledgedReport | UnsetType = UNSET
+    severities: dict[str, int] = {}
+
+    @property
+    def is_known(self) -> bool:
+        """Whether somebody has acknowledged it, as bad as it is."""
+        return self.acknowledged is not UNSET
+
+
+class KnownCause(msgspec.Struct, frozen=True, rename="camel"):
+    """An entry of `acknowledged`, and what it comes to: `state` is acknowledged, over (its time has passed), worse (the
+    cause is worse than what was acknowledged), or closed, where no open finding has the cause.
+    """
+
+    cause: str
+    state: str
+    acknowledged: AcknowledgedReport
 
 
 class CausesReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -61,33 +100,48 @@ class CausesReport(msgspec.Struct, frozen=True, rename="camel"):
     causes: tuple[CauseReport, ...]
     ended: tuple[CauseReport, ...]
     unknown: tuple[Unknown, ...]
+    acknowledged: tuple[KnownCause, ...] = ()
 
 
-def cause_order(cause: CauseReport) -> tuple[int, int, str, str]:
-    """The worst first, then those of the most VMs, then the oldest."""
-    return -Severity(cause.severity).rank, -cause.vms, cause.since or "~", cause.cause
+def cause_order(cause: CauseReport) -> tuple[bool, int, int, str, str]:
+    """The worst first, then those of the most VMs, then the oldest; what is acknowledged comes last."""
+    return cause.is_known, -Severity(cause.severity).rank, -cause.vms, cause.since or "~", cause.cause
 
 
 Shown = Callable[[Finding], Finding]
+Known = Callable[[str, Severity], Acknowledgement | None]
+"""By what a cause of a severity is acknowledged."""
 
 
 def _as_it_is(finding: Finding) -> Finding:
     return finding
 
 
+def _unknown(_: str, __: Severity) -> None:
+    return None
+
+
 def causes_of(
-    findings: Iterable[Finding], checks: Iterable[Check], cluster: str = "", shown: Shown = _as_it_is
+    findings: Iterable[Finding],
+    checks: Iterable[Check],
+    cluster: str = "",
+    shown: Shown = _as_it_is,
+    known: Known = _unknown,
 ) -> list[CauseReport]:
     """Counted from scratch, in their order. `shown` is for the one whose advice is given."""
     checks = tuple(checks)
     store = CauseStore(checks, lambda: 0.0)
     store.update((), findings, counts=False)
-    made = reports(store, checks, None, shown)
+    made = reports(store, checks, None, shown, known)
     return sorted((msgspec.structs.replace(each, cluster=cluster) for each in made), key=cause_order)
 
 
 def reports(
-    causes: Iterable[OpenCause], checks: Iterable[Check], now: float | None, shown: Shown = _as_it_is
+    causes: Iterable[OpenCause],
+    checks: Iterable[Check],
+    now: float | None,
+    shown: Shown = _as_it_is,
+    known: Known = _unknown,
 ) -> Iterator[CauseReport]:
     """Some causes, as they come. `now` is in seconds since 1970; None where nobody watched what opens and closes."""
     by_id = {check.id: check for check in checks}
@@ -115,4 +169,35 @@ def reports(
             worst.runbook if worst else "",
             opened,
             closed,
+            severities=cause.severities,
+            acknowledged=UNSET if (by := known(cause.id, cause.severity)) is None else acknowledged_report(by),
         )
+
+
+def acknowledged_report(known: Acknowledgement) -> AcknowledgedReport:
+    return AcknowledgedReport(rfc3339(known.until), known.because, known.by, known.severity.value)
+
+
+def acknowledged_text(known: AcknowledgedReport) -> str:
+    """For people, in one line."""
+    by = f" by {known.by}" if known.by else ""
+    day = known.until.removesuffix("T00:00:00Z").removesuffix(":00Z").replace("T", " ")
+    return f"acknowledged until {day}{by}{f': {known.because}' if known.because else ''}"
+
+
+def known_causes(
+    acknowledged: Acknowledgements, severity_of: Callable[[str], Severity | None], now: float
+) -> tuple[KnownCause, ...]:
+    """What each entry comes to. `severity_of` is that of an open cause; None where there is none."""
+    return tuple(
+        KnownCause(each.cause, _state(each, severity_of(each.cause), now), acknowledged_report(each))
+        for each in acknowledged.all
+    )
+
+
+def _state(known: Acknowledgement, severity: Severity | None, now: float) -> str:
+    if now >= known.until:
+        return "over"
+    if severity is None:
+        return "closed"
+    return "acknowledged" if known.covers(severity) else "worse"

@@ -13,14 +13,14 @@ from ...findings.severity import Severity
 from ...kube.errors import MALFORMED
 from ...kube.get_json import GetError, JSONServer
 from ...store.text.since import Since
-from ...views.causes import CauseReport, cause_order
+from ...views.causes import CauseReport, KnownCause, cause_order
 from ...views.drain import Drain, NodeReport
 from ...views.findings import FindingReport, NotApplicable, Report, SourceReport, UndecodableReport
 from ...views.fleet import UNSEEN_FLEET, FleetSummary
 from ...views.repairs import Reconcile
 from .filters import UsageError
 
-__all__ = ["narrowed", "refuse_both", "release_and_drains", "report_of"]
+__all__ = ["acknowledged_of", "narrowed", "refuse_both", "release_and_drains", "report_of"]
 
 _SECONDS = 30.0
 _WAIT = 30.0  # seconds
@@ -43,6 +43,7 @@ class _Findings(msgspec.Struct, frozen=True, rename="camel"):
 
 class _Causes(msgspec.Struct, frozen=True, rename="camel"):
     causes: list[CauseReport]
+    acknowledged: tuple[KnownCause, ...] = ()
 
 
 def refuse_both(arguments: argparse.Namespace) -> None:
@@ -96,6 +97,19 @@ async def report_of(arguments: argparse.Namespace, after: int | None = None) -> 
         raise UsageError(f"{arguments.exporter} answers with no findings of a steward: {error}") from error
 
 
+async def acknowledged_of(arguments: argparse.Namespace) -> tuple[tuple[KnownCause, ...], list[CauseReport]]:
+    """What each entry of its configuration comes to, and its causes. Raises UsageError where it does not answer."""
+    try:
+        async with _server(arguments).connected(_BYTES) as connection:
+            caused = await connection.get("/api/v1/causes", seconds=_SECONDS)
+        found = msgspec.json.decode(caused.body, type=_Causes)
+    except GetError as error:
+        raise UsageError(_why(arguments.exporter, error)) from error
+    except MALFORMED as error:
+        raise UsageError(f"{arguments.exporter} answers with no causes of a steward: {error}") from error
+    return found.acknowledged, found.causes
+
+
 def _report(found: _Findings, caused: _Causes) -> Report:
     return Report(
         found.generation,
@@ -136,6 +150,7 @@ def _of(cause: CauseReport, findings: list[FindingReport]) -> CauseReport:
     since, source = _oldest(findings)
     return msgspec.structs.replace(
         cause,
+        severities=dict(Counter(each.severity for each in sorted(findings, key=_worst_first))),
         severity=max((each.severity for each in findings), key=lambda each: Severity(each).rank),
         objects=len(subjects),
         kinds=dict(sorted(Counter(each.kind for each in subjects).items())),
@@ -147,6 +162,10 @@ def _of(cause: CauseReport, findings: list[FindingReport]) -> CauseReport:
         since=since,
         since_source=source,
     )
+
+
+def _worst_first(finding: FindingReport) -> int:
+    return -Severity(finding.severity).rank
 
 
 def _oldest(findings: Iterable[FindingReport]) -> tuple[str, str]:

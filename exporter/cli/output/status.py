@@ -57,7 +57,7 @@ def _head(found: Status, checks: frozenset[str]) -> Iterator[str]:
     if report.undecodable:
         places = named(list(dict.fromkeys(each.namespace or "(none)" for each in report.undecodable)))
         yield f"Not read  {counted(len(report.undecodable), 'object')} in namespace {one_line(places)}"
-    yield f"Findings  {totals(report.findings)}{of_causes(report)}"
+    yield f"Findings  {totals(report)}{of_causes(report)}"
 
 
 def _worst(report: Report, now: float, columns: int, room: int) -> Iterator[str]:

@@ -24,7 +24,7 @@ from ..server.rooms import SharedPlaces, take
 from .credentials import token_of
 from .decisions import BusyError, Outage, Remembered, Times
 from .refusals import binding, cluster_binding, denied, later, unknown
-from .viewer import EVERY_NAMESPACE, Visible, see
+from .viewer import EVERY_NAMESPACE, Visible, admit, see
 from .wrong_tokens import Allowances
 
 __all__ = ["Access"]
@@ -113,6 +113,7 @@ class Access:
                 return unknown(request)
             if not take(request, self._rooms, (user, path == METRICS.path)):
                 return later(request, 429, _FULL)
+            admit(request, lambda resource: self._may(user, resource))
             return await self._decided(request, path, user)
         except BusyError:
             return later(request, 429, _BUSY)

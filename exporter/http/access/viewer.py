@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from aiohttp import web
 
-__all__ = ["EVERY_NAMESPACE", "Visible", "see", "visible_to"]
+from ...kube.reviews import Resource
+
+__all__ = ["EVERY_NAMESPACE", "Visible", "admit", "may", "see", "visible_to"]
 
 
 @dataclass(frozen=True)
@@ -21,11 +24,23 @@ class Visible:
 
 EVERY_NAMESPACE = Visible(None)
 _VISIBLE = web.RequestKey("visible", Visible)
+_MAY = web.RequestKey[Callable[[Resource], Awaitable[bool]]]("may")
 
 
 def see(request: web.BaseRequest, visible: Visible) -> None:
     """From now on the request is that of a tenant."""
     request[_VISIBLE] = visible
+
+
+def admit(request: web.BaseRequest, allowed: Callable[[Resource], Awaitable[bool]]) -> None:
+    """From now on the request is of somebody who is known; `allowed` asks what they may do, and may raise KubeError."""
+    request[_MAY] = allowed
+
+
+async def may(request: web.BaseRequest, resource: Resource) -> bool:
+    """Whether who asks may do something themselves; nobody may who is not known. May raise KubeError."""
+    allowed = request.get(_MAY)
+    return allowed is not None and await allowed(resource)
 
 
 def visible_to(request: web.BaseRequest) -> Visible | None:

@@ -30,5 +30,12 @@ class CausesView:
         around = listing.surroundings(await listing.generation())  # what is newer than its generation misleads nobody
         causes = await listing.causes(wanted)
         ended = await listing.ended() if wanted == Filter() else []
-        report = CausesReport(around.generation, around.ready, tuple(causes), tuple(ended), tuple(around.unknown))
+        report = CausesReport(
+            around.generation,
+            around.ready,
+            tuple(causes),
+            tuple(ended),
+            tuple(around.unknown),
+            listing.known_causes(),
+        )
         return await json_answer(request, self._instance, report)

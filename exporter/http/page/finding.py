@@ -16,6 +16,7 @@ from ...views.findings import FindingReport, plan_command
 from ...views.repairs import REPAIR_STATES
 from ..api.migrations import MigrationsView
 from ..reports.listing import Listing
+from .actions import Actions
 from .frame import Frame
 from .runbook_parts import Runbooks
 
@@ -43,11 +44,17 @@ class AlertOfFinding:
 
 class FindingPage:
     def __init__(
-        self, engine: Engine, frame: Frame, migrations: MigrationsView, paging: Mapping[str, str], runbooks: Runbooks
+        self,
+        engine: Engine,
+        frame: Frame,
+        migrations: MigrationsView,
+        paging: Mapping[str, str],
+        runbooks: Runbooks,
+        actions: Actions,
     ) -> None:
         """`paging` says of a reason, CHECK/REASON, that has critical findings why they do not page; "" if they do."""
         self._engine, self._frame, self._migrations = engine, frame, migrations
-        self._paging, self._runbooks = paging, runbooks
+        self._paging, self._runbooks, self._actions = paging, runbooks, actions
         self._reasons = {(check.id, name): reason for check in engine.checks for name, reason in check.reasons.items()}
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -72,8 +79,10 @@ class FindingPage:
             "evidence": list(_rows(report.evidence)),
             "related": [await self._related(listing, each) for each in report.related],
             "of_vm": [listing.report_of(each) for each in await self._of_vm(listing, finding)],
+            "cause": cause,
             "siblings": cause.findings if cause else 1,
             "failures_of": self._migrations.of,
+            "forms": await self._actions.forms(request, report.repairs or ()),
             "plan_command": plan_command,
             "states": REPAIR_STATES,
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from aiohttp import web
@@ -37,13 +38,18 @@ class Overview:
         generation = await listing.generation()
         causes = await listing.causes(Filter())
         severities = await listing.severities()
+        known = Counter[str]()
+        for each in causes:
+            if each.is_known:
+                known.update(each.severities)
         opened, closed = await _last_hour(listing, causes)
         nodes = await self._draining() if whole else []
         around = listing.surroundings(generation)
         waiting = self._repairs.groups.waiting if whole else ()
         values = {
             "generation": generation,
-            "counts": {each.value: severities[each.value] for each in reversed(Severity)},
+            "counts": {each.value: severities[each.value] - known[each.value] for each in reversed(Severity)},
+            "known": known.total(),
             "opened": opened,
             "closed": closed,
             "causes": causes[:_WORST],
