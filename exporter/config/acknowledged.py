@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, Field, Strict, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Strict,
+    WithJsonSchema,
+    model_serializer,
+)
 
 from ..findings.acknowledged import DAY_OR_MOMENT, Acknowledgement, Acknowledgements, moment_of
 from ..findings.severity import Severity
@@ -50,6 +57,11 @@ class AcknowledgedSettings(Section):
     severity: _Severity = setting(
         "warning", "The worst that is acknowledged: what is worse comes back.", listed(get_args(_Severity))
     )
+
+    @model_serializer(mode="wrap")
+    def _written(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As a file may have it: without what is not set."""
+        return {name: value for name, value in written(self).items() if value is not None}
 
     @property
     def taken(self) -> Acknowledgement:

@@ -109,7 +109,7 @@ def routes(
         FeaturePages(frame, features),
         RunbookPages(frame, runbooks, urgencies),
     )
-    actions = Actions(frame, versions.repairs, engine.checks, sidecar)
+    actions = Actions(frame, versions.repairs, sidecar)
     exports = Exports(frame, Addresses(engine))
     shown: Routes = {
         "/": Overview(engine, frame, drain, repairs).handle,

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from aiohttp import web
 
-from ...findings.check import Check
+from ...checks import all_checks
 from ...kube.errors import KubeError
 from ...kube.reviews import Resource
 from ...sidecar.repairs import Repairs, ReportedRepair
@@ -42,13 +42,12 @@ class Actions:
         self,
         frame: Frame,
         repairs: Repairs,
-        checks: Iterable[Check],
         sidecar: Sidecar | None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Without a `sidecar` there are no forms."""
         self._frame, self._repairs, self._sidecar, self._clock = frame, repairs, sidecar, clock
-        self._kinds = {kind.name: kind for check in checks for kind in check.reads if isinstance(kind, ApiKind)}
+        self._kinds = {kind.name: kind for check in all_checks() for kind in check.reads if isinstance(kind, ApiKind)}
 
     async def forms(self, request: web.Request, repairs: Iterable[ReportedRepair]) -> dict[str, dict[str, str]]:
         """The tokens of the forms by the remediation, then by the act, of those that the viewer may send."""
@@ -100,7 +99,12 @@ class Actions:
     async def _said(self, request: web.Request, status: int, sentence: str, fingerprint: str) -> web.StreamResponse:
         sentence = f"{sentence[:1].upper()}{sentence[1:]}"
         sentence = sentence if sentence.endswith(".") else f"{sentence}."
-        values = {"sentence": sentence, "fingerprint": fingerprint, "done": status == web.HTTPOk.status_code}
+        values: dict[str, Any] = {
+            "sentence": sentence,
+            "fingerprint": fingerprint,
+            "done": status == web.HTTPOk.status_code,
+        }
+        values["follows"] = False  # it is said once, and at no address
         return await self._frame.page(request, "done.html", values, here="/findings", status=status)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import redirect_stdout
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +32,20 @@ checks:
 """
 
 
-@pytest.fixture
-def dump(tmp_path: Path) -> Path:
-    path = tmp_path / "fleet.yaml"
+@pytest.fixture(scope="module")
+def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("dump") / "fleet.yaml"
     path.write_text(many(sample_fleet(NOW).objects), encoding="utf-8")
     return path
+
+
+@pytest.fixture(scope="module")
+def before(dump: Path) -> dict[str, Any]:
+    """What is found while nothing is acknowledged."""
+    with redirect_stdout(StringIO()) as out:
+        main(["check", "--from", str(dump), "--complete", "-o", "json"])
+    report: dict[str, Any] = json.loads(out.getvalue())
+    return report
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -57,9 +68,9 @@ def config_of(tmp_path: Path, cause: str, until: str = LATER, severity: str = "c
 
 
 def test_the_entry_that_is_printed_acknowledges_the_cause(
-    dump: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    dump: Path, before: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    worst = checked(dump, capsys)["causes"][0]
+    worst = before["causes"][0]
     words = ("ignore", worst["cause"], "--from", str(dump), "--complete")
     code, out, err = said(capsys, *words, "--until", LATER, "--because", 'a "reason": # of mine', "--by", "alice")
     assert (code, err) == (0, "")
@@ -74,23 +85,25 @@ def test_the_entry_that_is_printed_acknowledges_the_cause(
         "by": "alice",
         "severity": worst["severity"],
     }
-    assert len(after) == len(checked(dump, capsys)["causes"])
+    assert len(after) == len(before["causes"])
 
 
-def test_a_finding_and_the_first_digits_name_the_cause_too(dump: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    finding = checked(dump, capsys)["findings"][0]
+def test_a_finding_and_the_first_digits_name_the_cause_too(
+    dump: Path, before: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    finding = before["findings"][0]
     for wanted in (finding["fingerprint"], finding["cause"][:8], finding["fingerprint"][:9]):
         words = ("ignore", wanted, "--from", str(dump), "--until", LATER, "--because", "x")
         assert f'- cause: "{finding["cause"]}"' in said(capsys, *words)[1]
 
 
 def test_it_is_written_into_the_file_whose_comments_stay(
-    dump: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    dump: Path, before: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(COMMENTED, encoding="utf-8")
     file.chmod(0o640)
-    worst = checked(dump, capsys)["causes"][0]
+    worst = before["causes"][0]
     words = ("ignore", worst["cause"], "--from", str(dump), "--until", LATER, "--because", "x", "--config", str(file))
     code, out, err = said(capsys, *words, "--write")
     assert (code, err) == (0, "")
@@ -112,11 +125,11 @@ def test_it_is_written_into_the_file_whose_comments_stay(
 
 @pytest.mark.parametrize("text", ["", "logLevel: info", "# nothing yet\n", "checks: {}\n...\n"])
 def test_the_list_is_begun_in_a_file_without_one(
-    text: str, dump: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, dump: Path, before: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(text, encoding="utf-8")
-    worst = checked(dump, capsys)["causes"][0]
+    worst = before["causes"][0]
     words = ("ignore", worst["cause"], "--from", str(dump), "--until", LATER, "--because", "x", "--config", str(file))
     code, out, _ = said(capsys, *words, "--write")
     if code:  # what it can't add to it leaves, and prints what to put in
@@ -130,11 +143,11 @@ def test_the_list_is_begun_in_a_file_without_one(
 
 @pytest.mark.parametrize("text", ["acknowledged: []\n", "{logLevel: info, acknowledged: []}\n"])
 def test_a_file_in_which_it_can_not_be_sure_stays_as_it_is(
-    text: str, dump: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, dump: Path, before: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(text, encoding="utf-8")
-    worst = checked(dump, capsys)["causes"][0]
+    worst = before["causes"][0]
     words = ("ignore", worst["cause"], "--from", str(dump), "--until", LATER, "--because", "x", "--config", str(file))
     code, out, err = said(capsys, *words, "--write")
     assert (code, file.read_text("utf-8")) == (2, text)
@@ -143,9 +156,8 @@ def test_a_file_in_which_it_can_not_be_sure_stays_as_it_is(
 
 
 def test_what_is_acknowledged_is_said_and_counted_apart(
-    dump: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    dump: Path, before: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = checked(dump, capsys)
     worst = before["causes"][0]
     critical = sum(each["severity"] == "critical" for each in before["findings"])
     config = config_of(tmp_path, worst["cause"])
@@ -158,9 +170,9 @@ def test_what_is_acknowledged_is_said_and_counted_apart(
 
 
 def test_it_comes_back_at_its_date_and_when_it_is_worse(
-    dump: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    dump: Path, before: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    worst = checked(dump, capsys)["causes"][0]
+    worst = before["causes"][0]
     assert worst["severity"] == "critical"
     for config in (
         config_of(tmp_path, worst["cause"], until="2020-01-01"),
@@ -170,12 +182,11 @@ def test_it_comes_back_at_its_date_and_when_it_is_worse(
 
 
 def test_what_is_acknowledged_does_not_fail_a_check(
-    dump: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    dump: Path, before: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report = checked(dump, capsys)
     entries = [
         f'- {{cause: "{each["cause"]}", until: "{LATER}", because: x, severity: critical}}'
-        for each in report["causes"]
+        for each in before["causes"]
         if each["check"] == "ipam_claims"
     ]
     file = tmp_path / "config.yaml"
@@ -188,8 +199,10 @@ def test_what_is_acknowledged_does_not_fail_a_check(
     assert said(capsys, *words, "--config", str(file))[0] == 0
 
 
-def test_the_list_says_what_has_come_of_each(dump: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    causes = checked(dump, capsys)["causes"]
+def test_the_list_says_what_has_come_of_each(
+    dump: Path, before: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    causes = before["causes"]
     ids = [each["cause"] for each in causes if each["severity"] == "critical"][:3]
     rows = [
         (ids[0], LATER, "critical"),
