@@ -87,7 +87,7 @@ class Transport:
         return cls(loader, reload_seconds=reload_seconds)
 
     def bearing(self, token: str) -> Transport:
-        """To the same server, with the rights of a token and with no others."""
+        """To the same server, with the permissions of a token and with no others."""
         return Transport(bearing(self._loader, token))
 
     @property

@@ -1,7 +1,7 @@
 """What people ask for by the page: annotations that approve or pause, written with the token of who asks.
 
 The API server decides by that token who it is and what they may do, and its audit log has their name. Nothing here is
-written with the rights of the sidecar.
+written with the permissions of the sidecar.
 """
 
 from __future__ import annotations

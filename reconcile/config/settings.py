@@ -183,7 +183,7 @@ class SidecarConfig(Section):
     actions: bool = setting(
         False,
         "true takes approvals and pauses by the exporter's page: written with the token of who asks, and never with "
-        "the sidecar's rights.",
+        "the sidecar's permissions.",
     )
     ledger: LedgerSettings = Field(default_factory=LedgerSettings)
     lease: LeaseSettings = Field(default_factory=LeaseSettings)
