@@ -28,7 +28,7 @@ def entry_lines(entry: dict[str, str], comment: str = "") -> list[str]:
 
 
 def add_to_file(file: Path, entry: dict[str, str], comment: str = "") -> None:
-    """The file is replaced in one step. Raises ValueError where it is not sure what the file would say then, OSError."""
+    """The file is replaced in one step. Raises ValueError where it is not sure what it would say then, and OSError."""
     file = file.resolve()
     content = content_of(file)
     changed = with_entry(content.decode("utf-8"), entry, comment).encode()
