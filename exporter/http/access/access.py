@@ -113,7 +113,7 @@ class Access:
                 return unknown(request)
             if not take(request, self._rooms, (user, path == METRICS.path)):
                 return later(request, 429, _FULL)
-            admit(request, lambda resource: self._may(user, resource))
+            admit(request, token, lambda resource: self._may(user, resource))
             return await self._decided(request, path, user)
         except BusyError:
             return later(request, 429, _BUSY)

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from ...kube.reviews import Resource
 
-__all__ = ["EVERY_NAMESPACE", "Visible", "admit", "may", "see", "visible_to"]
+__all__ = ["EVERY_NAMESPACE", "Visible", "admit", "may", "own_token", "see", "visible_to"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Visible:
 
 EVERY_NAMESPACE = Visible(None)
 _VISIBLE = web.RequestKey("visible", Visible)
+_TOKEN = web.RequestKey("token", str)
 _MAY = web.RequestKey[Callable[[Resource], Awaitable[bool]]]("may")
 
 
@@ -32,9 +33,16 @@ def see(request: web.BaseRequest, visible: Visible) -> None:
     request[_VISIBLE] = visible
 
 
-def admit(request: web.BaseRequest, allowed: Callable[[Resource], Awaitable[bool]]) -> None:
-    """From now on the request is of somebody who is known; `allowed` asks what they may do, and may raise KubeError."""
-    request[_MAY] = allowed
+def admit(request: web.BaseRequest, token: str, allowed: Callable[[Resource], Awaitable[bool]]) -> None:
+    """From now on the request is of somebody who is known by a token; `allowed` asks what they may do, and may raise
+    KubeError.
+    """
+    request[_TOKEN], request[_MAY] = token, allowed
+
+
+def own_token(request: web.BaseRequest) -> str | None:
+    """The token that who asks is known by, however it was sent."""
+    return request.get(_TOKEN)
 
 
 async def may(request: web.BaseRequest, resource: Resource) -> bool:

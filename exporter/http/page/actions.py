@@ -18,9 +18,8 @@ from ...kube.errors import KubeError
 from ...kube.reviews import Resource
 from ...sidecar.repairs import Repairs, ReportedRepair
 from ...store.kind import ApiKind
-from ..access.credentials import token_of
 from ..access.form_tokens import form_token, refusal
-from ..access.viewer import may, visible_to
+from ..access.viewer import may, own_token, visible_to
 from .frame import Frame
 
 __all__ = ["ACTION_PATH", "Actions", "Sidecar"]
@@ -51,7 +50,7 @@ class Actions:
 
     async def forms(self, request: web.Request, repairs: Iterable[ReportedRepair]) -> dict[str, dict[str, str]]:
         """The tokens of the forms by the remediation, then by the act, of those that the viewer may send."""
-        token, plans = token_of(request), self._repairs.plans
+        token, plans = own_token(request), self._repairs.plans
         if (
             self._sidecar is None
             or visible_to(request) is not None
@@ -79,7 +78,7 @@ class Actions:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         fingerprint, act = request.match_info["fingerprint"], request.match_info["act"]
-        token = token_of(request)
+        token = own_token(request)
         if act not in _ACTS or self._sidecar is None:
             return await self._said(request, 404, "Nothing is asked for at this address.", fingerprint)
         if token is None:

@@ -51,7 +51,7 @@ async def by_token(request: web.Request) -> web.StreamResponse | None:
         wanted = Resource("k8s.cni.cncf.io", "ipamclaims", "patch", "ns")
         return token == "alice" and resource == wanted
 
-    admit(request, may)
+    admit(request, token, may)
     return None
 
 
