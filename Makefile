@@ -12,7 +12,7 @@ EPOCH = $${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check lint types contracts test test-unit test-long test-python test-rules test-kubevirt test-networks test-repairs test-runbooks \
-  test-examples fuzz mutants generate verify lock audit sbom wheel image test-image clean
+  test-examples fuzz mutants generate verify lock audit sbom wheel image test-image site clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -103,6 +103,7 @@ lock: $(VENV)/.dev ## write the locks again after a change of pyproject.toml; LO
 	$(COMPILE) --output-file requirements-build.lock --group build
 	$(COMPILE) --output-file requirements-dev.lock --constraints requirements.lock --constraints requirements-build.lock \
 	  --extra dev --group build pyproject.toml
+	$(COMPILE) --output-file requirements-site.lock --group site
 
 audit: $(VENV)/.dev ## whether a locked package has a known vulnerability; asks the package index, AUDIT="-s osv" asks OSV
 	$(BIN)/pip-audit --strict --disable-pip --require-hashes $(AUDIT) -r requirements-dev.lock
@@ -113,12 +114,16 @@ sbom: $(VENV)/.dev ## dist/kubevirt-steward-VERSION.cdx.json: the product's pack
 wheel: $(VENV)/.dev ## wheel and source archive in dist; the same commit gives the same bytes
 	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python -m hatchling build -d dist
 
-image: wheel ## the container image, dist/kubevirt-steward.oci.tar; with an engine: IMAGE="--base … --build-base …" (docs/image.md)
-	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python image/build.py $(IMAGE)
+image: wheel ## the container image, dist/kubevirt-steward.oci.tar; PUSH=REGISTRY/kubevirt-steward pushes it; with an engine: IMAGE="--base … --build-base …" (docs/image.md)
+	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python -m image.build $(if $(PUSH),--push $(PUSH)) $(IMAGE)
 
 test-image: $(VENV)/.dev ## the image of `make image`, run as the manifests say; as root, with crun and umoci; not part of check
-	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl
+	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl registry
 	$(BIN)/pytest tests/image
+
+site: $(VENV)/.dev build/site-tools/.made ## docs/, README and runbooks as a site, build/site; no page and no anchor that a link misses
+	$(BIN)/python -m docs.generator.site build/site-source
+	NO_MKDOCS_2_WARNING=1 build/site-tools/bin/mkdocs build --quiet --strict --config-file docs/site.yaml --site-dir ../build/site
 
 clean: ## remove .venv, build, dist and caches of the checkout
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
@@ -143,6 +148,12 @@ $(VENV)/.dev: pyproject.toml requirements-dev.lock | $(VENV)/.made
 	@$(BIN)/python $(INSTALL) --require-hashes -r requirements-dev.lock
 	@$(BIN)/python $(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.run
+
+build/site-tools/.made: requirements-site.lock | $(VENV)/.made
+	@echo "installing what builds the site into build/site-tools …"
+	@$(VENV)/bin/python -m venv build/site-tools
+	@build/site-tools/bin/python $(INSTALL) --require-hashes -r requirements-site.lock
+	@touch $@
 
 build/py%/.dev: pyproject.toml requirements-dev.lock
 	@python$* -c 'import ensurepip, venv' 2>/dev/null || \

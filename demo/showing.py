@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from exporter.app import Steward, assemble, serve, wait_until_seen
 from exporter.cli.input.listen_address import run_until_signalled
@@ -24,10 +24,14 @@ from exporter.views.times import rfc3339
 from .apiserver.server import ApiServer
 from .command import kubeconfig
 from .fleet.sample import sample_fleet
+from .fleet.trouble import Trouble
 from .repairs import join
 from .story import Say, play
 
-__all__ = ["Joining", "Part", "demo", "run"]
+__all__ = ["Joining", "Part", "demo", "fault_line", "run"]
+
+_SHORT = {"VirtualMachine": "VM", "VirtualMachineInstance": "VMI", "PodDisruptionBudget": "PDB"}
+_NAME = 30  # characters of a name that are shown
 
 
 class Part(Protocol):
@@ -98,19 +102,33 @@ async def _serve(stack: AsyncExitStack, steward: Steward, host: str, port: int) 
         return await stack.enter_async_context(serve(steward, host, 0, "kubevirt-steward demo"))
 
 
-def _say_what_to_look_at(url: str, folder: Path, troubles: list[Any], commands: list[str]) -> None:
-    _say(f"A sample fleet runs, and {len(troubles)} of its objects have a fault:")
-    for trouble in troubles:
-        _say(f"  {trouble.kind} {f'{trouble.namespace}/{trouble.name}'.lstrip('/')}: {trouble.wrong}")
+def _say_what_to_look_at(url: str, folder: Path, troubles: list[Trouble], commands: list[str]) -> None:
+    _say(f"A sample fleet runs: {url}/")
     _say("")
-    _say(f"  Page      {url}/")
+    _say(f"{len(troubles)} of its objects have a fault:")
+    for trouble in troubles:
+        _say(fault_line(trouble))
+    _say("")
     _say(f"  Metrics   {url}/metrics")
     _say(f"  JSON      {url}/api/v1/findings?severity=critical")
-    _say(f"  Terminal  steward check --kubeconfig {folder / 'kubeconfig'}")
+    _say(f"  Terminal  export KUBECONFIG={folder / 'kubeconfig'}   for steward, and kubectl as findings show it")
+    _say("            steward check")
     for command in commands:
         _say(f"            {command}")
     _say("")
     _say("The fleet changes while you look: findings open and close, as reported here. Ctrl-C ends it.")
+    _say(f"Page: {url}/")
+
+
+def fault_line(trouble: Trouble) -> str:
+    """In one line of a terminal."""
+    where = f"{trouble.namespace}/{_shortened(trouble.name)}".lstrip("/")
+    return f"  {_SHORT.get(trouble.kind, trouble.kind)} {where}: {trouble.wrong}"
+
+
+def _shortened(name: str) -> str:
+    """A long name without its middle."""
+    return name if len(name) <= _NAME else f"{name[: _NAME - 7]}…{name[-6:]}"
 
 
 def _say_when(sentence: str) -> None:

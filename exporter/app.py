@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
@@ -11,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .checks import all_checks
+from .config.outside import PrometheusSettings
 from .config.reloading import ReloadStatus
-from .config.settings import Config
+from .config.settings import Config, LoginSettings, ReconcileSettings
 from .dump import configure
 from .engine.engine import Engine
 from .engine.intake import Intake
@@ -20,10 +20,13 @@ from .findings.check import Check
 from .history.migrations import MigrationFailures
 from .http.access.access import Access
 from .http.access.decisions import Times
+from .http.access.login import Login
+from .http.access.sessions import Sessions
 from .http.application import build, serving
+from .http.page.outside import Outside
 from .http.reports.listings import Listings
 from .http.reports.result_cache import Versions
-from .http.routes import FOR_TENANTS, routes
+from .http.routes import FOR_TENANTS, UNASKED, routes
 from .http.server.certificates import Certificates
 from .kube.background import alongside
 from .kube.reviews import Reviews
@@ -36,28 +39,33 @@ from .metrics.profile import Profile
 from .metrics.series_limit import SeriesLimit
 from .metrics.states import States
 from .metrics.telemetry import Served, Telemetry, registry_of
+from .offline.served import DumpSource
+from .offline.source import Progress
+from .prometheus.past import Past
 from .rules.paging import why_not_paging
 from .rules.urgency import urgencies
+from .seen import wait_until_seen
 from .sidecar.acting import Acting
 from .sidecar.follower import Follower
 from .sidecar.repairs import Repairs
 from .states import all_states
 from .states.base import Aggregates
+from .store.kind import Kind
 from .store.reader import Reader, Reading, watched
-from .store.source import Source, SyncState
 from .views import all_views
 
-__all__ = ["Steward", "assemble", "serve", "wait_until_seen"]
+__all__ = ["Steward", "assemble", "assemble_dump", "serve", "wait_until_seen"]
 
 
 @dataclass(frozen=True)
 class Steward:
     engine: Engine
     intake: Intake
-    source: LiveSource
+    source: LiveSource | DumpSource
     exposition: Exposition
     aggregates: Aggregates
     failures: MigrationFailures
+    outside: Outside
     repairs: Repairs = field(default_factory=Repairs)
     follower: Follower | None = None
     acting: Acting | None = None
@@ -69,6 +77,8 @@ class Steward:
         self.engine.settle = config.settle.total_seconds()
         self.intake.assume(config.assume_upstream_version or "")
         self.exposition.series_limit = _series_limit(config)
+        self.engine.causes.history.most = config.history.entries
+        self.outside.take(config)
         configure(self.engine, config)
 
     @asynccontextmanager
@@ -91,11 +101,43 @@ def assemble(
     (seconds) override those of the configuration, and may be out of its ranges.
     """
     config = config or Config()
+    paced = pace or _pace(config)
+    steward = _around(lambda kinds, intake: LiveSource(transport, kinds, intake, paced), config, checks, views)
+    if settle is not None:
+        steward.engine.settle = settle
+    return steward
+
+
+async def assemble_dump(path: str, now: float, config: Config, *, complete: bool, progress: Progress) -> Steward:
+    """Of a dump, read and evaluated as of `now`, in seconds since 1970. Raises DumpError."""
+    # No sidecar knows of it, and what Prometheus has is of later or of elsewhere.
+    alone = config.model_copy(update={"reconcile": ReconcileSettings(), "prometheus": PrometheusSettings()})
+    sources: list[DumpSource] = []
+
+    def of(kinds: Iterable[Kind[Any]], intake: Intake) -> DumpSource:
+        sources.append(DumpSource(path, kinds, intake, complete=complete))
+        return sources[0]
+
+    steward = _around(of, alone, clock=lambda: now)
+    await sources[0].read(progress)
+    while steward.engine.step():
+        pass
+    return steward
+
+
+def _around(
+    source_of: Callable[[Iterable[Kind[Any]], Intake], LiveSource | DumpSource],
+    config: Config,
+    checks: Iterable[Check] | None = None,
+    views: Iterable[Reading] | None = None,
+    clock: Callable[[], float] | None = None,
+) -> Steward:
+    """All that is around a source; a `clock` of its own is that of a single look."""
     enabled = [check for check in checks or all_checks() if config.of(check.id).enabled]
     states = [state for state in all_states() if state.wanted(config.metrics)]
     readers: tuple[Reader, ...] = (*states, *all_views())
     asked_for = all_views() if views is None else views
-    engine = Engine(enabled, clock=time.time, timer=time.monotonic, readers=readers)
+    engine = Engine(enabled, clock=clock or time.time, timer=time.monotonic, readers=readers, initial=clock is not None)
     asking: tuple[Reader, ...] = (*engine.checks, *(state for state in states if state.option), *asked_for)
     aggregates = Aggregates(engine.cluster, states)
     limit = _series_limit(config)
@@ -106,15 +148,22 @@ def assemble(
     failures = MigrationFailures(engine.cluster, time.monotonic)
     engine.observe(aggregates.changed)
     engine.observe(failures.changed)
-    intake = Intake(engine, time.time)
-    source = LiveSource(transport, watched(asking), intake, pace or _pace(config))
+    intake = Intake(engine, clock or time.time)
+    source = source_of(watched(asking), intake)
     repairs = Repairs(time.time() if config.reconcile.url else None)
     follower = Follower(config.reconcile, repairs) if config.reconcile.url else None
     acting = Acting(config.reconcile) if config.reconcile.takes_tokens else None
-    steward = Steward(engine, intake, source, exposition, aggregates, failures, repairs, follower, acting, profile)
+    asked = config.prometheus
+    past = Past(asked, time.time, time.monotonic) if asked.url else None
+    steward = Steward(
+        *(engine, intake, source, exposition, aggregates, failures),
+        Outside(past, asked),
+        repairs,
+        follower,
+        acting,
+        profile,
+    )
     steward.take(config)
-    if settle is not None:
-        engine.settle = settle
     return steward
 
 
@@ -141,6 +190,7 @@ async def serve(
     *,
     tls: Certificates | None = None,
     hosts: Iterable[str] = (),
+    login: LoginSettings | None = None,
     reviews: Reviews | None = None,
     times: Times | None = None,
 ) -> AsyncIterator[str]:
@@ -152,7 +202,7 @@ async def serve(
     # second one keeps a collection of what is young under 20 ms.
     gc.set_threshold(10_000, 5, 5000)
     served, source = Served(expires=lambda: None if tls is None else tls.expires), steward.source
-    if tls is not None:
+    if tls is not None and isinstance(source, LiveSource):
         reviews = reviews or Reviews(source.transport)
     telemetry = Telemetry(
         steward.engine,
@@ -162,7 +212,7 @@ async def serve(
         steward.config,
         source.requests,
         reviews.counts if reviews else {},
-        source.transport.clocks.skew,
+        source.skew,
         steward.failures.by_class,
         steward.profile,
     )
@@ -171,10 +221,17 @@ async def serve(
     of_steward = (steward.engine, steward.aggregates, steward.failures, steward.exposition)
     registry, pages = registry_of(telemetry), why_not_paging()
     shown, sent = routes(
-        *(*of_steward, registry, served, steward.config, title, versions, listings, pages, urgencies()),
+        *(*of_steward, registry, served, steward.config, title, versions, listings, pages),
+        urgencies(),
+        steward.outside,
         steward.acting if reviews else None,
     )
-    access = _access(steward, reviews, listings, times) if reviews else None
+    login = login or LoginSettings()
+    sessions = Sessions(login.session.total_seconds())
+    access = _access(steward, reviews, listings, login, sessions, times) if reviews else None
+    if access:
+        door = Login(access.user, sessions)
+        shown, sent = {**shown, **door.gets}, {**sent, **door.posts}
     app = build(steward.engine, shown, served.requests, access, sent)
     async with (
         serving(app, host, port, tls, hosts) as url,
@@ -185,10 +242,20 @@ async def serve(
         yield url
 
 
-def _access(steward: Steward, reviews: Reviews, listings: Listings, times: Times | None) -> Access:
+def _access(
+    steward: Steward,
+    reviews: Reviews,
+    listings: Listings,
+    login: LoginSettings,
+    sessions: Sessions,
+    times: Times | None,
+) -> Access:
     return Access(
         reviews,
         tenants=FOR_TENANTS,
+        others=UNASKED,
+        sessions=sessions,
+        token_header=login.token_header,
         namespaces=listings.namespaces,
         uid_of=listings.uid_of,
         listed=lambda: steward.engine.ready,
@@ -200,6 +267,8 @@ def _jobs(steward: Steward) -> dict[str, Coroutine[Any, Any, None]]:
     jobs: dict[str, Coroutine[Any, Any, None]] = {"freeze": _freeze_when_ready(steward.engine)}
     if steward.follower is not None:
         jobs["follow repairs"] = steward.follower.run()
+    if steward.outside.past is not None:
+        jobs["ask prometheus"] = steward.outside.past.run()
     return jobs
 
 
@@ -209,28 +278,3 @@ async def _freeze_when_ready(engine: Engine) -> None:
         await engine.changed.wait_for(lambda: engine.ready)
     gc.collect()
     gc.freeze()
-
-
-async def wait_until_seen(steward: Steward, seconds: float, say: Callable[[str], None] = lambda _: None) -> bool:
-    """Waits until every kind is settled and everything is evaluated; False on timeout.
-
-    A failing kind is waited for, since API servers restart; `say` is called once with its reason.
-    """
-    engine = steward.engine
-    reported = False
-
-    def seen() -> bool:
-        nonlocal reported
-        sources = tuple(engine.cluster.all(Source))
-        failing = [source for source in sources if source.sync_state is SyncState.FAILING]
-        if failing and not reported:
-            reported = True
-            say(f"{failing[0].why}; trying again for up to {seconds:.0f} s")
-        return all(source.settled for source in sources) and engine.caught_up
-
-    try:
-        async with asyncio.timeout(seconds), engine.changed:
-            await engine.changed.wait_for(seen)
-    except TimeoutError:
-        return False
-    return True

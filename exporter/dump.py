@@ -13,6 +13,7 @@ from .config.settings import Config
 from .engine.engine import Engine
 from .engine.intake import Intake
 from .offline.files import files
+from .offline.labelled import LabelledVMs
 from .offline.source import OfflineSource, Progress, Tally
 from .store.kind import Kind
 from .store.reader import watched
@@ -29,10 +30,11 @@ async def read_dump(
     complete: bool,
     progress: Progress,
     also: Iterable[Kind[Any]] = (),
+    labelled: LabelledVMs | None = None,
 ) -> tuple[Engine, Tally]:
     """Evaluates the dump at a path as of `now`, in seconds since 1970. Raises DumpError.
 
-    `also` are kinds to read beside those of the checks.
+    `also` are kinds to read beside those of the checks. `labelled` notes the labels of VMs.
     """
     gc.set_threshold(10_000, 5, 5000)
     checks = [check for check in all_checks() if config.of(check.id).enabled]
@@ -40,7 +42,8 @@ async def read_dump(
     configure(engine, config)
     intake = Intake(engine, lambda: now)
     intake.assume(config.assume_upstream_version or "")
-    source = OfflineSource({**watched(checks), **dict.fromkeys(also)}, intake, complete=complete)
+    kinds = {**watched(checks), **dict.fromkeys(also)}
+    source = OfflineSource(kinds, intake, complete=complete, labelled=labelled)
     await source.read(files(path), progress)
     while engine.step():
         pass

@@ -14,12 +14,13 @@ from types import MappingProxyType
 
 from .version import installed
 
-__all__ = ["link", "links", "texts", "tree"]
+__all__ = ["anchor", "headed", "link", "links", "texts", "tree"]
 
 _PACKAGED = Path(__file__).parent / "runbooks"
 _CHECKOUT = Path(__file__).parents[1] / "rules" / "runbooks"
 _REPOSITORY = "https://github.com/kubevirt-steward/kubevirt-steward/blob"
 _RELEASE = re.compile(r"\d+(\.\d+)*")
+_HEADING = re.compile(r"^### `(\w+)`$", re.MULTILINE)
 
 
 @cache
@@ -40,6 +41,18 @@ def links() -> str:
     return f"{_REPOSITORY}/{tree(installed(), packaged=_PACKAGED.is_dir())}/rules/runbooks"
 
 
-def link(alert: str) -> str:
-    """The URL of an alert's runbook; empty without an alert."""
-    return f"{links()}/{alert}.md" if alert else ""
+@cache
+def headed(alert: str) -> tuple[str, ...]:
+    """The reasons that the runbook of an alert has a heading for, in its order."""
+    return tuple(_HEADING.findall(texts().get(alert, "")))
+
+
+def anchor(heading: str) -> str:
+    """Where a link leads to a heading of one word, on GitHub, the site and the page alike."""
+    return heading.strip("`").lower()
+
+
+def link(alert: str, reason: str = "") -> str:
+    """The URL of an alert's runbook, at what is about the reason; empty without an alert."""
+    at = f"#{anchor(reason)}" if reason else ""
+    return f"{links()}/{alert}.md{at}" if alert else ""

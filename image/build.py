@@ -21,6 +21,8 @@ import tempfile
 import tomllib
 from pathlib import Path
 
+from image.push import push_archive, push_from_store, repository
+
 __all__ = ["main"]
 
 HERE = Path(__file__).resolve().parent
@@ -43,13 +45,19 @@ def main(words: list[str] | None = None) -> int:
             build = _by_engine if chosen.base else _from_packages
             print(build(chosen, Path(folder)))
     except (OSError, subprocess.CalledProcessError) as error:
-        print(f"image/build.py: the image was not built: {error}", file=sys.stderr)
+        print(f"make image: the image was not built: {error}", file=sys.stderr)
+        return 1
+    try:
+        if chosen.push:
+            print(_pushed(chosen))
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"make image: the image was built, and not pushed to {chosen.push}: {error}", file=sys.stderr)
         return 1
     return 0
 
 
 def _parsed(words: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="image/build.py", description="Builds the steward's container image.")
+    parser = argparse.ArgumentParser(prog="make image", description="Builds the steward's container image.")
     wheel = REPO / f"dist/kubevirt_steward-{_version()}-py3-none-any.whl"
     parser.add_argument("--wheel", type=Path, default=wheel, help="default: %(default)s")
     parser.add_argument("--lock", type=Path, default=REPO / "requirements.lock", help="default: %(default)s")
@@ -60,6 +68,10 @@ def _parsed(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--build-base", type=_by_digest, help="image that the steward is installed in, NAME@sha256:…")
     parser.add_argument(
         "--mirror", action="append", default=[], help="Debian's, for mmdebstrap; of one day, for example"
+    )
+    parser.add_argument("--push", type=repository, help="where to push it to, REGISTRY/PATH; the tag is the version")
+    parser.add_argument(
+        "--unverified-registry", action="store_true", help="push over plain HTTP, or to an unknown certificate"
     )
     chosen = parser.parse_args(words)
     if bool(chosen.base) != bool(chosen.build_base):
@@ -73,10 +85,22 @@ def _by_digest(image: str) -> str:
     return image
 
 
-def _by_engine(chosen: argparse.Namespace, folder: Path) -> str:
+def _engine() -> str:
     engine = next((name for name in ENGINES if shutil.which(name)), None)
     if engine is None:
         raise FileNotFoundError(f"--base needs one of {', '.join(ENGINES)}; without --base the image is built without")
+    return engine
+
+
+def _pushed(chosen: argparse.Namespace) -> str:
+    to, version, verify = chosen.push, _version(), not chosen.unverified_registry
+    if chosen.base:
+        return push_from_store(_engine(), f"kubevirt-steward:{version}", to, version, verify=verify)
+    return push_archive(chosen.into, to, version, verify=verify)
+
+
+def _by_engine(chosen: argparse.Namespace, folder: Path) -> str:
+    engine = _engine()
     name, time = f"kubevirt-steward:{_version()}", os.environ["SOURCE_DATE_EPOCH"]
     given = {
         "BASE": chosen.base,

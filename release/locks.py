@@ -17,10 +17,11 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-__all__ = ["BUILD", "DEV", "PROJECT", "RUNTIME", "TOP", "Locked", "differences", "locked", "pyproject"]
+__all__ = ["BUILD", "DEV", "PROJECT", "RUNTIME", "SITE", "TOP", "Locked", "differences", "locked", "pyproject"]
 
 TOP = Path(__file__).parents[1]
 RUNTIME, BUILD, DEV = "requirements.lock", "requirements-build.lock", "requirements-dev.lock"
+SITE = "requirements-site.lock"  # an environment of its own: its versions need not be those of the others
 PROJECT = "kubevirt-steward"
 
 _ENTRY = re.compile(r"^\S.*(?:\n[ \t].*)*", re.MULTILINE)
@@ -63,7 +64,8 @@ def differences(project: Mapping[str, Any], locks: Mapping[str, tuple[Locked, ..
     runtime = project["project"]["dependencies"]
     build = [*project["build-system"]["requires"], *project["dependency-groups"]["build"]]
     dev = project["project"]["optional-dependencies"]["dev"]
-    for lock, asked in ((RUNTIME, runtime), (BUILD, build), (DEV, [*runtime, *build, *dev])):
+    site = project["dependency-groups"]["site"]
+    for lock, asked in ((RUNTIME, runtime), (BUILD, build), (DEV, [*runtime, *build, *dev]), (SITE, site)):
         yield from _against(lock, [Requirement(each) for each in asked], {each.name: each for each in locks[lock]})
     everything = {each.name: each.version for each in locks[DEV]}
     for lock in (RUNTIME, BUILD):
@@ -87,7 +89,7 @@ def _against(lock: str, asked: Iterable[Requirement], found: Mapping[str, Locked
 
 
 def main() -> int:
-    locks = {name: locked((TOP / name).read_text(encoding="utf-8")) for name in (RUNTIME, BUILD, DEV)}
+    locks = {name: locked((TOP / name).read_text(encoding="utf-8")) for name in (RUNTIME, BUILD, DEV, SITE)}
     found = list(differences(pyproject(), locks))
     for sentence in found:
         print(f"{sentence}; run `make lock` and commit it", file=sys.stderr)

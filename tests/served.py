@@ -12,8 +12,10 @@ from exporter.config.reloading import ReloadStatus
 from exporter.findings.check import PER_CLUSTER, Check, Family, Reason
 from exporter.findings.finding import Finding, Severity
 from exporter.history.migrations import MigrationFailures
+from exporter.http.access.login import Login
 from exporter.http.application import Guard, build, serving
 from exporter.http.page.actions import Sidecar
+from exporter.http.page.outside import Outside
 from exporter.http.reports.listings import Listings
 from exporter.http.reports.result_cache import Versions
 from exporter.http.routes import routes
@@ -129,12 +131,16 @@ async def served(
     checks: Iterable[Check] = (),
     repairs: Repairs | None = None,
     guard: Guard | None = None,
+    door: Login | None = None,
     tls: tuple[Certificates, ssl.SSLContext] | None = None,
     hosts: Iterable[str] = (),
     timer: Callable[[], float] | None = None,
+    outside: Outside | None = None,
     sidecar: Sidecar | None = None,
 ) -> AsyncIterator[Served]:
-    """With these checks beside that of the many findings. `tls` has both sides of it; `sidecar` gets what is sent."""
+    """With these checks beside that of the many findings. `tls` has both sides of it; `door` is where one logs in, and
+    `sidecar` gets what is sent.
+    """
     made = Served(count, checks, repairs, timer)
     certificates, made.trusts = tls or (None, None)
     aggregates = Aggregates(made.engine.cluster, all_states())
@@ -152,9 +158,12 @@ async def served(
         made.listings,
         why_not_paging(),
         urgencies(),
+        outside,
         sidecar,
     )
-    async with serving(build(made.engine, shown, own.requests, guard, sent), host, 0, certificates, hosts) as made.url:
+    gets, posts = (door.gets, door.posts) if door else ({}, {})
+    app = build(made.engine, {**shown, **gets}, own.requests, guard, {**sent, **posts})
+    async with serving(app, host, 0, certificates, hosts) as made.url:
         yield made
 
 

@@ -12,7 +12,7 @@ from . import queries
 from .findings import Findings
 from .links import VM_BOARD, page_link
 from .model import Column, Link, Panel, PanelKind, PanelQuery, Threshold, Unit
-from .panels import HELD, SEVERITIES, bars, column, each_severity, lines, table
+from .panels import HELD, NONE_OR_UNSEEN, SEVERITIES, bars, column, each_severity, lines, table
 
 __all__ = [
     "RUNBOOK",
@@ -30,7 +30,6 @@ __all__ = [
 ]
 
 _MOST_BARS = 25
-_NONE_OR_UNSEEN = "none, or not seen"
 _SHOWN = "reason namespace name kind vm node"
 _STEP = "5m"  # of lines: each point looks at every finding
 RUNBOOK = Link("Runbook", "${runbooks}{runbook}.md")
@@ -78,7 +77,7 @@ def by_severity_over_time(findings: Findings, **more: Any) -> Panel:
         "Findings over time, by severity",
         "Open findings, those that are held among them. A gap is a time without any, or without the steward.",
         *each_severity(lambda only: findings.that(only).count("severity"), step=_STEP),
-        **{"stacked": True, "empty": _NONE_OR_UNSEEN, **more},
+        **{"stacked": True, "empty": NONE_OR_UNSEEN, **more},
     )
 
 
@@ -123,7 +122,7 @@ def by_reason(findings: Findings, **more: Any) -> Panel:
 
 def _empty(findings: Findings) -> dict[str, str]:
     """Whoever can't ask whether somebody answers can't tell one from the other."""
-    return {"empty": _NONE_OR_UNSEEN} if findings.tenant else {}
+    return {"empty": NONE_OR_UNSEEN} if findings.tenant else {}
 
 
 def severity_column(**more: Any) -> Column:

@@ -72,8 +72,7 @@ def _defaults(panel: Panel) -> Json:
         made["min"] = 0
     else:
         made["color"] = {"mode": "thresholds"}
-    if panel.kind is not PanelKind.TABLE:
-        made["noValue"] = panel.empty  # in a table it would fill every empty cell
+    made["noValue"] = panel.empty
     if panel.kind is PanelKind.BARGAUGE:
         made["min"] = 0
     if panel.decimals is not None:
@@ -102,6 +101,8 @@ def _mapping(texts: Mapping[str, str], colours: Mapping[str, str] = MappingProxy
 
 
 def _overrides(panel: Panel) -> Iterator[Json]:
+    if panel.kind is PanelKind.TABLE:  # else what stands for a table without rows fills every empty cell
+        yield _override("byRegexp", "/.*/", {"noValue": ""})
     for i, query in enumerate(panel.queries):
         properties: Json = {"color": {"mode": "fixed", "fixedColor": query.colour}} if query.colour else {}
         if panel.kind is PanelKind.BARGAUGE:  # else one bar alone has no name

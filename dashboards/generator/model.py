@@ -106,7 +106,7 @@ class Column:
 @dataclass(frozen=True)
 class Panel:
     """`texts` are shown in place of numbers. `empty` stands where there
-    is no data, but in tables. `by_namespace`: whatever it shows has a namespace, so that it can be filtered by one
+    is no data, and no row. `by_namespace`: whatever it shows has a namespace, so that it can be filtered by one
     everywhere. `sort` are titles of a table's columns, the largest value first where one begins with "-". Of a `loud`
     number the whole panel has its colour.
     """

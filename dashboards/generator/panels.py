@@ -12,6 +12,7 @@ from .model import COLUMNS, Column, Panel, PanelKind, PanelQuery, Threshold, Uni
 __all__ = [
     "ATTENTION",
     "HELD",
+    "NONE_OR_UNSEEN",
     "SEVERITIES",
     "YES_NO",
     "bars",
@@ -27,6 +28,7 @@ __all__ = [
 
 SEVERITIES = {"critical": "red", "warning": "orange", "info": "blue"}
 HELD = "purple"  # what was so when somebody last looked
+NONE_OR_UNSEEN = "none, or not seen"  # of what nothing can tell apart
 ATTENTION = (Threshold(1, "orange"),)
 YES_NO = {"0": "no", "1": "yes"}
 
@@ -47,7 +49,7 @@ def bars(title: str, description: str, *asked: PanelQuery, unit: Unit = Unit.COU
 
 
 def table(title: str, description: str, columns: Iterable[Column], *asked: PanelQuery, **more: Any) -> Panel:
-    more = {"width": 24, "height": 9, **more}
+    more = {"width": 24, "height": 9, "empty": NONE_OR_UNSEEN, **more}
     return Panel(PanelKind.TABLE, title, description, Unit.COUNT, asked, columns=tuple(columns), **more)
 
 

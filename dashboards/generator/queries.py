@@ -19,6 +19,7 @@ __all__ = [
     "reasons_are",
     "severity_is",
     "while_seen",
+    "zero_by_cluster",
     "zero_where",
     "zero_while_seen",
 ]
@@ -60,6 +61,11 @@ def severity_is(severity: str) -> str:
 def zero_while_seen(expr: str) -> str:
     """Of an expression without series where there is nothing to count: 0 there, but only where a replica answers."""
     return zero_where(expr, READY)
+
+
+def zero_by_cluster(expr: str, seen: str = READY) -> str:
+    """Likewise for each cluster by itself, where `seen` has a series of it."""
+    return f"{expr} or 0 * max by (cluster) ({seen})"
 
 
 def while_seen(expr: str, seen: str) -> str:

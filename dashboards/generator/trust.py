@@ -80,7 +80,7 @@ def stewards(findings: Findings, *more: tuple[Column, PanelQuery], **layout: Any
         ),
         (
             Column("findings held", value=4, width=120, thresholds=(Threshold(1, HELD),)),
-            PanelQuery(f"sum by (cluster) ({findings.held})"),
+            PanelQuery(queries.zero_by_cluster(f"sum by (cluster) ({findings.held})")),
         ),
         *more,
     )  # fmt: skip
@@ -92,7 +92,7 @@ def stewards(findings: Findings, *more: tuple[Column, PanelQuery], **layout: Any
             *(each for each, _ in numbers),
         ),
         *(query for _, query in numbers),
-        **{"height": 5, "sort": ("answers", "-unanswered checks"), **layout},
+        **{"height": 5, "empty": "not seen", "sort": ("answers", "-unanswered checks"), **layout},
     )
 
 

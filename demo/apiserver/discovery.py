@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from .errors import page_not_found
 from .resources import Obj, ServedResource
 
-VERBS = ["get", "list", "watch"]
+VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
 
 
 def document(path: str, served: Iterable[ServedResource], git_version: str) -> Obj | None:
@@ -55,5 +55,7 @@ def _resource_list(group: str, version: str, served: Iterable[ServedResource]) -
         }
         resources.append(entry | ({"shortNames": list(row.short)} if row.short else {}))
         if row.status:
-            resources.append(entry | {"name": f"{row.plural}/status", "singularName": "", "verbs": ["get"]})
+            resources.append(
+                entry | {"name": f"{row.plural}/status", "singularName": "", "verbs": ["get", "patch", "update"]}
+            )
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": rows[0].api_version, "resources": resources}

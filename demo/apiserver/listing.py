@@ -11,7 +11,7 @@ from .errors import ApiError, bad_request, continue_expired, too_new
 from .registry import key_of
 from .resources import Obj
 from .selection import selection
-from .storage import Key, Storage, list_item
+from .storage import Key, Storage, Stored, list_item
 
 TODAY = -1
 """As version in a token: go on with what is there now."""
@@ -19,6 +19,15 @@ TODAY = -1
 
 def list_body(storage: Storage, target: PathTarget, query: Mapping[str, str]) -> bytes:
     """The whole answer to a list request."""
+    resource = target.resource
+    meta, page = selected_page(storage, target, query)
+    head: Obj = {"apiVersion": resource.api_version, "kind": f"{resource.kind}List", "metadata": meta}
+    opening = json.dumps(head, separators=(",", ":")).encode()[:-1]
+    return opening + b',"items":[' + b",".join(list_item(resource, row) for row in page) + b"]}\n"
+
+
+def selected_page(storage: Storage, target: PathTarget, query: Mapping[str, str]) -> tuple[Obj, list[Stored]]:
+    """The metadata of a list, and what is in it."""
     limit = _number(query, "limit")
     at, start = storage.version, ("", "")
     if token := query.get("continue"):
@@ -39,9 +48,7 @@ def list_body(storage: Storage, target: PathTarget, query: Mapping[str, str]) ->
         meta["continue"] = _token(at, key_of(resource, page[-1].body))
         if not selected:
             meta["remainingItemCount"] = left
-    head: Obj = {"apiVersion": resource.api_version, "kind": f"{resource.kind}List", "metadata": meta}
-    opening = json.dumps(head, separators=(",", ":")).encode()[:-1]
-    return opening + b',"items":[' + b",".join(list_item(resource, row) for row in page) + b"]}\n"
+    return meta, page
 
 
 def _begin_again(storage: Storage, token: str, query: Mapping[str, str]) -> tuple[int, Key]:

@@ -1,4 +1,8 @@
-"""Patches over HTTP: JSON merge patch, and the four operations of JSON patch (RFC 6902) that clients here use."""
+"""Patches over HTTP: JSON merge patch, and the four operations of JSON patch (RFC 6902) that clients here use.
+
+Of a strategic merge patch, which kubectl sends for built-in kinds, only what it shares with a merge patch: none that
+merges lists of objects by their keys.
+"""
 
 import copy
 import json
@@ -10,14 +14,17 @@ from .resources import Obj
 
 MERGE = "application/merge-patch+json"
 JSON = "application/json-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
 
 
-def patched(old: Obj, content_type: str, body: bytes) -> Obj:
-    """The object after a patch; the old one is left alone."""
+def patched(old: Obj, content_type: str, body: bytes, *, custom: bool = False) -> Obj:
+    """The object, which may be of a `custom` resource, after a patch; the old one is left alone."""
     try:
         patch = json.loads(body)
     except ValueError as err:
         raise bad_request(f"error decoding patch: {err}") from err
+    if content_type == STRATEGIC and not custom and not _merges_by_key(patch):
+        content_type = MERGE
     if content_type == MERGE and isinstance(patch, dict):
         new: Obj = merged(old, patch)
         return new
@@ -26,6 +33,12 @@ def patched(old: Obj, content_type: str, body: bytes) -> Obj:
     if content_type in (MERGE, JSON):
         raise bad_request("error decoding patch: json: cannot unmarshal")
     raise unsupported_patch()
+
+
+def _merges_by_key(patch: Any) -> bool:
+    if isinstance(patch, dict):
+        return any(key.startswith("$") or _merges_by_key(value) for key, value in patch.items())
+    return isinstance(patch, list) and any(isinstance(each, dict) for each in patch)
 
 
 def _all_applied(old: Obj, operations: list[Any]) -> Obj:

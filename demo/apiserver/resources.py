@@ -43,12 +43,14 @@ def _instancetype(plural: str, kind: str, *, namespaced: bool) -> ServedResource
     return ServedResource("instancetype.kubevirt.io", "v1beta1", plural, kind, namespaced=namespaced, status=False)
 
 
+_OF_EVENTS = tuple(f"involvedObject.{field}" for field in ("kind", "namespace", "name", "uid"))
+
 # Written down and not asked of the kinds that the exporter reads: it is what real API servers serve, whoever reads it.
 RESOURCES = (
     ServedResource("", "v1", "namespaces", "Namespace", namespaced=False, generation=False, fields=("status.phase",)),
     ServedResource("", "v1", "nodes", "Node", namespaced=False, generation=False, fields=("spec.unschedulable",)),
     ServedResource("", "v1", "pods", "Pod", fields=("spec.nodeName", "status.phase")),
-    ServedResource("", "v1", "events", "Event", status=False, generation=False),
+    ServedResource("", "v1", "events", "Event", status=False, generation=False, fields=_OF_EVENTS, short=("ev",)),
     ServedResource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", generation=False, short=("pvc",)),
     ServedResource("apps", "v1", "controllerrevisions", "ControllerRevision", status=False, generation=False),
     ServedResource("apps", "v1", "deployments", "Deployment", short=("deploy",)),
@@ -60,6 +62,7 @@ RESOURCES = (
         namespaced=False,
     ),
     ServedResource("infrastructure.cluster.x-k8s.io", "v1alpha1", "kubevirtmachines", "KubevirtMachine"),
+    ServedResource("apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False, generation=False),
     ServedResource("coordination.k8s.io", "v1", "leases", "Lease", status=False, generation=False),
     ServedResource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", status=False),
     ServedResource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", short=("pdb",)),

@@ -9,7 +9,7 @@ difference. Calls from within are plain and synchronous, take the whole object i
 its status, and reach watches like any other write.
 
 Not here: authentication, authorization, admission, schemas, managed fields, protobuf,
-tables, garbage collection, and every controller.
+garbage collection, and every controller.
 """
 
 import copy
@@ -21,10 +21,13 @@ from . import wire
 from .calls import ApiCall, PathTarget, read, target
 from .discovery import document
 from .errors import ApiError, no_such_subresource, page_not_found
-from .listing import list_body
+from .listing import list_body, selected_page
+from .openapi import openapi
 from .registry import Registry, merged
 from .resources import RESOURCES, Obj, ServedResource
 from .storage import Storage
+from .subresources import PREFIX, SubresourceHandler
+from .tables import table, wants_table
 from .watching import Watches, WatchPace
 from .writing import WriteHandler
 
@@ -39,6 +42,7 @@ class ApiServer:
         self._storage = Storage(history)
         self._registry = Registry(self._storage)
         self._writer = WriteHandler(self._storage)
+        self._subresources = SubresourceHandler(self._storage)
         self._watches = Watches(self._storage, self.pace)
         self._served = list(RESOURCES)
         self._http: web.Server | None = None
@@ -110,16 +114,22 @@ class ApiServer:
         return await wire.send(request, self._answer(await read(request)))
 
     def _answer(self, call: ApiCall) -> wire.Answer:
+        if call.path.startswith(PREFIX):
+            return self._subresources.put(call)
         if call.method != "GET":
             return self._writer.write(call, self._target(call))
-        found = document(call.path, self._served, VERSION)
+        found = document(call.path, self._served, VERSION) or openapi(call.path, self._served)
         if found is not None:
             return 200, wire.encode(found)
         at = self._target(call)
         if call.watch:
             return self._watches.stream(at, call.query)
         if at.name:
-            return 200, self._registry.read(at.resource, at.key).encoded
+            row = self._registry.read(at.resource, at.key)
+            return 200, table(at.resource, [row.body], {}) if wants_table(call.headers) else row.encoded
+        if wants_table(call.headers):
+            meta, rows = selected_page(self._storage, at, call.query)
+            return 200, table(at.resource, [row.body for row in rows], meta)
         return 200, list_body(self._storage, at, call.query)
 
     def _target(self, call: ApiCall) -> PathTarget:

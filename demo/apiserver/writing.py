@@ -67,7 +67,9 @@ class WriteHandler:
         if call.method == "PATCH":
             old = self._real.read(target.resource, target.key).body
             content_type = call.headers.get("Content-Type", "").partition(";")[0].strip()
-            return 200, self._replace(call, target, patched(old, content_type, call.body)).encoded
+            return 200, self._replace(
+                call, target, patched(old, content_type, call.body, custom=target.resource.custom)
+            ).encoded
         if call.method == "DELETE" and not target.subresource:
             return 200, self._delete(call, target)
         raise method_not_allowed()

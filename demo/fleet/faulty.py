@@ -17,13 +17,13 @@ def faulty(now: datetime) -> list[Case]:
 
 def orphaned(now: datetime, network: SampleNetwork, name: str, host: int) -> Case:
     left = claim(_sample(now, network, name, host, age=timedelta(days=9)))
-    wrong = "its VM is gone for good, nobody deletes the claim, its address stays taken"
+    wrong = "its VM is gone, and the claim keeps the address"
     return Case([left], [trouble(left, wrong)])
 
 
 def stuck(now: datetime, network: SampleNetwork, name: str, host: int, ago: timedelta) -> Case:
     left = deleting(claim(_sample(now, network, name, host)), now - ago)
-    wrong = f"deleted {minutes(ago)} ago, VM and VMI are gone, but the finalizer was never taken off"
+    wrong = f"deleted {minutes(ago)} ago, and its finalizer stays"
     return Case([left], [trouble(left, wrong)])
 
 
@@ -33,7 +33,7 @@ def blocks_its_vm(now: datetime) -> Case:
     vm = deleting(virtual_machine(sample), since, ["foregroundDeletion"])
     vm["status"]["printableStatus"] = "Terminating"
     left = deleting(claim(sample), since)
-    wrong = "its VM waits in Terminating for the claim, and nobody takes the claim's finalizer off"
+    wrong = "its VM waits in Terminating for it, and its finalizer stays"
     return Case([vm, disk(sample), left], [trouble(left, wrong)])
 
 
@@ -53,15 +53,15 @@ def recreated(now: datetime, name: str, host: int, node: str) -> Case:
     new = replace(old, node=node, generation="again", age=timedelta(hours=3), up=timedelta(hours=2))
     left = deleting(claim(old), now - timedelta(hours=3, minutes=10))
     objects = [virtual_machine(new), disk(new), left, *(while_running(new) if new.running else ())]
-    use = "runs on the address of this dying claim" if new.running else "is stopped and gets no claim of its own"
-    wrong = f"belongs to an earlier VM of that name; the new one {use}"
+    use = "the new one runs on its address" if new.running else "the new one gets none"
+    wrong = f"of an earlier VM of that name; {use}"
     return Case(objects, [trouble(left, wrong)])
 
 
 def ownerless_and_left(now: datetime) -> Case:
     left = claim(_sample(now, LAB, "import-5", 113))
     del left["metadata"]["ownerReferences"]
-    wrong = "has no owner, so the garbage collector never deletes it, and its VM is gone"
+    wrong = "has no owner, so nobody deletes it, and its VM is gone"
     return Case([left], [trouble(left, wrong)])
 
 
@@ -69,7 +69,7 @@ def ownerless_in_use(now: datetime) -> Case:
     sample = _sample(now, SHOP, "search-9", 114, node=NODES[2])
     objects, left = _with_claim(sample)
     del left["metadata"]["ownerReferences"]
-    wrong = "lost its owner reference; its VM runs, but its address will outlive it"
+    wrong = "lost its owner; its VM runs, and the address will outlive it"
     return Case(objects, [trouble(left, wrong)])
 
 
@@ -77,7 +77,7 @@ def cloned(now: datetime) -> Case:
     first = _sample(now, TELECOM, "hlr-1", 115, node=NODES[3])
     objects, original = _with_claim(first)
     others, copy = _with_claim(replace(first, name="hlr-1-clone", node="", age=timedelta(days=2)))
-    wrong = "has the same addresses as {}, in the same network"
+    wrong = "has the addresses of {}"
     troubles = [
         trouble(original, wrong.format("hlr-1-clone.sig, whose VM is stopped")),
         trouble(copy, wrong.format("hlr-1.sig, whose VM runs")),
@@ -88,14 +88,14 @@ def cloned(now: datetime) -> Case:
 def held_by_a_pod(now: datetime) -> Case:
     sample = _sample(now, SHOP, "promo-9", 116)
     objects, left = _with_claim(sample)
-    wrong = "its VM is stopped, and pod shop/debug-shell holds its address meanwhile"
+    wrong = "its VM is stopped, and pod debug-shell holds its address"
     return Case([*objects, plain_pod(sample, "debug-shell", NODES[0])], [trouble(left, wrong)])
 
 
 def of_an_earlier_network(now: datetime) -> Case:
     objects, left = _with_claim(_sample(now, LAB, "archive-2", 118))
     left["status"]["ips"] = ["10.99.0.18/24"]
-    wrong = "its network was made again with other subnets: OVN-Kubernetes' control plane fails at its next start"
+    wrong = "is outside of the network: ovnkube-control-plane fails at its start"
     return Case(objects, [trouble(left, wrong)])
 
 
@@ -109,7 +109,7 @@ def unprotected(now: datetime) -> Case:
 def misshapen(now: datetime) -> Case:
     objects, left = _with_claim(sample := _sample(now, LEGACY, "old-import", 10))
     left["status"] = {"ips": sample.addresses[0]}
-    wrong = "its status.ips is a string instead of a list: nothing can be said about the claims of this namespace"
+    wrong = "its status.ips is text: the claims of legacy can't be evaluated"
     return Case(objects, [trouble(left, wrong)])
 
 

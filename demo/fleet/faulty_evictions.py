@@ -110,14 +110,14 @@ def moving(now: datetime) -> Case:
 def stale(now: datetime) -> Case:
     made = complete(replace(_sample(now, "windows-desktops", "terminal-1", 156), node=NODES[1]))
     _request_evacuation(made[2], now - timedelta(days=6), NODES[2])
-    wrong = f"it left {NODES[2]} days ago and is still to be evacuated from it, so no drain can move it"
+    wrong = f"still to be evacuated from {NODES[2]}, which it left"
     return Case(made, [trouble(made[2], wrong)])
 
 
 def left_pdb(now: datetime) -> Case:
     labels = {"kubevirt.io/created-by": uid("a VM of the past")}
     pdb = _pdb(now - timedelta(days=200), "telecom", "kubevirt-disruption-budget-6fk2c", labels, expected=0, healthy=0)
-    return Case([pdb], [trouble(pdb, "was KubeVirt's own, of a release before 1.6, and its VM is gone")])
+    return Case([pdb], [trouble(pdb, "was KubeVirt's own, and its VM is gone")])
 
 
 _CASES: tuple[Callable[[datetime], Case], ...] = (

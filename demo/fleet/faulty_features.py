@@ -26,7 +26,7 @@ def not_editable(now: datetime) -> Case:
     made = complete(_sample(now, "billing", "printer-bridge", 180, 0))
     made[0]["spec"]["template"]["metadata"]["annotations"] = _SIDECARS
     _vmi(made)["metadata"]["annotations"] |= _SIDECARS
-    wrong = "runs with a hook sidecar; since the gate Sidecar is off nobody can edit it, and it will not start again"
+    wrong = "can't be edited: its hook sidecar needs the gate Sidecar"
     return Case(made, [trouble(made[0], wrong)])
 
 
@@ -36,7 +36,7 @@ def not_rendered(now: datetime) -> Case:
         interface = spec["domain"]["devices"]["interfaces"][0]
         del interface["masquerade"]
         interface["binding"] = {"name": "vdpa"}
-    wrong = "counts as live-migratable, and the network binding that it uses was taken out of KubeVirt's configuration"
+    wrong = "can't migrate: KubeVirt's configuration has its network binding no more"
     return Case(made, [trouble(_vmi(made), wrong)])
 
 
@@ -45,7 +45,7 @@ def no_longer_permitted(now: datetime) -> Case:
     made = complete(_sample(now, "lab", "renderer", 182, 2, hindrance=why))
     for spec in (made[0]["spec"]["template"]["spec"], _vmi(made)["spec"]):
         spec["domain"]["devices"]["hostDevices"] = [{"name": "gpu", "deviceName": "example.com/T4"}]
-    wrong = "runs with a device that is no longer in permittedHostDevices: it will not start again"
+    wrong = "its device is permitted no more: it will not start again"
     return Case(made, [trouble(_vmi(made), wrong)])
 
 
@@ -77,7 +77,7 @@ def pending(now: datetime) -> Case:
         annotations=_SIDECARS,
         owners=[sample.owner],
     )
-    wrong = "waits for a device that is not in permittedHostDevices; its hook sidecar is allowed for this start only"
+    wrong = "waits for a device that is not permitted"
     return Case([vm, disk(sample), waits], [trouble(waits, wrong)])
 
 
@@ -99,7 +99,7 @@ def stopped(now: datetime) -> Case:
     vm["spec"]["running"] = False
     volumes = vm["spec"]["template"]["spec"]["volumes"]
     volumes.append({"name": "iso", "hostDisk": {"path": "/var/lib/iso/tools.img", "type": "Disk"}})
-    wrong = "asks for a disk of the node while the gate HostDisk is off, and has both running and runStrategy"
+    wrong = "needs the gate HostDisk, and has both running and runStrategy"
     return Case([vm, disk(sample)], [trouble(vm, wrong)])
 
 
@@ -107,7 +107,7 @@ def edited_meanwhile(now: datetime) -> Case:
     made = complete(_sample(now, "windows-desktops", "signage", 186, 3))
     made[0]["spec"]["template"]["spec"]["domain"]["devices"]["autoattachVSOCK"] = True
     _vmi(made)["metadata"]["annotations"] |= _SIDECARS
-    wrong = "was edited while it runs: its next start does without a hook sidecar, and is refused for its VSOCK"
+    wrong = "was edited while it runs: its next start is refused"
     return Case(made, [trouble(made[0], wrong)])
 
 

@@ -39,7 +39,7 @@ def restored(now: datetime) -> Case:
     vm["metadata"]["annotations"] = {"restore.kubevirt.io/lastRestoreUID": "restore-of-simulator"}
     objects = complete(source)
     troubles = [
-        trouble(vm, "was restored from simulator under a new name, and will start with its UUID"),
+        trouble(vm, "was restored from simulator, and will start with its UUID"),
         trouble(objects[0], "its restored copy has the same UUID"),
     ]
     return Case([*objects, vm, disk(copy)], troubles)
@@ -61,7 +61,7 @@ def changes_with_its_next_start(now: datetime) -> Case:
             },
         }
     ]
-    wrong = "lost its UUID while it runs, and got the one of its name: it comes back as another VM"
+    wrong = "lost its UUID while it runs: it comes back as another VM"
     return Case([vm, *complete(sample)[1:]], [trouble(vm, wrong)])
 
 
@@ -114,7 +114,7 @@ def snapshot_without(now: datetime) -> Case:
         },
         status={"readyToUse": True, "creationTime": taken},
     )
-    wrong = "holds no UUID: a VM restored from it gets another one"
+    wrong = "holds no UUID to restore"
     return Case([*complete(sample), content], [trouble(content, wrong)])
 
 

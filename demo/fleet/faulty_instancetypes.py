@@ -33,7 +33,7 @@ def without_copies(now: datetime) -> Case:
         del made[0]["status"]["instancetypeRef"]
         objects += made
         troubles.append(trouble(made[0], "was restored without its status: it has no copy of its instancetype"))
-    return Case(objects, [*troubles, trouble(of, f"two VMs without a copy depend on it, {_UNGUARDED}")])
+    return Case(objects, [*troubles, trouble(of, "two VMs have no copy, and it can be deleted")])
 
 
 def never_created(now: datetime) -> Case:
@@ -49,7 +49,7 @@ def copy_deleted(now: datetime) -> Case:
     made = _without_copies(complete(_sample(now, "billing", "payments-db", 163, 0, instancetype=_large(now))))
     name = made[0]["status"]["instancetypeRef"]["controllerRevisionRef"]["name"]
     _fails(made[0], now, f'controllerrevisions.apps "{name}" not found')
-    wrong = "somebody has cleaned up ControllerRevisions, its own too: it runs, and can't be stopped or restarted"
+    wrong = "its ControllerRevision is deleted: it can't be stopped or restarted"
     return Case(made, [trouble(made[0], wrong)])
 
 
@@ -66,7 +66,7 @@ def too_old(now: datetime) -> Case:
     vm, disk, *_ = complete(_sample(now, "windows-desktops", "archive-1", 165, instancetype=of))
     old = copy(vm, of, version="v1alpha2", uid=uid("archive-1's copy"), created=vm["metadata"]["creationTimestamp"])
     _fails(vm, now, "failed to decode object in ControllerRevision")
-    wrong = "was stopped since before KubeVirt 1.3: its copy is of a version that KubeVirt 1.7 does not decode"
+    wrong = "its copy is of a version that KubeVirt 1.7 does not decode"
     return Case([vm, disk, old], [trouble(vm, wrong)])
 
 
@@ -84,7 +84,7 @@ def sets_memory_itself(now: datetime) -> Case:
     vm, disk, *_ = complete(_sample(now, "lab", "heavy", 167, instancetype=of))
     vm["spec"]["template"]["spec"]["domain"]["memory"] = {"guest": "24Gi"}
     del vm["status"]["instancetypeRef"]
-    wrong = "was created before its instancetype, and sets the memory that the instancetype provides"
+    wrong = "sets the memory that its instancetype provides"
     troubles = [trouble(vm, f"{wrong}: it can't start"), trouble(of, f"its VM has no copy, {_UNGUARDED}")]
     return Case([vm, disk], troubles)
 
@@ -103,7 +103,7 @@ def shared(now: datetime) -> Case:
     clone = _without_copies(complete(_sample(now, "shop", "booking-clone", 170, instancetype=of)))
     clone[0]["status"]["instancetypeRef"]["controllerRevisionRef"]["name"] = name
     troubles = [
-        trouble(first[-1], "was made for booking, and booking-clone refers to it too"),
+        trouble(first[-1], "booking's, and booking-clone refers to it"),
         trouble(clone[0], "its copy belongs to booking, and is deleted together with that"),
     ]
     return Case([*first, *clone], troubles)
@@ -112,7 +112,7 @@ def shared(now: datetime) -> Case:
 def left_over(now: datetime) -> Case:
     vm = virtual_machine(_sample(now, "shop", "booking", 169, instancetype=_large(now)))
     earlier = copy(vm, offered(now)["u1.medium"], uid=uid("booking's earlier copy"), created=_ago(now, days=20))
-    return Case([earlier], [trouble(earlier, "its VM has changed to another instancetype: nothing needs it")])
+    return Case([earlier], [trouble(earlier, "nothing needs it")])
 
 
 def pool_without(now: datetime) -> Case:
@@ -133,7 +133,7 @@ def pool_without(now: datetime) -> Case:
             "virtualMachineTemplate": {"metadata": {"labels": labels}, "spec": vm["spec"]},
         },
     )
-    return Case([pool], [trouble(pool, "its template's instancetype does not exist: the next VM of it can't start")])
+    return Case([pool], [trouble(pool, "its template's instancetype does not exist: its next VM can't start")])
 
 
 def preset(now: datetime) -> Case:

@@ -21,6 +21,7 @@ from .faulty_features import refused
 from .faulty_identity import confused
 from .faulty_instancetypes import lost
 from .networks import BILLING, LAB, MISSPELT, NODES, SHOP, TELECOM, SampleNetwork, addresses, ground
+from .notices import noticed
 from .samples import SampleVM, complete
 from .trouble import Trouble
 
@@ -84,7 +85,8 @@ def sample_fleet(now: datetime) -> SampleFleet:
     cases = [*faulty(now), *confused(now), *blocked(now), *lost(now), *refused(now)]
     ill = chain.from_iterable(case.objects for case in cases)
     troubles = chain.from_iterable(case.troubles for case in cases)
-    return SampleFleet([*ground(now), *offered(now).values(), *well, *ill], [*troubles, MISSPELT])
+    objects = [*ground(now), *offered(now).values(), *well, *ill]
+    return SampleFleet([*objects, *noticed(now, objects)], [*troubles, MISSPELT])
 
 
 def healthy_vms(now: datetime) -> list[SampleVM]:

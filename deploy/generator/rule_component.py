@@ -3,6 +3,9 @@
 A replacement puts a value in place of what is between two delimiters. So the component first gives the expressions that
 compute with a value a form in which it has a line of its own, which is the same for PromQL; line ends are the
 delimiters. In the text of an annotation they are spaces without width.
+
+The folder `page` in it is a component of its own, which adds the links to the steward's page: kustomize can't leave an
+annotation out where nobody says where the page is.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ __all__ = ["files"]
 _DEFAULTS = "deploy/components/rule-values/defaults/kustomization.yaml"
 _NAME = "steward-rule-values"
 _RUNBOOKS = "/runbooks/"  # what every runbook_url has before its last part
+_PAGE = "https://localhost:9877"  # as the boards have it: that of `kubectl port-forward`
 _KEYS = {
     "hold": "hold",
     "forget": "forget",
@@ -34,6 +38,7 @@ _LOCAL = {"config.kubernetes.io/local-config": "true"}  # no object of the clust
 _SCOPE = "openshift.io/prometheus-rule-evaluation-scope"
 Target = dict[str, Any]
 Found = tuple[str, str, dict[str, Any]]  # the name of an object, the path of a rule in it, the rule
+Operation = tuple[str, Target]  # the name of an object, and what a patch does to it
 
 
 def files(note: str) -> dict[str, str]:
@@ -64,11 +69,13 @@ def _component(folder: str, found: list[Found], only: tuple[Target, Target]) -> 
     """`only` is an object and what has to be in it: the rules of the other sort of Prometheus are refused."""
     target, there = only
     refusal = {"target": target, "patch": _yaml([{"op": "test", **there}])}
-    patches = {"patches": [refusal, *_forms(found)], "replacements": [{"path": "replacements.yaml"}]}
-    component = {"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component", **patches}
+    head = {"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"}
+    by_file = {"replacements": [{"path": "replacements.yaml"}]}
     return {
-        f"{folder}/kustomization.yaml": component,
+        f"{folder}/kustomization.yaml": {**head, "patches": [refusal, *_patches(_forms(found))], **by_file},
         f"{folder}/replacements.yaml": list(_replacements(found, _severities(found))),
+        f"{folder}/page/kustomization.yaml": {**head, "patches": [refusal, *_patches(_links(found))], **by_file},
+        f"{folder}/page/replacements.yaml": [_page_replacement(found)],
     }
 
 
@@ -101,6 +108,7 @@ def _defaults() -> dict[str, str]:
     return {
         **found,
         "runbooks": values.runbook_url.rpartition("/")[0],
+        "pageUrl": _PAGE,
         "namespace": values.namespace,
         "never": "vector(0) > 1",
     }
@@ -144,14 +152,37 @@ def _texts(rule: dict[str, Any]) -> Iterator[tuple[str, str, str, dict[str, list
             yield f"annotations.{key}", _UNSEEN, text, places
 
 
-def _forms(found: list[Found]) -> Iterator[Target]:
-    by_name: dict[str, list[Target]] = {}
+def _forms(found: list[Found]) -> Iterator[Operation]:
     for name, path, rule in found:
         for field, _, text, _ in _texts(rule):
-            operation = {"op": "replace", "path": f"/{path}.{field}".replace(".", "/"), "value": text}
-            by_name.setdefault(name, []).append(operation)
-    for name, operations in by_name.items():
-        yield {"target": {"kind": "PrometheusRule", "name": name}, "patch": _yaml(operations)}
+            yield name, {"op": "replace", "path": f"/{path}.{field}".replace(".", "/"), "value": text}
+
+
+def _links(found: list[Found]) -> Iterator[Operation]:
+    for name, path, rule in found:
+        if "alert" in rule:
+            link = PLACEHOLDER.sub(_PAGE, rule["annotations"]["page_url"])
+            yield name, {"op": "add", "path": f"/{path}.annotations.page_url".replace(".", "/"), "value": link}
+
+
+def _patches(operations: Iterator[Operation]) -> Iterator[Target]:
+    by_name: dict[str, list[Target]] = {}
+    for name, operation in operations:
+        by_name.setdefault(name, []).append(operation)
+    for name, each in by_name.items():
+        yield {"target": {"kind": "PrometheusRule", "name": name}, "patch": _yaml(each)}
+
+
+def _page_replacement(found: list[Found]) -> Target:
+    """A link begins with the page, up to the path of what it leads to."""
+    targets = []
+    for name, path, rule in found:
+        if "alert" in rule:
+            leads_to = PLACEHOLDER.sub("", rule["annotations"]["page_url"]).partition("?")[0]
+            options = {"delimiter": leads_to, "index": 0}
+            select = {"kind": "PrometheusRule", "name": name}
+            targets.append({"select": select, "fieldPaths": [f"{path}.annotations.page_url"], "options": options})
+    return {"source": {"kind": "ConfigMap", "name": _NAME, "fieldPath": "data.pageUrl"}, "targets": targets}
 
 
 def _replacements(found: list[Found], severities: dict[str, str]) -> Iterator[Target]:

@@ -78,9 +78,8 @@ def _checks(checks: Iterable[Check]) -> Iterator[str]:
     yield f"# Checks\n\n{NOTE}\n"
     yield "A check answers with findings, with none, with *unknown* and why, or with *not applicable* where the cluster"
     yield "does not serve what the check is about. A grace is how long a state lasts before its finding opens.\n"
-    yield "Severity is how bad it is for the object, the label `severity` of its metric. The rules call it"
-    yield "`finding_severity`, since the `severity` of an alert is how urgent that is. *Pages* says whether a critical"
-    yield "finding wakes somebody, or why it does not.\n"
+    yield "*Severity* is how bad it is for the object, *Pages* whether a critical finding wakes somebody, or why it"
+    yield "does not ([more](faq.md#how-bad-is-it-and-how-urgent)).\n"
     pages = {(each.check, each.reason): "yes" if each.pages else f"no: {each.why_not}" for each in paging()}
     for check in checks:
         story = inspect.getdoc(inspect.getmodule(check.find)) or ""

@@ -6,10 +6,11 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from ..config.names import LOG_LEVEL, LOG_LEVELS
 from ..version import installed
+from .input.subcommands import subcommands
 from .output.terminal import say, say_lines
 from .parsers import all_commands
 
@@ -25,7 +26,20 @@ examples:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Its own would pass over output that can't be written."""
+    """Its own would pass over output that can't be written, and print how a command is used for each wrong word."""
+
+    def error(self, message: str) -> NoReturn:
+        more = "" if message.endswith("?") else f"; {_help_of(self)} says what it takes"
+        self.exit(2, f"{self.prog}: {message}{more}\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            from ..config.mistakes import nearest  # only for a wrong word
+
+            close = nearest(value, action.choices)
+            meant = f"; did you mean {close}?" if close else ""
+            raise argparse.ArgumentError(None, f"no command is called {value[:100]!r}{meant}")
+        super()._check_value(action, value)
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if file is sys.stdout:
@@ -62,7 +76,36 @@ def _helped(arguments: argparse.Namespace) -> int:
 
 def parsed(words: Sequence[str] | None) -> argparse.Namespace:
     """`run` of it runs the command. Raises SystemExit after --help, and after a sentence about a wrong word."""
-    return steward().parse_args(words)
+    parser = steward()
+    arguments, left = parser.parse_known_args(words)
+    if left:
+        of = _command_of(parser, sys.argv[1:] if words is None else words)
+        of.error(_surplus(left[0], of))
+    return arguments
+
+
+def _command_of(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of the command that the words name."""
+    for word in words:
+        below = subcommands(parser)
+        parser = below.get(word, parser)
+    return parser
+
+
+def _surplus(word: str, of: argparse.ArgumentParser) -> str:
+    """What is wrong with a word that nothing takes."""
+    option = word.partition("=")[0]
+    if not option.startswith("-"):
+        return f"{word[:100]!r} is a word too many"
+    from ..config.mistakes import nearest  # only for a wrong word
+
+    close = nearest(option, [name for action in of._actions for name in action.option_strings])
+    return f"no option is called {option[:100]}{f'; did you mean {close}?' if close else ''}"
+
+
+def _help_of(parser: argparse.ArgumentParser) -> str:
+    called = _called()
+    return f"`{' '.join([called, 'help', *parser.prog.removeprefix(called).split()])}`"
 
 
 def _called() -> str:

@@ -11,7 +11,8 @@ from .keys import Key
 from .loading import Loaded
 from .names import CONFIG_VARIABLE
 from .reader import scalar
-from .settings import Section, model_of
+from .section import Section
+from .settings import model_of
 
 __all__ = ["as_rows", "as_yaml", "in_yaml", "pages", "schema", "schema_of"]
 

@@ -17,6 +17,7 @@ __all__ = [
     "Duration",
     "HostNames",
     "OptionalDuration",
+    "OptionalHeader",
     "OptionalHostName",
     "OptionalServer",
     "OptionalText",
@@ -37,6 +38,7 @@ _URL = r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?/?"
 _HOST_NAME = (
     r"(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*"
 )
+_HEADER = "[Xx]-[A-Za-z0-9-]{1,60}"
 _ADDRESS = r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:\s]*)):([0-9]{1,5})"
 
 
@@ -88,6 +90,12 @@ def host_name(text: str) -> str:
     return text
 
 
+def _header(text: str) -> str:
+    if not re.fullmatch(_HEADER, text):
+        raise ValueError(f"{quoted(text)} is no header of a proxy; write it as X-Forwarded-Access-Token")
+    return text
+
+
 def _version(text: str) -> str:
     found = parse(text)
     if found is None:
@@ -117,6 +125,9 @@ OptionalServer = Annotated[
 _HostName = Annotated[Text, AfterValidator(host_name), WithJsonSchema({"type": "string", "pattern": f"^{_HOST_NAME}$"})]
 HostNames = Annotated[tuple[_HostName, ...], Strict(False)]
 OptionalHostName = Annotated[_HostName | None, WithJsonSchema({"type": "string", "pattern": f"^{_HOST_NAME}$"})]
+OptionalHeader = Annotated[
+    Annotated[Text, AfterValidator(_header)] | None, WithJsonSchema({"type": "string", "pattern": f"^{_HEADER}$"})
+]
 OptionalVersion = Annotated[
     Annotated[Text, AfterValidator(_version)] | None, WithJsonSchema({"type": "string", "pattern": f"^{FORM}$"})
 ]

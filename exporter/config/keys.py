@@ -10,8 +10,9 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from ..findings.check import Check
 from .names import FLAGS, PREFIX
-from .reader import scalar
-from .settings import Section, model_of
+from .reader import read, scalar
+from .section import Section
+from .settings import LINKS, model_of
 
 __all__ = ["Key", "below", "keys_of", "keys_within", "tree_of"]
 
@@ -22,6 +23,9 @@ _LIVE = (
     "assumeUpstreamVersion",
     "seriesLimit",
     "acknowledged",
+    "history",
+    "cluster",
+    "links",
     "checks",
 )  # what follows the file without a restart
 
@@ -62,6 +66,9 @@ class Key:
         """What the text of a variable or flag would be in a file."""
         if self.type in (bool, int, float):
             return scalar(text)
+        if self.title == LINKS:
+            found, mistakes = read(text.encode("utf-8", "surrogateescape"))
+            return text if mistakes else found
         return [part.strip() for part in text.split(",")] if isinstance(self.default, list) else text
 
 

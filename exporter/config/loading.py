@@ -15,13 +15,16 @@ from typing import Any
 from ..findings.check import Check
 from ..store.kind import ApiKind
 from .file import opened
-from .keys import Key, below, keys_of, tree_of
+from .keys import Key, below, keys_of, keys_within, tree_of
 from .mistakes import Mistake, Mistakes, nearest
 from .names import CONFIG_VARIABLE, PREFIX
+from .outside import Link
 from .refusals import refusals
 from .settings import Config, model_of
 
 __all__ = ["Loaded", "Sources", "Value", "load"]
+
+_MOST = 200  # links of which mistakes are explained one by one
 
 # Kubernetes sets such variables for a service; one may be called `steward`.
 _SERVICE = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT|PORT)(_.*)?")
@@ -88,13 +91,10 @@ def load(checks: Iterable[Check], sources: Sources) -> Loaded | Mistakes:
         _Layer("environment", tree_of(variables), attrgetter("variable"), "environment {}"),
         _Layer("command line", tree_of(flags), attrgetter("flag"), "flag {}"),
     ):
-        wrong = list(refusals(layer.tree, model, keys))
+        wrong = list(_wrong(layer, model, keys))
         refused |= {key for key, _, _ in wrong if key}
         set_by |= {key: layer for key in keys if key not in refused and below(layer.tree, key.path) is not None}
-        reported = [
-            Mistake(layer.place, layer.named(key) if key and not key.entries else path, what)
-            for key, path, what in wrong
-        ]
+        reported = [Mistake(layer.place, path, what) for _, path, what in wrong]
         if layer.place == "environment":
             reported = sorted([*reported, *_foreign(sources.environment, keys)], key=attrgetter("path"))
         mistakes += reported
@@ -109,6 +109,26 @@ def load(checks: Iterable[Check], sources: Sources) -> Loaded | Mistakes:
     origins = {key: layer.origin.format(layer.named(key)) for key, layer in set_by.items()}
     shown = {key.name: Value(below(written, key.path), origins.get(key, "default")) for key in keys}
     return Loaded(config, keys, shown, file.digest)
+
+
+def _wrong(layer: _Layer, model: type[Config], keys: tuple[Key, ...]) -> Iterator[tuple[Key | None, str, str]]:
+    """The key of what is wrong, how it is called there, and the sentence."""
+    links = next(key for key in keys if key.path == ("links",))
+    listed = tuple(_of_links(layer.tree))
+    for key, path, what in refusals(layer.tree, model, (*listed, *keys)):
+        if key in listed or key is links:
+            yield links, path if layer.origin == "file" else layer.named(links), what
+        else:
+            yield key, layer.named(key) if key and not key.entries else path, what
+
+
+def _of_links(tree: Any) -> Iterator[Key]:
+    """The keys of links, as many as there are: in no model."""
+    found = below(tree, ("links",))
+    for number in range(min(len(found), _MOST) if isinstance(found, list) else 0):
+        at = ("links", str(number))
+        yield from keys_within(Link, at)
+        yield Key(at, Link, "mapping with a name and a url", "", None)
 
 
 def _foreign(environment: Iterable[str], keys: Iterable[Key]) -> Iterator[Mistake]:
@@ -139,6 +159,11 @@ def _of_the_whole(config: Config, checks: Iterable[Check], refused: Iterable[Key
     key, why = config.reconcile.mistake
     if key and not any(each.path[0] == "reconcile" for each in refused):
         yield f"reconcile.{key}", why
+    key, why = config.prometheus.mistake
+    if key and not any(each.path[0] == "prometheus" for each in refused):
+        yield f"prometheus.{key}", why
+    if not config.cluster and any("cluster" in link.fields for link in config.links):
+        yield "links", "{cluster} stands for nothing; set cluster too"
     if not any(isinstance(kind, ApiKind) for check in checks if config.of(check.id).enabled for kind in check.reads):
         yield "checks", "nothing would be looked at; leave a check enabled"
 

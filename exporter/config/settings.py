@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
-from pydantic import Field, create_model
+from pydantic import Field, Strict, create_model
 
 from ..findings.check import Check
 from .acknowledged import Acknowledged
@@ -19,6 +19,7 @@ from .forms import (
     Address,
     Duration,
     HostNames,
+    OptionalHeader,
     OptionalHostName,
     OptionalServer,
     OptionalText,
@@ -28,17 +29,20 @@ from .forms import (
 )
 from .mistakes import listed
 from .names import LISTEN, LOG_LEVEL, LOG_LEVELS, LogLevel
+from .outside import Link, PrometheusSettings
 from .section import Section
 
 __all__ = [
     "HOSTS",
     "INSECURE",
+    "LINKS",
     "CheckSettings",
     "Config",
+    "HistorySettings",
+    "LoginSettings",
     "MetricsSettings",
     "PaceSettings",
     "ReconcileSettings",
-    "Section",
     "SeriesLimitSettings",
     "TLSSettings",
     "model_of",
@@ -46,6 +50,8 @@ __all__ = [
 
 INSECURE = "true serves plain HTTP without tokens: whoever reaches it can read everything. Without it TLS is required."
 HOSTS = "Names that are answered to without TLS, beside localhost, the host of `listen` and every IP address."
+
+LINKS = "list of links"  # in a variable as it is written in a file
 
 LogFormat = Literal["logfmt", "json"]
 MetricsProfile = Literal["minimal", "default", "full"]
@@ -72,6 +78,19 @@ class SeriesLimitSettings(Section):
 
     family: int = setting(50_000, "Series of one metric family.", "whole number of series", 2, 10_000_000)
     total: int = setting(200_000, "Series of all families together.", "whole number of series", 2, 10_000_000)
+
+
+class HistorySettings(Section):
+    """What is remembered of what opened and closed, in memory alone."""
+
+    entries: int = setting(
+        50_000,
+        "How much is kept of what opened and closed in the last week: an entry for each cause and step of time, of 300 "
+        "bytes at most. Where there is more, those causes are forgotten that changed longest ago.",
+        "whole number of entries",
+        100,
+        10_000_000,
+    )
 
 
 class MetricsSettings(Section):
@@ -103,6 +122,18 @@ class TLSSettings(Section):
             if self.cert_file and insecure
             else ("", "")
         )
+
+
+class LoginSettings(Section):
+    """How a browser comes by a token."""
+
+    session: Duration = setting("8h", "How long a login by the form of the page lasts.", low="1m", high="7d")
+    token_header: OptionalHeader = setting(
+        None,
+        "The header in which a proxy in front puts the token of its user, beside `Authorization`: "
+        "`X-Forwarded-Access-Token` with OpenShift's oauth-proxy.",
+        "name of a header",
+    )
 
 
 class ReconcileSettings(Section):
@@ -167,6 +198,7 @@ class Config(Section):
     insecure: bool = setting(False, INSECURE)
     hosts: HostNames = setting((), HOSTS, "list of host names")
     tls: TLSSettings = Field(default_factory=TLSSettings)
+    login: LoginSettings = Field(default_factory=LoginSettings)
     kubeconfig: OptionalText = setting(
         None, "Path of a kubeconfig. Without it: $KUBECONFIG, ~/.kube/config, else the pod's ServiceAccount.", "text"
     )
@@ -184,6 +216,7 @@ class Config(Section):
     pace: PaceSettings = Field(default_factory=PaceSettings)
     series_limit: SeriesLimitSettings = Field(default_factory=SeriesLimitSettings)
     metrics: MetricsSettings = Field(default_factory=MetricsSettings)
+    history: HistorySettings = Field(default_factory=HistorySettings)
     reconcile: ReconcileSettings = Field(default_factory=ReconcileSettings)
     acknowledged: Acknowledged = setting(
         (),
@@ -192,6 +225,14 @@ class Config(Section):
         "They are shown as such, and do not alert until then. `steward ignore` writes an entry.",
         "list of mappings",
     )
+    cluster: OptionalText = setting(None, "What `{cluster}` stands for in links.", "text")
+    links: Annotated[tuple[Link, ...], Strict(False)] = setting(
+        (),
+        "Pages of others that the pages of VMs, nodes, networks and findings link to. Each has a `name`, a `url` with "
+        "`{name}` and the like, and may have `kinds`: docs/page.md.",
+        LINKS,
+    )
+    prometheus: PrometheusSettings = Field(default_factory=PrometheusSettings)
     checks: Section = Field(default_factory=Section)
 
     def of(self, check_id: str) -> CheckSettings:

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from ..findings.check import Check
 from ..findings.finding import Finding, Severity
-from .open_cause import HOUR, OpenCause
+from ..store.record import Ref
+from .cause_history import WEEK, CauseHistory, Changes
+from .open_cause import OpenCause
 
-__all__ = ["CauseStore"]
+__all__ = ["CauseStore", "Ended"]
 
-_MOST_ENDED = 100  # causes without findings that are kept for what closed of them in the last hour
+
+class Ended(NamedTuple):
+    """A cause without findings, since when in seconds since 1970, and the object whose finding closed last."""
+
+    cause: OpenCause
+    at: float
+    last: Ref
 
 
 class CauseStore:
@@ -20,10 +29,11 @@ class CauseStore:
         self._checks: Mapping[str, Check] = {check.id: check for check in checks}
         self._clock = clock
         self._causes: dict[str, OpenCause] = {}
-        # Those without findings, and since when, the first ones ended first. Of a dict the first one would be searched
-        # past all that were taken out.
-        self._ended: OrderedDict[str, float] = OrderedDict()
+        # Those without findings, the first ones ended first, as long as the history knows them. Of a dict the first one
+        # would be searched past all that were taken out.
+        self._ended: OrderedDict[str, Ended] = OrderedDict()
         self._latest = 0.0  # what the clock said last
+        self.history = CauseHistory()
         self.version = 0  # another one after each change
 
     def __iter__(self) -> Iterator[OpenCause]:
@@ -33,10 +43,10 @@ class CauseStore:
     def __len__(self) -> int:
         return len(self._causes) - len(self._ended)
 
-    def ended(self) -> Iterator[OpenCause]:
-        """Those whose last finding closed within the last hour."""
+    def ended(self) -> Iterator[Ended]:
+        """Those whose last finding closed within the last week, the last one first."""
         self._forget(self._clock())
-        return (self._causes[each] for each in self._ended)
+        return reversed(self._ended.values())
 
     def get(self, cause: str) -> OpenCause | None:
         return self._causes.get(cause)
@@ -45,6 +55,10 @@ class CauseStore:
         """None where no finding has the cause."""
         found = self._causes.get(cause)
         return found.severity if found else None
+
+    def changes(self, cause: str) -> Changes:
+        """What opened and closed of one lately."""
+        return self.history.of(cause, self._clock())
 
     def update(self, gone: Iterable[Finding], come: Iterable[Finding], *, counts: bool = True) -> None:
         """Takes in a batch of differences; a changed finding is in both. Without `counts` nothing has opened or closed:
@@ -67,10 +81,10 @@ class CauseStore:
         if cause is None or not cause.remove(finding.fingerprint):
             return
         if counts:
-            cause.count(now, 0, 1)
+            self.history.note(cause.id, now, 0, 1)
         if not cause:
             self._ended.pop(cause.id, None)
-            self._ended[cause.id] = now
+            self._ended[cause.id] = Ended(cause, now, finding.subject)
 
     def _add(self, finding: Finding, now: float, *, counts: bool) -> None:
         cause = self._causes.get(finding.cause)
@@ -79,15 +93,16 @@ class CauseStore:
             cause = self._causes[finding.cause] = OpenCause(finding.cause, finding.check, finding.reason, reference)
         self._ended.pop(cause.id, None)
         if cause.put(finding) and counts:
-            cause.count(now, 1, 0)
+            self.history.note(cause.id, now, 1, 0)
 
     def _forget(self, now: float) -> None:
         if now < self._latest:  # the clock was set back: what ended ahead of it ended now
-            self._ended = OrderedDict((cause, min(since, now)) for cause, since in self._ended.items())
+            self._ended = OrderedDict((key, each._replace(at=min(each.at, now))) for key, each in self._ended.items())
         self._latest = now
+        self.history.forget(now)
         while self._ended:
-            cause, since = next(iter(self._ended.items()))
-            if since > now - HOUR and len(self._ended) <= _MOST_ENDED:
+            cause, ended = next(iter(self._ended.items()))
+            if ended.at > now - WEEK and cause in self.history:
                 return
             self._ended.popitem(last=False)
             del self._causes[cause]

@@ -326,7 +326,10 @@ class Engine:
             self.restraints.update(gone, come)
             for listener in self._listeners:
                 listener(gone, come)
-        self._was_ready = self.ready  # what is found until then was there before
+        if self.ready and not self._was_ready:  # what is found until then was there before
+            self._was_ready = True
+            if not self._initial:  # of a single look nothing opens and closes
+                self.causes.history.begin(self.clock())
 
     def _work_off(self, work: Work, gone: list[Finding], come: list[Finding]) -> bool:
         """Evaluates what is due of a check, until the turn is over; whether more is due."""

@@ -11,47 +11,9 @@ from ..findings.finding import Finding, Severity
 from ..store.record import Ref
 from .sorted_keys import SortedKeys
 
-__all__ = ["HOUR", "OpenCause"]
+__all__ = ["OpenCause"]
 
-HOUR = 3600.0
-_MINUTE = 60.0
 _WORST_FIRST = tuple(sorted(Severity, key=lambda each: -each.rank))
-
-
-class _Activity(list[int]):
-    """What opened and closed in the last hour: for each minute its number, and how many of both; 61 at most, in their
-    order. One flat list, since there may be as many causes as objects.
-    """
-
-    __slots__ = ()
-
-    def note(self, now: float, opened: int, closed: int) -> None:
-        minute = self._forget(now)
-        if not self or self[-3] != minute:
-            self += (minute, 0, 0)
-        self[-2] += opened
-        self[-1] += closed
-
-    def last_hour(self, now: float) -> tuple[int, int]:
-        self._forget(now)
-        return sum(self[1::3]), sum(self[2::3])
-
-    def _forget(self, now: float) -> int:
-        """What was before the last hour; gives the present minute. What is ahead of a clock that was set back counts as
-        of now: else it would be of the last hour for longer than one.
-        """
-        minute, opened, closed = int(now // _MINUTE), 0, 0
-        while self and self[-3] > minute:
-            opened, closed = opened + self[-2], closed + self[-1]
-            del self[-3:]
-        if opened or closed:
-            if not self or self[-3] != minute:
-                self += (minute, 0, 0)
-            self[-2] += opened
-            self[-1] += closed
-        while self and self[0] <= (now - HOUR) // _MINUTE:
-            del self[:3]
-        return minute
 
 
 @dataclass(slots=True, eq=False)
@@ -102,13 +64,12 @@ class _Members:
 class OpenCause:
     """A cause with its findings. Most have one, of which there may be as many as objects: that one is kept alone."""
 
-    __slots__ = ("_activity", "_many", "_one", "check", "id", "reason", "reference")
+    __slots__ = ("_many", "_one", "check", "id", "reason", "reference")
 
     def __init__(self, id: str, check: str, reason: str, reference: Reference) -> None:  # noqa: A002
         self.id, self.check, self.reason, self.reference = id, check, reason, reference
         self._one: Finding | None = None
         self._many: _Members | None = None
-        self._activity: _Activity | None = None
 
     def __len__(self) -> int:
         """How many findings it has."""
@@ -180,15 +141,6 @@ class OpenCause:
         if self._many:
             return tuple(self._many.places.first(count))
         return (self._one.subject.namespace,) if self._one and self._one.subject.namespace else ()
-
-    def last_hour(self, now: float) -> tuple[int, int]:
-        """How many findings opened and closed; `now` is in seconds since 1970."""
-        return (0, 0) if self._activity is None else self._activity.last_hour(now)
-
-    def count(self, now: float, opened: int, closed: int) -> None:
-        if self._activity is None:
-            self._activity = _Activity()
-        self._activity.note(now, opened, closed)
 
     def put(self, finding: Finding) -> bool:
         """Takes in a finding, in the place of an earlier one with its fingerprint; whether there was none."""

@@ -23,7 +23,7 @@ def advised(finding: Finding, reason: Reason) -> Finding:
         finding,
         next=finding.next or filled(reason.next, values),
         commands=finding.commands or tuple(filled(each, values) for each in reason.commands),
-        runbook=link(reason.alert),
+        runbook=link(reason.alert, finding.reason),
         remediation=finding.remediation or reason.remediation or None,
         does=reason.does if finding.does is None else finding.does,
         forbids=reason.forbids if finding.forbids is None else finding.forbids,

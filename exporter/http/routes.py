@@ -17,6 +17,7 @@ from ..usage.addresses import AddressUsage
 from ..usage.features import FeatureUsage
 from ..usage.instancetypes import InstancetypeUsage
 from ..views.urgency import Urgency
+from .access.asking import LOGIN, LOGOUT
 from .api.causes import CausesView
 from .api.drain import DrainView
 from .api.features import FeaturesView
@@ -41,6 +42,7 @@ from .page.frame import Frame
 from .page.health import HealthPage
 from .page.impact import ImpactPage
 from .page.objects import FeaturePages, InstancetypePages, NetworkPages, VMPage
+from .page.outside import Outside
 from .page.overview import Overview
 from .page.repairs import RepairsPage
 from .page.runbook_parts import Runbooks
@@ -50,7 +52,7 @@ from .reports.listings import Listings
 from .reports.result_cache import Versions
 from .server.descriptors import most_connections
 
-__all__ = ["FOR_TENANTS", "routes"]
+__all__ = ["FOR_TENANTS", "UNASKED", "routes"]
 
 FOR_TENANTS = (
     "/",
@@ -70,6 +72,8 @@ FOR_TENANTS = (
     "/style.css",
 )
 """The paths that answer a tenant with what is theirs. A new path is for those who see everything."""
+UNASKED = (LOGIN, LOGOUT, "/style.css")
+"""The paths that answer everybody: the form that asks for a token, and how it looks."""
 
 
 def routes(
@@ -85,6 +89,7 @@ def routes(
     listings: Listings,
     paging: Mapping[str, str],
     urgencies: Mapping[str, Urgency],
+    outside: Outside | None = None,
     sidecar: Sidecar | None = None,
 ) -> tuple[Routes, Routes]:
     """`paging` says of a reason, CHECK/REASON, that has critical findings why they do not page; empty where they do.
@@ -101,7 +106,7 @@ def routes(
     migrations = MigrationsView(engine, failures, instance)
     # Half of the connections may wait: the other half is for whoever asks now.
     waits = Waits(engine, most_connections() // 2)
-    frame = Frame(engine, title, listings, config)
+    frame = Frame(engine, title, listings, config, outside or Outside())
     repairs, runbooks = RepairsPage(frame, versions.repairs), Runbooks()
     vms = VMView(engine, versions, instance)
     network_pages, instancetype_pages = NetworkPages(frame, networks), InstancetypePages(frame, instancetypes)

@@ -15,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -35,7 +35,7 @@ from kubernetes.aio.config.kube_config import (
 from . import exec_plugin
 from .errors import ConfigError
 
-__all__ = ["Loader", "bearing", "loader_from_environment"]
+__all__ = ["Identity", "Loader", "bearing", "identity_from_environment", "loader_from_environment"]
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +69,27 @@ def loader_from_environment(
             "set one with --kubeconfig"
         )
     return load
+
+
+class Identity(NamedTuple):
+    """The bearer token that the API server gets, and the file of the CAs that its certificate is verified by; empty for
+    none.
+    """
+
+    token: str
+    ca_file: str
+
+
+async def identity_from_environment(kubeconfig: str | None, context: str | None, plugin_seconds: float) -> Identity:
+    """As `kubectl` would send it; neither where no cluster is configured. Raises ConfigError."""
+    try:
+        load = loader_from_environment(kubeconfig, context, 0.0, plugin_seconds)
+    except ConfigError:
+        return Identity("", "")
+    configuration = kube_client.Configuration()
+    await load(configuration)
+    token = configuration.api_key.get("BearerToken", "").strip().removeprefix("Bearer ").strip()
+    return Identity(token, str(configuration.ssl_ca_cert or ""))
 
 
 def _from_service_account(into: kube_client.Configuration, token_seconds: float) -> None:

@@ -7,28 +7,38 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiohttp
+import msgspec
 
 from .body import beginning, whole
-from .errors import KubeError
+from .errors import MALFORMED, KubeError
 
 __all__ = ["Answer", "GetError", "JSONServer"]
 
 _LONGEST_TOKEN = 1 << 16  # bytes
 _SHOWN = 200  # bytes of a refusal
+_REFUSAL = 8192  # bytes of one that are read
+
+Query = Mapping[str, str] | Sequence[tuple[str, str]]
 
 
 class GetError(Exception):
-    """There is no answer; the text is one sentence. `status` is that of a refusal, 0 where nobody answered."""
+    """There is no answer; the text is one sentence. `status` is that of a refusal, 0 where nobody answered; `said` is
+    the sentence of a steward that refuses.
+    """
 
-    def __init__(self, text: str, status: int = 0) -> None:
+    def __init__(self, text: str, status: int = 0, said: str = "") -> None:
         super().__init__(text)
-        self.status = status
+        self.status, self.said = status, said
+
+
+class _Refusal(msgspec.Struct, frozen=True):
+    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,15 +54,18 @@ class Answer:
 class JSONServer:
     """Where it is, how it is trusted and by which token; empty for none. Files are read anew: they are replaced.
 
-    `server_name` is what its certificate has to be for, empty for the URL's host.
+    `server_name` is what its certificate has to be for, empty for the URL's host. `token` stands in for a file with
+    one, and the CAs of the file `beside` are trusted beside those of the system where there is no `ca_file`.
     """
 
     url: str
     token_file: str = ""
     ca_file: str = ""
     server_name: str = ""
+    token: str = field(default="", repr=False)
+    beside: str = ""
 
-    async def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float, most: int) -> bytes:
+    async def get(self, path: str, query: Query | None = None, *, seconds: float, most: int) -> bytes:
         """The body of a 200, of at most `most` bytes, over a connection of its own. Raises GetError."""
         async with self.connected(most) as connection:
             return (await connection.get(path, query, seconds=seconds)).body
@@ -88,9 +101,9 @@ class JSONServer:
             raise GetError(f"POST {url} failed: {error or type(error).__name__}") from error
 
     def authorization(self) -> dict[str, str]:
-        """The header with the token in the file; none without a file. Raises GetError."""
+        """The header with the token; none without one. Raises GetError."""
         if not self.token_file:
-            return {}
+            return {"Authorization": f"Bearer {self.token}"} if self.token else {}
         try:
             with Path(self.token_file).open("rb") as opened:
                 token = opened.read(_LONGEST_TOKEN).decode("ascii", "replace").strip()
@@ -101,12 +114,16 @@ class JSONServer:
         return {"Authorization": f"Bearer {token}"}
 
     def _tls(self) -> ssl.SSLContext:
+        file = self.ca_file or self.beside
         try:
-            return ssl.create_default_context(cafile=self.ca_file or None)
+            context = ssl.create_default_context(cafile=self.ca_file or None)
+            if self.beside and not self.ca_file:
+                context.load_verify_locations(self.beside)
         except ssl.SSLError as error:
-            raise GetError(f"{self.ca_file} has no certificates in PEM form: {error.reason}") from error
+            raise GetError(f"{file} has no certificates in PEM form: {error.reason}") from error
         except OSError as error:
-            raise GetError(f"the CA certificates in {self.ca_file} can't be read: {error.strerror or error}") from error
+            raise GetError(f"the CA certificates in {file} can't be read: {error.strerror or error}") from error
+        return context
 
 
 @dataclass(frozen=True)
@@ -117,7 +134,7 @@ class Connection:
     session: aiohttp.ClientSession
     most: int
 
-    async def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float, tag: str = "") -> Answer:
+    async def get(self, path: str, query: Query | None = None, *, seconds: float, tag: str = "") -> Answer:
         """The answer within so many seconds; 304 where it still has that tag. Raises GetError for any other status.
 
         A redirection is not followed: the token is for this server.
@@ -136,11 +153,19 @@ class Connection:
                 if response.status == 304 and tag:
                     return Answer(304, b"", tag)
                 if response.status != 200:
-                    shown = (await beginning(response, _SHOWN)).decode("utf-8", "replace").strip()
+                    refusal = await beginning(response, _REFUSAL)
+                    shown = refusal[:_SHOWN].decode("utf-8", "replace").strip()
                     answered = f"GET {url} was answered with {response.status}"
-                    raise GetError(f"{answered}: {shown}" if shown else answered, response.status)
+                    raise GetError(f"{answered}: {shown}" if shown else answered, response.status, _said(refusal))
                 return Answer(200, await whole(response, self.most), response.headers.get("ETag", ""))
         except TimeoutError as error:
             raise GetError(f"GET {url} was not answered within {seconds:g} s") from error
         except (aiohttp.ClientError, OSError, ValueError, KubeError) as error:
             raise GetError(f"GET {url} failed: {error or type(error).__name__}") from error
+
+
+def _said(refusal: bytes) -> str:
+    try:
+        return msgspec.json.decode(refusal, type=_Refusal).error
+    except MALFORMED:
+        return ""

@@ -24,6 +24,7 @@ from ..store.kind import ApiKind, Kind, Reach
 from ..store.source import SyncState
 from .documents import DumpedList, DumpedObject, Malformed, objects
 from .files import DumpError, File, Unread
+from .labelled import LabelledVMs
 from .limits import Effort
 from .wanted import Wanted
 
@@ -82,11 +83,21 @@ class _Held(msgspec.Struct, frozen=True, gc=False):
 
 
 class OfflineSource:
-    def __init__(self, kinds: Iterable[Kind[Any]], intake: Intake, *, complete: bool = False) -> None:
-        """`complete`: the dump has the whole cluster, so a kind without objects is empty."""
+    def __init__(
+        self,
+        kinds: Iterable[Kind[Any]],
+        intake: Intake,
+        *,
+        complete: bool = False,
+        labelled: LabelledVMs | None = None,
+    ) -> None:
+        """`complete`: the dump has the whole cluster, so a kind without objects is empty. `labelled` notes the labels
+        of what is read.
+        """
         self.kinds = [kind for kind in kinds if isinstance(kind, ApiKind)]
         self.tally = Tally()
-        self._wanted, self._effort = Wanted(self.kinds), Effort()
+        self._wanted, self._effort = Wanted(self.kinds, labels=labelled is not None), Effort()
+        self._labelled = labelled
         self._intake, self._complete = intake, complete
         self._decoders = {kind: ObjectDecoder(kind) for kind in self.kinds}
         self._held: dict[ApiKind[Any], dict[tuple[str, str], _Held]] = {kind: {} for kind in self.kinds}
@@ -146,6 +157,8 @@ class OfflineSource:
         before = self._held[kind].get((decoded.namespace, decoded.name))
         if before is None or before.superseded_by(state):
             self._held[kind][decoded.namespace, decoded.name] = state
+            if self._labelled is not None:
+                self._labelled.note(kind, decoded, found.raw)
 
 
 def _placed(decoded: Decoded, kind: ApiKind[Any]) -> Decoded:

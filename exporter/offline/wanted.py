@@ -14,17 +14,20 @@ from .yaml_events import Keep
 __all__ = ["Wanted", "group_of"]
 
 _MESSAGE: Keep = {"message": None}  # of a Status, an error response in place of objects
+_LABELS: Keep = {"metadata": {"labels": None}}
 _RANKED: Keep = {"metadata": dict.fromkeys(("name", "namespace", "uid", "resourceVersion", "creationTimestamp"))}
 
 
 class Wanted:
-    def __init__(self, kinds: Iterable[ApiKind[Any]], *, whole: bool = False) -> None:
-        """`whole` keeps all fields, also those that no record has."""
+    def __init__(self, kinds: Iterable[ApiKind[Any]], *, whole: bool = False, labels: bool = False) -> None:
+        """`whole` keeps all fields, also those that no record has, and `labels` all labels."""
         self._kinds = {(kind.group, kind.name): kind for kind in kinds}
         self._keep = {key: _united(_RANKED, _fields(kind.wire)) for key, kind in self._kinds.items()}
         self._any: Keep | None = _RANKED
         if whole:
             self._keep = dict.fromkeys(self._keep)
+        elif labels:
+            self._keep = {key: _united(_LABELS, keep) for key, keep in self._keep.items()}
         for keep in self._keep.values():
             self._any = _united(self._any, keep)
 

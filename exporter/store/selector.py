@@ -9,7 +9,22 @@ import msgspec
 
 from .record import Wire
 
-__all__ = ["Requirement", "Selector", "WireRequirement", "WireSelector", "requirements_of", "selector_of"]
+__all__ = [
+    "Requirement",
+    "Selector",
+    "WireRequirement",
+    "WireSelector",
+    "requirements_of",
+    "selector_in",
+    "selector_of",
+]
+
+_KEY = "([A-Za-z0-9][A-Za-z0-9._/-]*)"
+_VALUE = "[A-Za-z0-9._-]*"
+_EXISTS = re.compile(rf"(!?)\s*{_KEY}")
+_EQUALS = re.compile(rf"{_KEY}\s*(==|=|!=)\s*({_VALUE})")
+_AMONG = re.compile(rf"{_KEY}\s+(in|notin)\s*\(\s*({_VALUE}(?:\s*,\s*{_VALUE})*)\s*\)")
+_COMMA = re.compile(r",(?![^(]*\))")  # not one between parentheses
 
 
 class WireRequirement(Wire, frozen=True, gc=False):
@@ -63,6 +78,13 @@ class Requirement(msgspec.Struct, frozen=True, gc=False):
             return f"{self.key}={self.values[0]}"
         return f"{self.key} {self.operator} {', '.join(self.values)}"
 
+    @property
+    def parameter(self) -> str:
+        """As `labelSelector` of a request has it."""
+        if self.operator in ("In", "NotIn"):
+            return f"{self.key} {self.operator.lower()} ({','.join(self.values)})"
+        return str(self)
+
 
 def _integer(text: str) -> int | None:
     """As Go reads it: Python takes underscores and spaces too."""
@@ -80,6 +102,10 @@ class Selector(msgspec.Struct, frozen=True, gc=False):
     def __str__(self) -> str:
         return ", ".join(map(str, self.requirements)) or "everything"
 
+    @property
+    def parameter(self) -> str:
+        return ",".join(each.parameter for each in self.requirements)
+
 
 def requirements_of(wires: list[WireRequirement | None] | None) -> tuple[Requirement, ...]:
     return tuple(
@@ -95,3 +121,21 @@ def selector_of(wire: WireSelector | None) -> Selector | None:
         return None
     labels = tuple(Requirement(key, "In", (value or "",)) for key, value in (wire.match_labels or {}).items())
     return Selector(labels + requirements_of(wire.match_expressions))
+
+
+def selector_in(text: str) -> Selector:
+    """From `key=value,other!=value,key,!key,key in (a,b),key notin (a)`, as kubectl has it. Raises ValueError for text
+    that is none.
+    """
+    return Selector(tuple(_requirement(each.strip(), text) for each in _COMMA.split(text)))
+
+
+def _requirement(term: str, text: str) -> Requirement:
+    if match := _EXISTS.fullmatch(term):
+        return Requirement(match[2], "DoesNotExist" if match[1] else "Exists")
+    if match := _EQUALS.fullmatch(term):
+        return Requirement(match[1], "NotIn" if match[2] == "!=" else "In", (match[3],))
+    if match := _AMONG.fullmatch(term):
+        values = tuple(each.strip() for each in match[3].split(","))
+        return Requirement(match[1], "In" if match[2] == "in" else "NotIn", values)
+    raise ValueError(f"{text!r} is no selector; write it as zone=a,!gpu or as tier in (web,db)")

@@ -35,11 +35,15 @@ def duration(seconds: float) -> str:
 
 
 def age(now: float, since: str, source: str = "") -> str:
-    """Of an RFC 3339 time, `now` in seconds since 1970: `3d`, `≥ 2m` where it was first seen then, `-` for none."""
+    """Of an RFC 3339 time, `now` in seconds since 1970: `3d`, `≥ 2m` where it was first seen then, `-` where
+    that is not known.
+    """
     if not since:
         return "-"
-    text = duration(now - datetime.fromisoformat(since).timestamp())
-    return f"≥ {text}" if source == Since.FIRST_SEEN else text
+    seconds = now - datetime.fromisoformat(since).timestamp()
+    if source == Since.FIRST_SEEN:  # at the moment of the look nobody is a witness of anything before
+        return f"≥ {duration(seconds)}" if seconds >= 1 else "-"
+    return duration(seconds)
 
 
 def origin(source: str) -> str:

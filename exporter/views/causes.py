@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ..engine.cause_store import CauseStore
+from ..engine.cause_history import CauseHistory, Changes
+from ..engine.cause_store import CauseStore, Ended
 from ..engine.open_cause import OpenCause
 from ..findings.acknowledged import Acknowledgement, Acknowledgements
 from ..findings.causes import Reference
@@ -20,11 +21,14 @@ __all__ = [
     "AcknowledgedReport",
     "CauseReport",
     "CausesReport",
+    "HistoryReport",
     "Known",
     "KnownCause",
     "acknowledged_text",
     "cause_order",
     "causes_of",
+    "ended",
+    "history_of",
     "known_causes",
     "reports",
 ]
@@ -45,9 +49,10 @@ class AcknowledgedReport(msgspec.Struct, frozen=True, rename="camel"):
 class CauseReport(msgspec.Struct, frozen=True, rename="camel"):
     """A cause as users get it. `severity` is the worst of its findings, `since` (RFC 3339 in UTC) the oldest; `next`,
     `remediation` and `runbook` are those of the worst, the oldest first. `kinds` counts its objects, of which `first`
-    names some, as `first_namespaces` does of their namespaces. `vms` is how many VMs the findings are about. `opened`
-    and `closed` are findings in the last hour, absent where nobody watched. `acknowledged` is absent where the cause is
-    not, or is worse than what was; `severities` counts the findings of each.
+    names some, as `first_namespaces` does of their namespaces. `vms` is how many VMs the findings are about. `changes`
+    counts the findings that opened and closed, and `opened` and `closed` are those of the last hour, absent where
+    nobody watched. `ended_at` is when the last finding of one that has none closed, and `last` the object of that.
+    `acknowledged` is absent where the cause is not, or is worse than what was; `severities` counts the findings.
     """
 
     cause: str
@@ -71,6 +76,9 @@ class CauseReport(msgspec.Struct, frozen=True, rename="camel"):
     opened: int | UnsetType = UNSET
     closed: int | UnsetType = UNSET
     cluster: str = ""
+    changes: Changes | UnsetType = UNSET
+    ended_at: str = ""
+    last: Ref | None = None
     acknowledged: AcknowledgedReport | UnsetType = UNSET
     severities: dict[str, int] = {}
 
@@ -90,9 +98,19 @@ class KnownCause(msgspec.Struct, frozen=True, rename="camel"):
     acknowledged: AcknowledgedReport
 
 
+class HistoryReport(msgspec.Struct, frozen=True, rename="camel"):
+    """What opened and closed of all causes; `since` is from when on that is counted, and `each_since` from when on all
+    that is counted of single causes is kept: RFC 3339 in UTC.
+    """
+
+    since: str
+    each_since: str
+    changes: Changes
+
+
 class CausesReport(msgspec.Struct, frozen=True, rename="camel"):
-    """`ended` are those whose last finding closed within the last hour. `unknown` says where a check has no answer:
-    there may be more causes there.
+    """`ended` are those whose last finding closed within the last week, the last ones. `unknown` says where a check has
+    no answer: there may be more causes there. `history` is absent where nobody watched.
     """
 
     generation: int
@@ -100,7 +118,15 @@ class CausesReport(msgspec.Struct, frozen=True, rename="camel"):
     causes: tuple[CauseReport, ...]
     ended: tuple[CauseReport, ...]
     unknown: tuple[Unknown, ...]
+    history: HistoryReport | UnsetType = UNSET
     acknowledged: tuple[KnownCause, ...] = ()
+
+
+def history_of(history: CauseHistory, now: float) -> HistoryReport | UnsetType:
+    """Unset before it has begun; `now` is in seconds since 1970."""
+    if history.since is None:
+        return UNSET
+    return HistoryReport(rfc3339(history.since), rfc3339(history.each_since), history.whole(now))
 
 
 def cause_order(cause: CauseReport) -> tuple[bool, int, int, str, str]:
@@ -139,15 +165,15 @@ def causes_of(
 def reports(
     causes: Iterable[OpenCause],
     checks: Iterable[Check],
-    now: float | None,
+    changes: Callable[[str], Changes] | None,
     shown: Shown = _as_it_is,
     known: Known = _unknown,
 ) -> Iterator[CauseReport]:
-    """Some causes, as they come. `now` is in seconds since 1970; None where nobody watched what opens and closes."""
+    """Some causes, as they come. `changes` are those of one by its id; None where nobody watched."""
     by_id = {check.id: check for check in checks}
     for cause in causes:
         worst, oldest = cause.worst, cause.oldest
-        opened, closed = cause.last_hour(now) if now is not None else (UNSET, UNSET)
+        lately = changes(cause.id) if changes is not None else None
         yield CauseReport(
             cause.id,
             cause.check,
@@ -167,11 +193,18 @@ def reports(
             shown(worst).next if worst else "",
             worst.remediation if worst else None,
             worst.runbook if worst else "",
-            opened,
-            closed,
+            lately.hour.opened if lately is not None else UNSET,
+            lately.hour.closed if lately is not None else UNSET,
+            changes=lately if lately is not None else UNSET,
             severities=cause.severities,
             acknowledged=UNSET if (by := known(cause.id, cause.severity)) is None else acknowledged_report(by),
         )
+
+
+def ended(causes: Iterable[Ended], checks: Iterable[Check], changes: Callable[[str], Changes]) -> Iterator[CauseReport]:
+    for each in causes:
+        for made in reports((each.cause,), checks, changes):
+            yield msgspec.structs.replace(made, ended_at=rfc3339(each.at), last=each.last)
 
 
 def acknowledged_report(known: Acknowledgement) -> AcknowledgedReport:

@@ -15,7 +15,7 @@ from ..findings.finding import Finding, Severity, Unknown, fingerprint
 from ..sidecar.repairs import ReportedRepair
 from ..store.record import Record, Ref
 from ..store.source import Source, Undecodable
-from .causes import CauseReport, cause_order, causes_of
+from .causes import CauseReport, HistoryReport, cause_order, causes_of
 from .edits import EditProbes
 from .fleet import NO_FLEET, FleetSummary, fleet_of, fleet_of_all
 from .repairs import Reconcile
@@ -143,6 +143,7 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
     reconcile: Reconcile | UnsetType = UNSET
     probes: EditProbes | UnsetType = UNSET
     causes: list[CauseReport] | UnsetType = UNSET
+    history: HistoryReport | UnsetType = UNSET
 
 
 def take(engine: Engine, wanted: Filter | None = None, cluster: str = "") -> Report:

@@ -15,9 +15,26 @@ _NAMED = 5
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The one that is most like it; empty where none is like it. Of very many only those that begin most like it are
-    compared, which takes long for each.
+    """The one that is most like it; empty where none is like it. Of names with a namespace that is the same name in
+    another one, then what is most like it in its own, then anywhere.
     """
+    there = list(known)
+    namespace, slash, own = name.rpartition("/")
+    if not any("/" in each for each in there):
+        return _likest(name, there)
+    if same := [each for each in there if each.rpartition("/")[2] == own]:
+        return min(same)
+    if slash:
+        beside = [each.removeprefix(f"{namespace}/") for each in there if each.startswith(f"{namespace}/")]
+        if found := _likest(own, beside):
+            return f"{namespace}/{found}"
+        return _likest(name, there)
+    found = _likest(own, {each.rpartition("/")[2] for each in there})
+    return min((each for each in there if found and each.rpartition("/")[2] == found), default="")
+
+
+def _likest(name: str, known: Iterable[str]) -> str:
+    """Of very many only those that begin most like it are compared, which takes long for each."""
     some = nlargest(_COMPARED, known, key=lambda each: _alike(each, name))
     return next(iter(difflib.get_close_matches(shortened(name), some, 1, cutoff=_LIKE)), "")
 

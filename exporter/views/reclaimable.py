@@ -46,6 +46,7 @@ class Reclaimable(msgspec.Struct, frozen=True, rename="camel"):
     loss: str
     since: str
     fingerprint: str
+    since_source: str
 
 
 def ranked(cluster: Cluster, findings: list[Finding]) -> Generator[None, None, list[Reclaimable]]:
@@ -70,4 +71,12 @@ def _reclaimable(cluster: Cluster, finding: Finding) -> Iterator[Reclaimable]:
     if finding.reason == "OwnerlessClaim" and owner_lives(cluster, claim):
         return  # its VM exists, and needs the owner reference again
     loss = RECLAIMABLE[finding.reason].loss
-    yield Reclaimable(subject, finding.reason, claim.hosts, loss, rfc3339(finding.since), finding.fingerprint)
+    yield Reclaimable(
+        subject,
+        finding.reason,
+        claim.hosts,
+        loss,
+        rfc3339(finding.since),
+        finding.fingerprint,
+        finding.since_source.value,
+    )

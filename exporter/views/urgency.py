@@ -30,7 +30,11 @@ class Urgency(msgspec.Struct, frozen=True):
 
     @property
     def who(self) -> str:
-        return f"For {' and '.join(_WHO.get(each, each) for each in self.receivers)}."
+        return f"For {self.whom}."
+
+    @property
+    def whom(self) -> str:
+        return " and ".join(_WHO.get(each, each) for each in self.receivers)
 
     @property
     def morning(self) -> str:

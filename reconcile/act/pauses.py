@@ -21,7 +21,7 @@ from ..ledger import Entry, Event, Ledger
 from ..ledger.history import History
 from ..ledger.trials import scope_of
 from ..observe.situation import annotated
-from ..plan.annotations import PAUSED, PREFIX, RESUMED, resumed_at, resumes
+from ..plan.annotations import PAUSED, PREFIX, RESUMED, resumed_at, resumed_by, resumes
 from ..plan.requests import MANAGER
 from .execute import ServerAnswer, WriteOutcome
 
@@ -70,8 +70,9 @@ class Pauses:
             annotation = resumes(remediation)
             moment = resumed_at(everything, annotation)
             if canary.strike and moment is not None and canary.strike.at < moment <= now + _AHEAD:
-                scope, why = scope_of(remediation), f"{annotation} says so: {everything[annotation]}"
-                self._kept(self._ledger.append(Event.RESUMED, scope=scope, why=why))
+                scope, (by, why) = scope_of(remediation), resumed_by(everything, annotation)
+                why = why or f"{annotation} says so: {everything[annotation]}"
+                self._kept(self._ledger.append(Event.RESUMED, scope=scope, by=by, why=why))
                 log.info('event="resumed" scope="%s"', scope)
 
     async def _pause(self, scope: str, why: str) -> None:

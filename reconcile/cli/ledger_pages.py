@@ -15,10 +15,10 @@ from ..ledger import Entry, Event, Ledger, newest_first
 from ..ledger.history import History
 from ..ledger.manual import folder
 from ..show.deeds import Deed, deeds_of, ending
+from ..show.stops import CanaryStop, Stops
 from ..show.tallies import Counts, counts_of
 
-__all__ = ["AttemptRow", "deeds_in", "entries_about", "entries_of", "history_of", "newest", "rows"]
-
+__all__ = ["AttemptRow", "Told", "entries_about", "entries_of", "history_of", "newest", "rows", "told_in"]
 
 _SHADOWED = (Event.SHADOWED, Event.WENT)
 
@@ -28,6 +28,16 @@ class AttemptRow(NamedTuple):
 
     intended: Entry
     end: str
+
+
+class Told(NamedTuple):
+    """What the ledgers have of each attempt, and of what was only shadowed, the oldest first; what was counted; and
+    which canaries stopped.
+    """
+
+    deeds: list[Deed]
+    counts: Counts
+    stops: list[CanaryStop]
 
 
 def _ledgers(directory: Path) -> list[Path]:
@@ -66,14 +76,12 @@ def entries_about(directory: Path, attempt: str) -> list[Entry]:
     return found
 
 
-def deeds_in(directory: Path) -> tuple[list[Deed], Counts]:
-    """What the ledgers have of each attempt, and of what was only shadowed, the oldest first; and what was counted.
-
-    Raises LedgerError.
-    """
+def told_in(directory: Path) -> Told:
+    """Raises LedgerError."""
     counts: Counts = []
-    found = deeds_of(counts_of(entry, counts) for entry in entries_of(directory))
-    return found, sorted(counts, key=lambda each: each[0])
+    stops = Stops()
+    found = deeds_of(stops.take(counts_of(entry, counts)) for entry in entries_of(directory))
+    return Told(found, sorted(counts, key=lambda each: each[0]), stops.found)
 
 
 def newest(directory: Path, since: float, limit: int) -> list[Entry]:

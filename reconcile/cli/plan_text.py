@@ -9,9 +9,11 @@ from exporter.cli.output.terminal import one_line
 
 from ..plan.unseen import Unseen, gathered
 from ..show.plans import Repair
-from ..show.repair_causes import RepairCause
+from ..show.repair_causes import RepairCause, state_of
 
-__all__ = ["heading", "reservations", "shown", "shown_by_cause"]
+__all__ = ["heading", "reservations", "shown", "shown_by_cause", "shown_wide"]
+
+_CANARY = "canary"  # the gate of which it is of interest whom it follows: another repair than this one
 
 
 def shown(repairs: list[Repair]) -> str:
@@ -36,6 +38,19 @@ def shown_by_cause(found: list[RepairCause]) -> str:
     return table(("REMEDIATION", "CAUSE", "REPAIRS", "ID", "STATES"), rows) if rows else "There is nothing to repair.\n"
 
 
+def shown_wide(repairs: list[Repair]) -> str:
+    """One row for each, with what is in its way."""
+    rows = [
+        (
+            *(each.remediation, each.subject, each.reason, each.fingerprint, each.mode, state_of(each)),
+            *(each.hash or "-", "; ".join(why for _, why in reservations(each)) or "-"),
+        )
+        for each in repairs
+    ]
+    head = ("REMEDIATION", "SUBJECT", "REASON", "FINDING", "MODE", "STATE", "PLAN", "IN ITS WAY")
+    return table(head, rows) if rows else "There is nothing to repair.\n"
+
+
 def _cause(cause: Unseen) -> Iterator[str]:
     yield f"1 object blocks {cause.repairs} repair{'s' if cause.repairs > 1 else ''}: {one_line(cause.object)}"
     yield f"  why      {one_line(cause.why)}"
@@ -55,7 +70,8 @@ def reservations(repair: Repair) -> Iterator[tuple[str, str]]:
     if repair.proposal:
         yield "owner", repair.proposal.owner
         yield "propose", repair.proposal.where
-    yield from (("gate", f"{each.gate}: {each.why}") for each in repair.blocked)
+    for each in repair.blocked:
+        yield ("held", each.why) if each.gate == _CANARY else ("gate", f"{each.gate}: {each.why}")
 
 
 def _lines(repair: Repair) -> Iterator[str]:

@@ -1,21 +1,19 @@
-"""The forms of values that only the sidecar's configuration has: URLs, namespaces, windows."""
+"""The forms of values that only the sidecar's configuration has: namespaces, windows."""
 
 from __future__ import annotations
 
 import re
 from datetime import date
-from ipaddress import ip_address
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import AfterValidator, Strict, WithJsonSchema, model_validator
 
 from exporter.config.forms import Text, setting
 from exporter.config.mistakes import nearest, quoted
-from exporter.config.settings import Section
+from exporter.config.section import Section
 
-__all__ = ["DAYS", "URL", "Blackout", "Day", "NamespaceName", "OptionalURL", "Window", "is_local", "minutes"]
+__all__ = ["DAYS", "Blackout", "Day", "NamespaceName", "Window", "minutes"]
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 Day = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
@@ -31,31 +29,10 @@ def minutes(text: str) -> int:
     return int(hour) * 60 + int(minute)
 
 
-def is_local(host: str) -> bool:
-    """Whether what is sent there does not leave this host."""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def _namespace(text: str) -> str:
     if not re.fullmatch(_NAMESPACE, text):
         raise ValueError(f"{quoted(text)} can't be the name of a namespace")
     return text
-
-
-def _url(text: str) -> str:
-    try:
-        parts = urlsplit(text)
-        sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        sound = False
-    if not sound or not text.isprintable() or " " in text or parts.query or parts.fragment:
-        raise ValueError(f"{quoted(text)} is no URL; write it as https://HOST:PORT")
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("a URL must not have a password in it; use tokenFile")
-    return text.rstrip("/")
 
 
 def _time(text: str) -> str:
@@ -91,8 +68,6 @@ def _moment(text: str) -> str:
 
 
 NamespaceName = Annotated[str, AfterValidator(_namespace)]
-URL = Annotated[Text, AfterValidator(_url), WithJsonSchema({"type": "string", "pattern": "^https?://"})]
-OptionalURL = Annotated[URL | None, WithJsonSchema({"type": "string", "pattern": "^https?://"})]
 _From = Annotated[str, AfterValidator(_time), WithJsonSchema({"type": "string", "pattern": f"^{_TIME}$"})]
 _To = Annotated[str, AfterValidator(_end), WithJsonSchema({"type": "string", "pattern": f"^({_TIME}|24:00)$"})]
 

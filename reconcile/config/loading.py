@@ -15,9 +15,10 @@ from exporter.config.file import opened
 from exporter.config.keys import Key, below, keys_within
 from exporter.config.mistakes import Mistake, Mistakes, listed
 from exporter.config.refusals import refusals
+from exporter.config.urls import is_local
 
 from ..plan.remediation import Remediation
-from .forms import DAYS, Blackout, Day, Window, is_local
+from .forms import DAYS, Blackout, Day, Window
 from .selectors import MODES, ConfiguredMode, NamespaceSelector
 from .settings import SidecarConfig, model_of
 

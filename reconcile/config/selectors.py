@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Strict, model_validator
 
 from exporter.config.forms import Text, setting
-from exporter.config.settings import Section
+from exporter.config.section import Section
 from exporter.store.selector import Requirement, Selector
 
 __all__ = ["MODES", "ConfiguredMode", "LabelRequirement", "NamespaceSelector"]

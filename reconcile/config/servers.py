@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from exporter.config.forms import Duration, OptionalHostName, OptionalText, Text, setting
-from exporter.config.settings import Section
-
-from .forms import URL, OptionalURL
+from exporter.config.section import Section
+from exporter.config.urls import URL, OptionalURL
 
 __all__ = ["AlertmanagerSettings", "PrometheusSettings", "SourceSettings", "WebhookSettings"]
 

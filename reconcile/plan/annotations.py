@@ -14,6 +14,7 @@ __all__ = [
     "annotations_of",
     "paused_by",
     "resumed_at",
+    "resumed_by",
     "resumes",
 ]
 
@@ -52,3 +53,10 @@ def resumed_at(annotations: Mapping[str, Any], annotation: str = RESUMED) -> flo
         return moment.timestamp() if moment is not None and moment.tzinfo is not None else None
     except (ValueError, OverflowError):
         return None
+
+
+def resumed_by(annotations: Mapping[str, Any], annotation: str) -> tuple[str, str]:
+    """Who resumed it and what they said, each empty where the annotation does not tell."""
+    text = annotations.get(annotation)
+    who, _, because = text.partition(" by ")[2].partition(": ") if isinstance(text, str) else ("", "", "")
+    return who.strip(), because.strip()

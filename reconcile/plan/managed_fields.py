@@ -39,16 +39,16 @@ def entries(whole: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
 
 
-def writers(whole: Mapping[str, Any], path: str) -> list[FieldWriter]:
+def writers(whole: Mapping[str, Any], path: str, subresource: str = "") -> list[FieldWriter]:
     """Who wrote what is at a path, a JSON pointer, or above it as a whole; nobody where managedFields do not say.
 
-    Of several each has written or applied the value that is there. Writes of subresources change nothing else.
+    Of several each has written or applied the value that is there. Writes of a subresource change nothing else.
     """
     try:
         without = applied(whole, (Remove(path),))
     except ValueError:
         return []
-    owning = (each for each in entries(whole) if not each.get("subresource"))
+    owning = (each for each in entries(whole) if (each.get("subresource") or "") == subresource)
     return [
         FieldWriter(str(each.get("manager") or "somebody"), _moment(each.get("time")))
         for each in owning

@@ -9,7 +9,7 @@ import msgspec
 
 from .plans import Repair
 
-__all__ = ["RepairCause", "grouped"]
+__all__ = ["RepairCause", "grouped", "state_of"]
 
 _FIRST = 5  # objects that are named
 
@@ -43,7 +43,7 @@ def grouped(repairs: Iterable[Repair]) -> list[RepairCause]:
             cause=own[0].cause,
             concerns=next((each.concerns for each in own if each.concerns), ""),
             repairs=len(own),
-            states=dict(sorted(Counter(_state(each) for each in own).items())),
+            states=dict(sorted(Counter(state_of(each) for each in own).items())),
             first=tuple(each.subject for each in own[:_FIRST]),
         )
         for own in found.values()
@@ -51,6 +51,8 @@ def grouped(repairs: Iterable[Repair]) -> list[RepairCause]:
     return sorted(rows, key=lambda row: (-row.repairs, row.remediation, row.concerns, row.cause))
 
 
-def _state(repair: Repair) -> str:
-    """A plan that a gate holds back is blocked."""
-    return "blocked" if repair.blocked and repair.state == "planned" else repair.state
+def state_of(repair: Repair) -> str:
+    """A plan that a gate holds back is blocked; one that only waits for the canary of its remediation is held."""
+    if repair.state not in ("planned", "blocked") or not repair.blocked:
+        return repair.state
+    return "held" if {each.gate for each in repair.blocked} == {"canary"} else "blocked"

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from .deeds import Deed
+from .stops import CanaryStop
 from .tallies import CauseRow, Counts, Span, Tally, by_cause, by_remediation
 
 __all__ = ["Approver", "LedgerReport", "reported"]
@@ -40,9 +41,18 @@ class LedgerReport(msgspec.Struct, frozen=True, rename="camel"):
     written: tuple[Deed, ...]
     taken_back: tuple[Deed, ...]
     shadowed: tuple[Deed, ...]
+    canaries: tuple[CanaryStop, ...]
 
 
-def reported(deeds: Iterable[Deed], counts: Counts, span: Span, *, ledger: str = "", cluster: str = "") -> LedgerReport:
+def reported(
+    deeds: Iterable[Deed],
+    counts: Counts,
+    stops: Iterable[CanaryStop],
+    span: Span,
+    *,
+    ledger: str = "",
+    cluster: str = "",
+) -> LedgerReport:
     """Of the deeds of ledgers, the oldest first."""
     deeds = list(deeds)
     own = [deed for deed in deeds if _within(deed, span)]
@@ -57,6 +67,9 @@ def reported(deeds: Iterable[Deed], counts: Counts, span: Span, *, ledger: str =
         written=tuple(deed for deed in own if not deed.shadow and not deed.undoes),
         taken_back=tuple(deed for deed in own if deed.undoes),
         shadowed=tuple(deed for deed in own if deed.shadow),
+        canaries=tuple(
+            stop for stop in stops if span.has(stop.at) or (stop.resumed is not None and span.has(stop.resumed))
+        ),
     )
 
 

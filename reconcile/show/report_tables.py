@@ -12,6 +12,7 @@ from exporter.http.html.rendering import templates_of, visible
 from ..plan.time_text import moment
 from .deeds import Deed
 from .report import LedgerReport
+from .stops import CanaryStop
 from .tallies import COLUMNS, Tally
 
 __all__ = ["html_of", "markdown_of"]
@@ -91,6 +92,22 @@ def _tables(report: LedgerReport) -> Iterator[_Table]:
         [(each.by, each.mode, each.remediation, str(each.attempts)) for each in report.approvers],
         "Nobody approved of anything.",
     )
+    stops = report.canaries[:_MOST]
+    yield _Table(
+        "Canaries that stopped",
+        "The first repairs of a remediation in mode auto that did not hold; it writes nothing unasked until a person "
+        "resumes it.",
+        ("remediation", "stopped", "of", "finding", "attempt", "why", "resumed"),
+        [
+            (
+                *(each.remediation, moment(each.at), each.object, f"{each.reason} {each.fingerprint}".strip()),
+                *(each.attempt, each.why, _resumed(each)),
+            )
+            for each in stops
+        ],
+        "None stopped.",
+        len(report.canaries) - len(stops),
+    )
     head = ("at", "attempt", "remediation", "write", "mode", "by", "outcome")
     for title, note, deeds, none in (
         ("Written", "Each attempt, and what came of it.", report.written, "Nothing was written."),
@@ -99,6 +116,12 @@ def _tables(report: LedgerReport) -> Iterator[_Table]:
     ):
         rows = [_of(deed) for deed in islice(deeds, _MOST)]
         yield _Table(title, note, head, rows, none, len(deeds) - len(rows))
+
+
+def _resumed(stop: CanaryStop) -> str:
+    if stop.resumed is None:
+        return "no"
+    return f"{moment(stop.resumed)}{f' by {stop.by}' if stop.by else ''}{f': {stop.because}' if stop.because else ''}"
 
 
 def _of(deed: Deed) -> tuple[str, ...]:

@@ -40,9 +40,7 @@ class Tab:
     async def open(self, url: str) -> None:
         """Until it is loaded."""
         await self.call("Page.navigate", url=url)
-        async with asyncio.timeout(_ANSWERS):
-            while (message := await self._socket.receive_json()).get("method") != "Page.loadEventFired":
-                self._note(message)
+        await self.loaded()
 
     async def follow(self, expression: str) -> None:
         """Evaluates JavaScript that leads to another page, until that is loaded."""
@@ -62,6 +60,19 @@ class Tab:
         answer = await self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
+
+    async def press(self, key: str, text: str = "") -> None:
+        """A key of the keyboard, such as Tab; `text` is what it writes."""
+        for kind in ("keyDown", "keyUp"):
+            typed = {"text": text} if text and kind == "keyDown" else {}
+            code = {"Tab": 9, "Enter": 13, " ": 32}.get(key, 0)
+            await self.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **typed)
+
+    async def loaded(self) -> None:
+        """Until the page that something leads to is loaded."""
+        async with asyncio.timeout(_ANSWERS):
+            while (message := await self._socket.receive_json()).get("method") != "Page.loadEventFired":
+                self._note(message)
 
     async def until(self, expression: str) -> None:
         """Until it is true, as the page says after each change of itself."""
@@ -83,12 +94,12 @@ class Tab:
 
 
 @asynccontextmanager
-async def browser(folder: Path) -> AsyncIterator[Tab]:
+async def browser(folder: Path, *flags: str) -> AsyncIterator[Tab]:
     """A tab of a browser of its own, whose profile is below the folder."""
     assert CHROMIUM
     profile = folder / "profile"
     process = await asyncio.create_subprocess_exec(
-        *(CHROMIUM, *QUIET, f"--user-data-dir={profile}", "--remote-debugging-port=0", "about:blank"),
+        *(CHROMIUM, *QUIET, *flags, f"--user-data-dir={profile}", "--remote-debugging-port=0", "about:blank"),
         stderr=asyncio.subprocess.PIPE,
     )
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -67,6 +68,7 @@ class Site:
     def _telemetry(self) -> Iterator[str]:
         values = {"ready": 1, "build_info": 1, "config_reload_success": 1, "kind_synced": 1, "kind_objects": VMS}
         values["certificate_expiry_timestamp_seconds"] = EXPIRES
+        values["kind_current_timestamp_seconds"] = time.time()
         yield "process_start_time_seconds 1.0\n"
         for name, family in METRICS.items():
             if family.type == "histogram":

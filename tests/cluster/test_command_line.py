@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from exporter.http.access.decisions import Times
 from tests.cluster.accounts import Account, account
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer
-from tests.cluster.exporter import grant
+from tests.cluster.exporter import Exporter, grant, grant_access
 from tests.cluster.sidecar import steward
 
 NS = "shop"
@@ -34,7 +37,16 @@ UUID = "5b4e28ba-2fa1-41d2-883f-0016d3cca427"
 def server(module_api_server: MakeApiServer) -> ApiServer:
     made = module_api_server()
     grant(made.client())
+    grant_access(made.client())
     return made
+
+
+@pytest.fixture(scope="module")
+def exporter(server: ApiServer) -> Iterator[Exporter]:
+    """That asks the API server who may see what."""
+    access = Times(user=0.3, stranger=0.1, allowed=0.3, denied=0.1, namespaces=0.3, again=0.2)
+    with Exporter(server.kubeconfig("steward-exporter"), graces=0.0, access=access) as made:
+        yield made.wait_ready()
 
 
 def check(server: ApiServer, name: str, *more: str, token: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -113,3 +125,61 @@ def test_what_is_missing_is_said_once(server: ApiServer, tenant: Account) -> Non
     assert 'grant "list" and "watch" on nodes: ' in nodes
     (vms,) = (line for line in lines if "you may list virtualmachines.kubevirt.io in" in line)
     assert f'in {NS} alone; for the rest grant "list" in all namespaces: ' in vms
+
+
+def asked(server: ApiServer, tenant: Account, *words: str) -> subprocess.CompletedProcess[str]:
+    return steward(*words, "--kubeconfig", str(server.kubeconfig("tenant", tenant.token)))
+
+
+def test_a_finding_in_the_own_namespace_is_explained(server: ApiServer, tenant: Account) -> None:
+    checked = check(server, "tenant", "-n", NS, "-o", "json", token=tenant.token)
+    assert checked.stderr == ""
+    report = json.loads(checked.stdout)
+    (found,) = (each for each in report["findings"] if each["reason"] == "NotPersisted")
+    done = asked(server, tenant, "explain", found["fingerprint"], "-n", NS)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"{found['severity']} NotPersisted: VM {NS}/plain\n\n{found['message']}\n\n")
+
+
+def test_a_vm_of_the_own_namespace_is_shown_with_what_is_not_seen_of_it(server: ApiServer, tenant: Account) -> None:
+    done = asked(server, tenant, "vm", f"{NS}/plain")
+    assert (done.returncode, done.stderr) == (2, "")
+    assert done.stdout.startswith(f"VM {NS}/plain does not run (runStrategy Halted).\n")
+    assert "NotPersisted" in done.stdout
+    assert 'Node: nodes may not be listed or watched; grant "list"' in " ".join(done.stdout.split())
+
+
+def test_a_drain_is_not_previewed_for_who_may_see_no_node(server: ApiServer, tenant: Account) -> None:
+    done = asked(server, tenant, "drain", "node01")
+    assert (done.returncode, done.stderr) == (2, "")
+    assert done.stdout.startswith("Not seen, so there is no answer:\n")
+    assert 'grant "list" and "watch" on nodes' in done.stdout
+
+
+def test_labels_are_asked_for_in_the_own_namespace(server: ApiServer, tenant: Account) -> None:
+    done = check(server, "tenant", "-n", NS, "-l", "tier=web", token=tenant.token)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"steward: no VM has the labels tier=web in {NS}\n"
+    done = check(server, "tenant", "-l", "tier=web", token=tenant.token)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        'steward: which VMs have these labels is not known: grant "list" on virtualmachines.kubevirt.io, or name your '
+        "namespace with -n\n"
+    )
+
+
+def test_a_running_steward_tells_a_tenant_of_the_own_namespace(
+    server: ApiServer, exporter: Exporter, tenant: Account, tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text(tenant.token, encoding="utf-8")
+    of = ("--exporter", exporter.url, "--token-file", str(tmp_path / "token"))
+    done = steward("status", *of)
+    assert done.stderr == ""
+    assert done.returncode in (1, 2)
+    assert f"Cluster   as {exporter.url} sees it" in done.stdout.splitlines()[0]
+    assert f"{NS}/plain" in done.stdout
+    assert "billing" not in done.stdout
+    assert "Drains    not seen" in done.stdout
+    refused = steward("drain", "--all-cordoned", *of)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith(f"steward: {exporter.url} does not let you see that (403): system:serviceaccount:")

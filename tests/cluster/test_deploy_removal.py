@@ -80,7 +80,7 @@ def run(shell: Shell, block: str) -> str:
 def commands(heading: str) -> list[str]:
     """The blocks of a section of docs/install.md."""
     section = INSTALL.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    return re.findall(r"^```\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    return re.findall(r"^```sh[^\n]*\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
 
 
 def inventory(shell: Shell) -> Inventory:
@@ -150,8 +150,8 @@ def take_off(shell: Shell, block: str, variant: str) -> None:
 
 
 def granted(repairs: bool) -> Iterator[str]:
-    """What docs/install.md has people grant, and the sidecar's permissions."""
-    text = INSTALL.read_text(encoding="utf-8")
+    """What docs/install.md and docs/quickstart.md have people grant, and the sidecar's permissions."""
+    text = INSTALL.read_text(encoding="utf-8") + (REPO / "docs/quickstart.md").read_text(encoding="utf-8")
     for begin in (
         "kubectl create clusterrolebinding ",
         "kubectl label namespace ingress ",

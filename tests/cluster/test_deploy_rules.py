@@ -28,7 +28,7 @@ SETTINGS = (
     *("hold=3d", "forget=12w", "objects=9", "pool.warning=67", "pool.full=93", "certificate.days=13"),
     *("runbookUrl=https://steward.example/runbooks", "severity.VMSerialDuplicate=info"),
 )
-LINKED = "pageUrl=https://{cluster}.example"  # which kustomize has not
+LINKED = "pageUrl=https://{cluster}.example"
 CHART_VALUES: dict[str, Any] = {
     "job": "mine-.*",
     "hold": "3d",
@@ -44,6 +44,7 @@ LITERALS = (
     *("hold=3d", "forget=12w", "objects=9", "poolWarning=67", "poolFull=93", "certificateDays=13"),
     *("runbooks=https://steward.example", "VMSerialDuplicate=info"),
 )
+LINKED_LITERAL = "pageUrl=https://{{ $labels.cluster }}.example"
 # What changes which rules there are, or each of their expressions.
 ONLY_RENDERED = {"clusters", "presence", "cluster"} | {key for key in KEYS if key.startswith("slo.")}
 FORMATS = {"prometheusrule": "prometheus-operator", "openshift-user": "openshift-user"}
@@ -136,9 +137,12 @@ def folder(tmp_path: Path, parts: Object) -> Path:
 
 
 def parts_of(format_name: str, *literals: str) -> Object:
+    """Alerts have links to the page only where a literal says where that is."""
     users = format_name == "openshift-user"
     given = "openshift-user/rule-values" if users else "rule-values"
-    used = [f"deploy/components/{each}" for each in (FORMATS[format_name], *(() if users else ("certificate",)), given)]
+    page = [f"{given}/page"] if any(each.startswith("pageUrl=") for each in literals) else []
+    parts = (FORMATS[format_name], *(() if users else ("certificate",)), *page, given)
+    used = [f"deploy/components/{each}" for each in parts]
     generator = {"name": "steward-rule-values", "behavior": "merge", "literals": list(literals)}
     return {
         "namespace": NAMESPACE,
@@ -165,9 +169,13 @@ def plain(found: dict[str, Object]) -> dict[str, Object]:
 
 
 @pytest.mark.parametrize("format_name", FORMATS)
-@pytest.mark.parametrize("literals", [(), LITERALS], ids=["defaults", "others"])
+@pytest.mark.parametrize(
+    ("literals", "settings"),
+    [((), ()), (LITERALS, SETTINGS), ((*LITERALS, LINKED_LITERAL), (*SETTINGS, LINKED))],
+    ids=["defaults", "others", "links"],
+)
 def test_a_component_takes_every_value(
-    format_name: str, literals: tuple[str, ...], binary: Tools, tmp_path: Path
+    format_name: str, literals: tuple[str, ...], settings: tuple[str, ...], binary: Tools, tmp_path: Path
 ) -> None:
     objects = kustomized(binary("kubectl"), folder(tmp_path, parts_of(format_name, *literals)))
     assert "steward-rule-values" not in {each["metadata"]["name"] for each in objects}
@@ -180,23 +188,36 @@ def test_a_component_takes_every_value(
         command = [str(promtool), "check", "rules", str(tmp_path / "rules.yaml")]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
-    assert plain(made) == plain(rendered(format_name, *(SETTINGS if literals else ())))
+    assert plain(made) == plain(rendered(format_name, *settings))
 
 
-@pytest.mark.parametrize(("rules", "given"), [("prometheusrule", "openshift-user/"), ("openshift-user", "")])
+@pytest.mark.parametrize(
+    ("rules", "given"),
+    [
+        ("prometheusrule", "openshift-user/rule-values"),
+        ("openshift-user", "rule-values"),
+        ("prometheusrule", "openshift-user/rule-values/page"),
+        ("openshift-user", "rule-values/page"),
+    ],
+)
 def test_the_component_of_another_prometheus_is_refused(rules: str, given: str, binary: Tools, tmp_path: Path) -> None:
-    """It brings the expressions: those of the other sort find nothing there."""
+    """It brings the expressions and the links: those of the other sort find nothing there."""
     parts = parts_of(rules)
-    parts["components"][-1] = f"deploy/components/{given}rule-values"
+    parts["components"][-1] = f"deploy/components/{given}"
     command = [str(binary("kubectl")), "kustomize", str(folder(tmp_path, parts))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "test" in done.stderr
 
 
-def test_the_example_of_the_manual_is_as_it_says(binary: Tools, tmp_path: Path) -> None:
+def examples() -> list[Object]:
+    """Those of the manual: values of the chart, and kustomizations."""
     text = (REPO / "docs/alerting.md").read_text(encoding="utf-8").split("\n## Values of the chart")[1]
-    chart, kustomization = (read_yaml(each) for each in re.findall(r"^```yaml\n(.*?)^```$", text, re.M | re.S)[:2])
+    return [read_yaml(each) for each in re.findall(r"^```yaml\n(.*?)^```$", text.split("\n## ")[0], re.M | re.S)]
+
+
+def test_the_example_of_the_manual_is_as_it_says(binary: Tools, tmp_path: Path) -> None:
+    chart, kustomization, *_ = examples()
     made = [
         specs(charted(binary("helm"), {"monitoring": {"kind": "prometheusOperator"}, **chart}, tmp_path)),
         specs(kustomized(binary("kubectl"), folder(tmp_path, kustomization))),
@@ -210,7 +231,36 @@ def test_the_example_of_the_manual_is_as_it_says(binary: Tools, tmp_path: Path) 
         for each in alerts_of(found):
             assert each["labels"]["team"] == "platform"
             assert each["annotations"]["runbook_url"] == f"https://steward.example/runbooks/{each['alert']}.md"
+            assert each["annotations"]["page_url"].startswith("https://{{ $labels.cluster }}.steward.example/")
     assert plain(made[0])["kubevirt-steward-networks"]["groups"][0] != rendered("prometheusrule")
+
+
+ALL = ("clusters=east,west", "presence=kube_node_info", "cluster=site", "slo.freshness=99.9", "pool.warning=67", LINKED)
+
+
+def overlaid(tmp_path: Path, kustomization: Object) -> Path:
+    shutil.copytree(REPO / "dashboards/grafana", tmp_path / "dashboards/grafana")
+    return folder(tmp_path, kustomization)
+
+
+def test_what_is_rendered_takes_the_place_of_the_rules_of_an_overlay(binary: Tools, tmp_path: Path) -> None:
+    given = values("prometheusrule", *ALL)
+    (tmp_path / "rules.yaml").write_text(document("prometheusrule", rule_files(given), given), encoding="utf-8")
+    made = specs(kustomized(binary("kubectl"), overlaid(tmp_path, examples()[2])))
+    assert made == rendered("prometheusrule", *ALL)
+
+
+def test_what_is_rendered_takes_the_place_of_the_files_of_a_prometheus_without_its_operator(
+    binary: Tools, tmp_path: Path
+) -> None:
+    given = values("prometheus", *ALL)
+    wanted = files("prometheus", rule_files(given), given)
+    (tmp_path / "rules").mkdir()
+    for name, text in wanted.items():
+        (tmp_path / "rules" / name).write_text(text, encoding="utf-8")
+    made = kustomized(binary("kubectl"), overlaid(tmp_path, examples()[3]))
+    (data,) = (each["data"] for each in made if each["metadata"]["name"] == "kubevirt-steward-rules")
+    assert data == wanted
 
 
 def test_every_value_of_the_rules_can_be_set_everywhere() -> None:
@@ -224,7 +274,7 @@ def test_every_value_of_the_rules_can_be_set_everywhere() -> None:
         first, _, rest = key.partition(".")
         camel = first + rest[:1].upper() + rest[1:]
         assert camel in in_chart or (rest and rest in in_chart[first]), key
-        assert camel in in_component or key in ("job", "runbookUrl", "pageUrl"), key
+        assert camel in in_component or key in ("job", "runbookUrl"), key
     assert {"runbooks", "namespace"} <= in_component
     usual = Values()
     assert in_chart["runbookUrl"] == usual.runbook_url

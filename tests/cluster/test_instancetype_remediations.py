@@ -10,7 +10,7 @@ import pytest
 from demo.fleet import instancetypes as its
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import controller_revision, virtual_machine, virtual_machine_instancetype
-from exporter.store.record import Ref
+from exporter.store.record import Ref, epoch
 from reconcile.confirm.confirm import Confirmed
 from reconcile.plan.known_owners import known_owners
 from reconcile.plan.owners import claimed, rival
@@ -44,6 +44,12 @@ def sized(client: Client, namespace: str, name: str, of: Object, revision: str) 
 
 
 def planned(client: Client, namespace: str, remediation: Any, about: Object) -> Confirmed:
+    found = looked(client, namespace, remediation, about)
+    assert not isinstance(found, Refused), found
+    return found
+
+
+def looked(client: Client, namespace: str, remediation: Any, about: Object, now: float = _LATER) -> Confirmed | Refused:
     """What is planned on what the API server has in the namespace."""
     objects = [
         full({"kind": "KubeVirt", "name": "kubevirt", "version": "v1.7.1"}),
@@ -53,9 +59,7 @@ def planned(client: Client, namespace: str, remediation: Any, about: Object) -> 
     for kind, resource in (kinds | {KIND: SIZES}).items():
         version = resource.api_version
         objects += [{"apiVersion": version, "kind": kind} | each for each in client.list(resource, namespace)["items"]]
-    found = confirmed(remediation, hint_of(about | {"namespace": namespace}, objects), MemoryReads(objects), _LATER)
-    assert not isinstance(found, Refused), found
-    return found
+    return confirmed(remediation, hint_of(about | {"namespace": namespace}, objects), MemoryReads(objects), now)
 
 
 def send(client: Client, made: Confirmed, kind: ApiKind[Any], *, dry: bool = False) -> Object:
@@ -212,11 +216,12 @@ def plan_of(step: Step) -> Plan:
     )
 
 
-def test_nothing_in_a_vm_tells_when_its_matcher_was_taken_out_and_the_plan_says_so(
+def test_when_a_matcher_was_taken_out_only_the_generation_tells_that_kubevirt_notes(
     client: Client, namespace: str
 ) -> None:
     of = client.create(its.kept(KIND, namespace, "small", SPEC))
     web = sized(client, namespace, "web", of, its.copy_name({"metadata": {"name": "web"}}, of))
+    web = client.update_status(web | {"status": web["status"] | {"desiredGeneration": web["metadata"]["generation"]}})
     before = [each["time"] for each in web["metadata"]["managedFields"]]
     path = VMS.path(namespace, "web")
     gone = client.connection.request(
@@ -226,11 +231,24 @@ def test_nothing_in_a_vm_tells_when_its_matcher_was_taken_out_and_the_plan_says_
         query={"fieldManager": "kubectl-patch"},
         content_type="application/json-patch+json",
     )
-
     about = {"check": "instancetype_vms", "reason": "StaleReference", "kind": "VirtualMachine"}
-    made = planned(client, namespace, DROP, about | {"subject": "web", "group": "instancetype"})
+    about |= {"subject": "web", "group": "instancetype"}
+    unnoted = looked(client, namespace, DROP, about)
+    generation = gone["metadata"]["generation"]
+    noted = client.update_status(gone | {"status": gone["status"] | {"desiredGeneration": generation}})
+    early = looked(client, namespace, DROP, about, _status_written(noted) + 3599)
+    made = looked(client, namespace, DROP, about, _status_written(noted) + 3600)
 
     assert [each["time"] for each in gone["metadata"]["managedFields"]] == before
     assert "kubectl-patch" not in {each["manager"] for each in gone["metadata"]["managedFields"]}
-    assert "does not tell when its instancetype was taken out" in made.plan.effect
+    assert generation == web["metadata"]["generation"] + 1
+    for refused in (unnoted, early):
+        assert isinstance(refused, Refused)
+        assert refused.precondition == "unchanged_for_an_hour", refused.why
+    assert isinstance(made, Confirmed), made
     assert "instancetypeRef" not in send(client, made, virtual_machine.KIND)["status"]
+
+
+def _status_written(vm: Object) -> float:
+    fields = (each for each in vm["metadata"]["managedFields"] if each.get("subresource") == "status")
+    return max(epoch(each["time"]) or 0.0 for each in fields)

@@ -157,7 +157,7 @@ FIRING = {
 def test_a_silence_of_the_manual_takes_what_it_is_for(
     binary: Tools, alertmanager: Alertmanager, tmp_path: Path, first_line: str, silenced: set[str]
 ) -> None:
-    fenced = re.findall(r"^```\w*\n(.*?)^```$", MANUAL.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    fenced = re.findall(r"^```\w*[^\n]*\n(.*?)^```$", MANUAL.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     script = next(block for block in fenced if first_line in block)
     (tmp_path / ".config/amtool").mkdir(parents=True)
     (tmp_path / ".config/amtool/config.yml").write_text(f"alertmanager.url: {alertmanager.url}\n")

@@ -81,4 +81,4 @@ def test_it_runs_as_any_user(image: Image, tmp_path: Path, user: tuple[int, int]
 def test_the_demo_is_not_in_it(image: Image, tmp_path: Path) -> None:
     container = Container(image, How(["steward", "demo"], read_only=True), "demo", tmp_path)
     assert container.run() == 2
-    assert "invalid choice: 'demo'" in container.says()
+    assert "no command is called 'demo'" in container.says()

@@ -20,7 +20,7 @@ from .races import RACES, raced
 from .running import interleave
 from .trials import tried
 
-_AT_ONCE = 200
+_AT_ONCE = 50
 
 
 def _begin() -> None:
@@ -75,7 +75,14 @@ def _again(seed: str) -> int:
     return len(ran.violations)
 
 
-def _run(count: int, seed: int, processes: int, interleaved: Callable[[tuple[int, int, int]], Any] = _many) -> int:
+def _run(
+    count: int,
+    seed: int,
+    processes: int,
+    interleaved: Callable[[tuple[int, int, int]], Any] = _many,
+    *,
+    seconds: float = float("inf"),
+) -> int:
     began = time.monotonic()
     done, writes, results, wrong = 0, 0, Counter[str](), 0
     with get_context("fork").Pool(processes, _begin) as pool:
@@ -86,6 +93,8 @@ def _run(count: int, seed: int, processes: int, interleaved: Callable[[tuple[int
                 print(each, flush=True)
             if sys.stderr.isatty():
                 print(f"\r{done}", end="", file=sys.stderr)
+            if time.monotonic() - began > seconds:
+                break
     print(f"{done} interleavings, {writes} writes, {time.monotonic() - began:.0f} s, {wrong} violations")
     print(", ".join(f"{ended}: {times}" for ended, times in results.most_common()))
     return wrong
@@ -96,15 +105,17 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="after which no more are run")
     parser.add_argument("--only", default="", help="one of them, as a violation names it")
     parser.add_argument("--races", action="store_true")
     parser.add_argument("--canary", action="store_true")
     given = parser.parse_args()
     if given.only:
         return min(1, _again(given.only))
-    if given.canary:
-        return min(1, _run(given.count, given.seed, given.processes, _first))
-    return min(1, _all_races() if given.races else _run(given.count, given.seed, given.processes))
+    if given.races:
+        return min(1, _all_races())
+    kind = _first if given.canary else _many
+    return min(1, _run(given.count, given.seed, given.processes, kind, seconds=60 * given.minutes))
 
 
 if __name__ == "__main__":

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from demo.fleet.instancetypes import copy_name
 from reconcile.plan.effects import at
 
-from .stashing import COPY, LABEL, named_by
+from .clocks import NOTICED
+from .stashing import COPY, LABEL, SIZE, named_by
 from .world import Obj, World, meta_of
 from .writer import Write
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["OF_REVISIONS", "ended_at_start"]
 
 _VM, _VMI = "VirtualMachine", "VirtualMachineInstance"
+_LEFT_ALONE = 3600.0  # seconds
 
 
 def ended_at_start(world: World) -> bool:
@@ -79,6 +82,16 @@ def _dropped(copies: Copies, write: Write) -> Iterator[tuple[str, str]]:
         yield "what it has stays", "its spec has a matcher"
     if ended_at_start(copies.world):
         return
+    since, slack = copies.world.now - copies.changed.get(name, 0.0), NOTICED if write.skewed else 1.0
+    if since < _LEFT_ALONE - slack:
+        yield "a matcher may come back", f"its spec was changed {since:.0f} s ago"
+    noted = [
+        each for each in meta_of(before)["managedFields"] if "f:desiredGeneration" in at(each, "/fieldsV1/f:status")
+    ]
+    if any(each["time"] > copies.world.ago(_LEFT_ALONE - slack) for each in noted):
+        yield "a matcher may come back", "that its spec is this one was noted within the hour"
+    if before["status"].get("desiredGeneration") != meta_of(before)["generation"]:
+        yield "a matcher may come back", "when its spec was changed is not known"
     copy = named_by(before)
     running = copies.world.get(_VMI, name)
     start = copies.world.get(COPY, (running or {"status": {}})["status"].get("virtualMachineRevisionName", ""))
@@ -99,6 +112,16 @@ def _nudged(copies: Copies, write: Write) -> Iterator[tuple[str, str]]:
     yield from copies.of_subject(name, write)
     if before["spec"] != after["spec"] or before.get("status") != after.get("status"):
         yield "it is KubeVirt's to copy", "something else than an annotation has changed"
+    status = before.get("status") or {}
+    if any(each["type"] == "Failure" and each["status"] == "True" for each in status.get("conditions") or ()):
+        yield "it is of use", "KubeVirt has said why it makes no copy"
+    if ended_at_start(copies.world) and "preferenceRef" in status and not before["spec"].get("preference"):
+        yield "controllers stay up", "virt-controller ends when it starts the VM, which gets a copy by this"
+    live = copies.world.get(SIZE, (before["spec"].get("instancetype") or {}).get("name", ""), "")
+    there = copies.world.get(COPY, copy_name(before, live)) if live is not None else None
+    other = live is not None and there is not None and there["data"].get("spec") != live["spec"]
+    if there is not None and other and copies.world.age(there) > copies.seen:
+        yield "it is of use", f"something else has the name of its copy, {meta_of(there)['name']}"
     had = copies.since.get((name, named_by(before)), 0.0)
     if _has(copies, before) and copies.world.now - had > copies.seen:
         yield "it is of use", f"it has the copy {named_by(before)}"

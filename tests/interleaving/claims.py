@@ -41,15 +41,22 @@ class Claims:
     platform: Platform
     changed: dict[str, float]
     _asked: dict[str, float] = field(default_factory=dict)  # when a VM was asked to run, by UID
+    _went: dict[str, float] = field(default_factory=dict)  # when a VM was gone, by name
 
     def __post_init__(self) -> None:
         self.world.watches.append(self._watch)
 
     def _watch(self, change: Change) -> None:
+        if change.key[0] == _VM and change.after is None:
+            self._went[change.key[2]] = self.world.now
         if change.key[0] != _VM or change.after is None or not _runs(change.after):
             return
         if change.before is None or not _runs(change.before):
             self._asked[meta_of(change.after)["uid"]] = self.world.now
+
+    def gone_for(self, vm: str) -> float:
+        """In seconds, of a VM that is gone."""
+        return self.world.now - self._went.get(vm, 0.0)
 
     def released(self, ip: str, change: Change) -> Iterator[tuple[str, str]]:
         """To the network, because its IPAMClaim is gone."""
@@ -94,14 +101,14 @@ class Claims:
         if not address:
             yield from self._gone(claim)
         else:
-            for each in self._interfaces_of(meta_of(claim)["name"]):
+            for each in self.interfaces_of(meta_of(claim)["name"]):
                 if each["kind"] == _VMI and not meta_of(each).get("deletionTimestamp"):
                     yield "nobody of its name lives", f"VMI {meta_of(each)['name']} runs with it"
         yield from self._unused(claim)
 
     def _allowed(self, claim: Obj) -> Iterator[tuple[str, str]]:
         """Whoever has an interface for it is stopped, and may get another address."""
-        for each in self._interfaces_of(meta_of(claim)["name"], 0):
+        for each in self.interfaces_of(meta_of(claim)["name"], 0):
             meta = meta_of(each)
             if each["kind"] == _VMI:
                 if self.world.age(each) > SEEN:
@@ -119,29 +126,29 @@ class Claims:
         meta = meta_of(write.after or claim)
         owners = list(meta.get("ownerReferences") or ())
         name = meta.get("labels", {}).get("kubevirt.io/vm", "")
-        yield from self._works()
-        yield from self._saved(name)
+        yield from self.works()
+        yield from self.saved(name)
         if meta.get("deletionTimestamp"):
             yield "owner lives", "it is being deleted"
-        if self._ending(self.world.get("Namespace", "ns", "")):
+        if self.ending(self.world.get("Namespace", "ns", "")):
             yield "owner lives", "its namespace is being deleted"
         if len(owners) != 1 or owners[0]["name"] != name:
             yield "owner is known", f"{len(owners)} own it, and its label is {name}"
         for each in owners:
             lives = self._live(each["kind"], each)
-            if lives is None or self._ending(lives):
+            if lives is None or self.ending(lives):
                 yield "owner lives", f"{each['kind']} {each['name']} is gone, or being deleted"
             elif each["kind"] == _VM and self._runs_another(name, each["uid"]):
                 yield "owner lives", f"the VMI that uses it is not of VM {each['name']}"
-            elif not any(meta_of(user)["name"] == name for user in self._interfaces_of(meta["name"], 0)):
+            elif not any(meta_of(user)["name"] == name for user in self.interfaces_of(meta["name"], 0)):
                 yield "owner is known", f"{each['kind']} {name} has no interface for it"
         if claim["spec"]["network"] != "tenantblue":
             yield "owner is known", f"it is of network {claim['spec']['network']}"
-        for each in self._interfaces_of(meta["name"]):
+        for each in self.interfaces_of(meta["name"]):
             if meta_of(each)["name"] != name:
                 yield "owner is known", f"an interface of VM {meta_of(each)['name']} has an IPAMClaim of its name too"
 
-    def _interfaces_of(self, claim: str, age: float = SEEN) -> Iterator[Obj]:
+    def interfaces_of(self, claim: str, age: float = SEEN) -> Iterator[Obj]:
         """VMs and VMIs with an interface whose IPAMClaim has this name."""
         for each in (*self.world.all(_VM), *self.world.all(_VMI)):
             spec = each["spec"]["template"]["spec"] if each["kind"] == _VM else each["spec"]
@@ -154,11 +161,11 @@ class Claims:
         owners = [each["uid"] for each in meta_of(running).get("ownerReferences") or ()] if running else [uid]
         return uid not in owners and running is not None and self.world.age(running) > SEEN
 
-    def _ending(self, thing: Obj | None) -> bool:
+    def ending(self, thing: Obj | None) -> bool:
         since = meta_of(thing).get("deletionTimestamp") if thing is not None else None
         return since is not None and self.world.now - datetime.fromisoformat(since).timestamp() > SEEN
 
-    def _works(self) -> Iterator[tuple[str, str]]:
+    def works(self) -> Iterator[tuple[str, str]]:
         for each in self.world.all("Deployment"):
             if not each["status"].get("readyReplicas") and self._since(each) > SEEN:
                 yield "what creates IPAMClaims works", f"{meta_of(each)['name']} is not ready"
@@ -183,7 +190,7 @@ class Claims:
                 ends = kind == _VM and meta.get("deletionTimestamp") and (not uids or meta["uid"] in uids)
                 if meta["name"] in names and not ends and (meta["uid"] in uids or self.world.age(each) > SEEN):
                     yield "nobody of its name lives", f"{kind} {meta['name']} with UID {meta['uid']} exists"
-        for each in self._interfaces_of(meta_of(claim)["name"]):
+        for each in self.interfaces_of(meta_of(claim)["name"]):
             if meta_of(each)["name"] not in names:
                 yield "nobody of its name lives", f"VM {meta_of(each)['name']} has an interface for it"
 
@@ -198,9 +205,9 @@ class Claims:
             of_vm = name and meta_of(pod)["annotations"].get("kubevirt.io/domain") == name
             if (refers or of_vm) and pod["status"]["phase"] not in COMPLETED and self.world.age(pod) > SEEN:
                 yield "no pod uses it", f"{meta_of(pod)['name']} refers to it, or is of its VM"
-        yield from self._saved(name)
+        yield from self.saved(name)
 
-    def _saved(self, name: str | None) -> Iterator[tuple[str, str]]:
+    def saved(self, name: str | None) -> Iterator[tuple[str, str]]:
         """Nothing moves it, saves it or brings it back."""
         for each in self.world.all("VirtualMachineInstanceMigration"):
             moves = each["spec"]["vmiName"] == name and each["status"]["phase"] not in COMPLETED
@@ -225,8 +232,8 @@ class Claims:
             since = self.world.now - datetime.fromisoformat(meta_of(claim)["creationTimestamp"]).timestamp()
             if since < _BROUGHT - slack:
                 yield "controllers come first", f"it was created {since:.0f} s ago, and its VM may come later"
-            yield from self._works()
-            if self._ending(self.world.get("Namespace", "ns", "")):
+            yield from self.works()
+            if self.ending(self.world.get("Namespace", "ns", "")):
                 yield "nobody of its name lives", "its namespace is being deleted"
         if isinstance(plan.step, Patch) and any(isinstance(op, Remove) for op in plan.step.ops):
             since = self.world.now - datetime.fromisoformat(meta_of(claim)["deletionTimestamp"]).timestamp()

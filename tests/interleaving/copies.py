@@ -33,6 +33,7 @@ class Copies:
     seen: float = 3 * LINK
     _specs: dict[tuple[str, int], Obj] = field(default_factory=dict)
     since: dict[tuple[str, str], float] = field(default_factory=dict)  # by VM and copy: when it was referred to
+    changed: dict[str, float] = field(default_factory=dict)  # when the spec of a VM that is there was changed last
 
     def __post_init__(self) -> None:
         self.world.watches.append(self._watch)
@@ -50,6 +51,8 @@ class Copies:
                 self._specs.setdefault((made["uid"], made["generation"]), change.after["data"]["spec"])
         elif kind == _VM and namespace == "ns":
             had = named_by(change.before) if change.before is not None else None
+            if change.before is not None and change.before["spec"] != change.after["spec"]:
+                self.changed[name] = self.world.now
             if named_by(change.after) != had:
                 self.since[name, named_by(change.after)] = self.world.now
 

@@ -10,13 +10,13 @@ from random import Random
 
 from demo.apiserver.errors import ApiError
 from demo.fleet.surroundings import kubevirt
-from exporter.domain.identity.firmware import group_id, legacy
+from exporter.domain.identity.firmware import comparable, group_id, legacy
 from exporter.store.record import Ref
 from reconcile.confirm.confirm import Hint
 
-from .identity import PLACEHOLDER, domain_of, uuid_of
+from .identity import PLACEHOLDER, domain_of, identifies, uuid_of
 from .made import launched, started
-from .odd import COPIED, ODD, STATE_OF, Odd, around, varied
+from .odd import COPIED, ODD, OF_INVALID, STATE_OF, Odd, around, varied
 from .people import delete_namespace, migrate, recreate_vm, restored, start_or_stop, vm
 from .platform import Platform
 from .stashing import started_with
@@ -28,7 +28,8 @@ __all__ = ["ACTS", "begin", "hint"]
 _FOUR = "7c1c36b4-0b1c-4a56-9d6e-5f1d2c3b4a55"
 _TWO, _THREE = "1f6a3c1e-4a67-4bb7-8a5b-6c0a3f0d9b22", "3b0a6a0e-7a2f-4f43-9d0c-5a0f3f7f3c33"
 _ODD = 0.4  # of the interleavings
-_STATES = ("shared", "shared", "shared", "not persisted", "mismatch", "mismatch", "edited")
+_STATES = ("shared", "shared", "shared", "not persisted", "mismatch", "mismatch", "edited", "invalid", "invalid")
+_INVALID = (PLACEHOLDER, PLACEHOLDER, "DB-server")
 _OLDEST, _OLD, _LATER = "2026-01-01T00:00:00Z", "2026-06-01T00:00:00Z", "2026-07-01T00:00:00Z"
 _VM, _VMI = "VirtualMachine", "VirtualMachineInstance"
 Act = Callable[[World, Platform, Random], Iterator[None]]
@@ -40,6 +41,8 @@ def begin(world: World, platform: Platform, rng: Random) -> None:
     platform.keeping = True
     odd = rng.choice(ODD) if rng.random() < _ODD else ""
     state = STATE_OF.get(odd) or rng.choice(_STATES)
+    if odd in OF_INVALID and rng.random() < _ODD:
+        state = "invalid"
     made = _db(world, state, odd, rng)
     _run_db(world, platform, made, state, odd, rng)
     if state == "edited":
@@ -51,7 +54,8 @@ def begin(world: World, platform: Platform, rng: Random) -> None:
 
 def _db(world: World, state: str, odd: Odd, rng: Random) -> Obj:
     strategy = rng.choice(("Halted", "Halted", "Halted", "Always", "Manual"))
-    made = vm("db", strategy, uuid="" if state == "not persisted" else COPIED, uid="u-db", created=_OLD)
+    uuid = {"not persisted": "", "invalid": rng.choice(_INVALID)}.get(state, COPIED)
+    made = vm("db", strategy, uuid=uuid, uid="u-db", created=_OLD)
     fields: Obj = {"f:spec": {"f:template": {"f:spec": {"f:domain": {"f:firmware": {"f:uuid": {}}}}}}}
     write = {"manager": "kubectl-create", "operation": "Update", "time": _OLD, "fieldsV1": fields}
     made = with_meta(made, managedFields=[write])  # before its VMI was created
@@ -107,6 +111,8 @@ def hint(world: World, rng: Random) -> tuple[str, Hint] | None:
     ref, uuid = Ref(_VM, "ns", "db", meta_of(found)["uid"]), uuid_of(found)
     if not uuid:
         return "persist_firmware_uuid", hint_for("firmware_vms", "NotPersisted", ref)
+    if not identifies(uuid):
+        return "replace_invalid_uuid", hint_for("firmware_vms", "InvalidUUID", ref, group_id(comparable(uuid)))
     running = world.get(_VMI, "db")
     if running is not None and uuid_of(running) != uuid and rng.random() < 0.8:
         return "persist_firmware_uuid", hint_for("firmware_vms", "SpecRunMismatch", ref)

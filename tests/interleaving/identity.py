@@ -16,7 +16,7 @@ from .saving import under_way
 from .world import Change, Obj, World, meta_of, owned_by
 from .writer import Write
 
-__all__ = ["PLACEHOLDER", "Firmware", "domain_of", "uuid_of"]
+__all__ = ["PLACEHOLDER", "Firmware", "domain_of", "identifies", "uuid_of"]
 
 PLACEHOLDER = "03000200-0400-0500-0006-000700080009"
 """One that mainboards come with."""
@@ -31,6 +31,14 @@ def domain_of(thing: Obj) -> Obj:
     """Of a VM or a VMI."""
     spec = thing["spec"]["template"]["spec"] if thing["kind"] == _VM else thing["spec"]
     return spec.get("domain") or {}
+
+
+def identifies(uuid: str) -> bool:
+    """Whether it is a UUID, and somebody's."""
+    try:
+        return str(UUID(uuid)) not in _NOBODYS
+    except ValueError:
+        return False
 
 
 def uuid_of(thing: Obj) -> str:
@@ -82,6 +90,8 @@ class Firmware:
         assert write.plan is not None
         if write.plan.remediation == "persist_firmware_uuid":
             yield from self._persisted(before, after, running, write.began)
+        elif write.plan.remediation == "replace_invalid_uuid":
+            yield from self._replaced(before, after, write.began)
         else:
             yield from self._reassigned(before, after, write.began)
 
@@ -171,11 +181,24 @@ class Firmware:
         if (before.get("status") or {}).get("stateChangeRequests"):
             yield "identity in use", "somebody has asked for it to start"
 
+    def _keeps(self, before: Obj) -> Iterator[tuple[str, str]]:
+        for each in owned_by(self.world.all("PersistentVolumeClaim"), meta_of(before)["uid"]):
+            yield "state is kept", f"what {meta_of(each)['name']} holds is kept under the UUID that it loses"
+
+    def _replaced(self, before: Obj, after: Obj, began: float) -> Iterator[tuple[str, str]]:
+        yield from self.off(before)
+        yield from self._keeps(before)
+        if identifies(uuid_of(before)):
+            yield "identity in use", f"{uuid_of(before)}, which it loses, identifies it"
+        if not identifies(uuid_of(after)):
+            yield "its own", f"{uuid_of(after)} identifies nobody"
+        if others := sorted(self.having(uuid_of(after), meta_of(before)["name"], began)):
+            yield "its own", f"it gets {uuid_of(after)}, which {others[0]} has"
+
     def _reassigned(self, before: Obj, after: Obj, began: float) -> Iterator[tuple[str, str]]:
         old, name = uuid_of(before), meta_of(before)["name"]
         yield from self.off(before)
-        for each in owned_by(self.world.all("PersistentVolumeClaim"), meta_of(before)["uid"]):
-            yield "state is kept", f"what {meta_of(each)['name']} holds is kept under the UUID that it loses"
+        yield from self._keeps(before)
         for each in self.world.all("VirtualMachineSnapshotContent"):
             saved = each["spec"]["source"]["virtualMachine"]
             if saved["metadata"]["name"] == name and not uuid_of({"kind": _VM, **saved}):

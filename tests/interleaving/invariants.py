@@ -21,6 +21,7 @@ from .clocks import CALL
 from .copies import Copies
 from .identity import Firmware
 from .marked import MARKS, Marks
+from .missing import recreated
 from .platform import Platform
 from .steward import REMEDIATIONS, Steward
 from .truth import Truth
@@ -91,6 +92,8 @@ class Watch:
             yield from self.undone.of(write)
         elif plan.subject.kind == "IPAMClaim":
             yield from self.claims.of(write)
+        elif plan.remediation == "recreate_ipam_claim":
+            yield from recreated(self.claims, write)
         elif plan.remediation in MARKS:
             yield from self.marks.of(write)
         else:

@@ -7,14 +7,16 @@ from uuid import uuid5
 
 from demo.fleet import objects
 from demo.fleet.objects import owner, owner_of
-from reconcile.plan.remediations.identity.reassign_firmware_uuid import _NAMESPACE, ALLOWED
+from exporter.domain.identity.firmware import comparable
+from reconcile.plan.remediations.identity import reassign_firmware_uuid, replace_invalid_uuid
+from reconcile.plan.remediations.identity.reassign_firmware_uuid import ALLOWED
 
 from .made import launched, started
 from .people import vm
 from .platform import Platform
 from .world import Obj, World, meta_of, with_meta
 
-__all__ = ["COPIED", "ODD", "STATE_OF", "Odd", "around", "varied"]
+__all__ = ["COPIED", "ODD", "OF_INVALID", "STATE_OF", "Odd", "around", "varied"]
 
 Odd = str
 COPIED = "8a54ddf6-9bf3-4ee9-9f1c-0d4b1a6c2e11"
@@ -37,6 +39,8 @@ STATE_OF = {
 }
 """In which state it makes a difference; of any other odd thing in all of them."""
 
+OF_INVALID = tuple(odd for odd, state in STATE_OF.items() if state == "shared" and odd not in ("critical", "elsewhere"))
+"""What makes a difference where its UUID identifies nobody, too."""
 ODD: tuple[Odd, ...] = (*_ANY, *STATE_OF)
 _KEEPS_STATE = ("TPM", "EFI", "TPM by preference", "preference gone")
 _STRATEGY = {
@@ -150,7 +154,11 @@ def _elsewhere(world: World, _: Obj) -> None:
 
 def _given_before(world: World, made: Obj) -> None:
     """It has had a new UUID and was copied then, and a restore has brought the old one back."""
-    world.create(vm("copy", "Halted", uuid=str(uuid5(_NAMESPACE, f"{meta_of(made)['uid']} {COPIED}"))), "user")
+    old = made["spec"]["template"]["spec"]["domain"]["firmware"]["uuid"]
+    given = reassign_firmware_uuid if old == COPIED else replace_invalid_uuid
+    world.create(
+        vm("copy", "Halted", uuid=str(uuid5(given._NAMESPACE, f"{meta_of(made)['uid']} {comparable(old)}"))), "user"
+    )
 
 
 def _lost_pod(world: World, made: Obj) -> None:

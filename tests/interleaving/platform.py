@@ -31,6 +31,7 @@ class Platform(Network):
     collecting: bool = True  # garbage collection of IPAMClaims
     stashing: bool = True  # virt-controller makes copies of instancetypes
     keeping: bool = False  # the specs that VMs start with, where anybody asks for them
+    noting: bool = False  # the generations of VMs that run, likewise
     _events: list[tuple[str, str]] = field(default_factory=list)
     _made: int = 0
 
@@ -89,6 +90,9 @@ class Platform(Network):
             elif running is not None and requests:
                 yield
                 self._quietly(self._done, vm)
+            elif running is not None and self.noting and status.get("desiredGeneration") != meta_of(vm)["generation"]:
+                yield
+                self._quietly(self._note, vm)
             elif running is not None and ends and not meta_of(running).get("deletionTimestamp"):
                 yield
                 self._delete(running)
@@ -153,6 +157,10 @@ class Platform(Network):
     def _done(self, vm: Obj) -> None:
         """What was asked for."""
         status = {**vm["status"], "stateChangeRequests": []}
+        self.world.change(vm, "virt-controller", lambda now: now | {"status": status})
+
+    def _note(self, vm: Obj) -> None:
+        status = {**(vm.get("status") or {}), "desiredGeneration": meta_of(vm)["generation"]}
         self.world.change(vm, "virt-controller", lambda now: now | {"status": status})
 
     def _end(self, vm: Obj) -> None:

@@ -31,7 +31,8 @@ __all__ = ["ACTS", "begin", "hint"]
 
 _VM, _CHECK = "VirtualMachine", "instancetype_vms"
 _STATES = (
-    *("no owner", "no owner", "earlier owner", "no labels", "no labels", "no matcher", "no matcher", "no copy"),
+    *("no owner", "no owner", "earlier owner", "no labels", "no labels", "no copy", "no copy"),
+    *("no matcher", "no matcher", "no matcher"),
     *(
         "owned elsewhere",
         "of a snapshot",
@@ -41,25 +42,32 @@ _STATES = (
         "wrong label",
     ),
 )
+_ODD = {
+    "no matcher": ("", "", "", "runs with it", "saved with it", "unnoted", "noted just now"),
+    "no copy": ("", "", "", "fails", "crashes", "crashes", "name taken"),
+}
+"""What forbids a repair that would else be made, by state."""
 _PINNED = ("no labels", "of an old version", "of an unknown object", "wrong label")
+_RELEASES = {"of an old version": "v1.6.5", "crashes": "v1.7.0", "runs with it": "v1.7.1", "saved with it": "v1.7.1"}
 _OLD, _DAY = "2026-06-01T00:00:00Z", 86_400.0
 Act = Callable[[World, Platform, Random], Iterator[None]]
 
 
 def begin(world: World, platform: Platform, rng: Random) -> None:
     state = rng.choice(_STATES)
+    odd = rng.choice(_ODD.get(state, ("",)))
     policy = {"instancetype": {"referencePolicy": "expand"}} if rng.random() < 0.05 else {}
     upgrades = "v1.8.0" if rng.random() < 0.05 else None
-    version = "v1.6.5" if state == "of an old version" else rng.choice(("v1.7.0", "v1.7.1"))
+    version = _RELEASES.get(state, "") or _RELEASES.get(odd, "") or rng.choice(("v1.7.0", "v1.7.1"))
     world.create(kubevirt("kubevirt", "kubevirt", version, target=upgrades, configuration=policy), "admin")
     world.create(objects.new("Namespace", "", "tenant", status={"phase": "Active"}), "admin")
-    platform.keeping = True
+    platform.keeping = platform.noting = True
     platform.stashing = state not in (*_PINNED, "no copy") and rng.random() < 0.8
     had = world.create(small(1), "admin")
     if rng.random() < 0.3:
         newer = with_meta(had, generation=2) | {"spec": small(2)["spec"]}
         world.change(had, "admin", lambda _: newer)
-    made = _db(world, state, had, rng)
+    made = _db(world, state, odd, had, rng)
     if state == "owned elsewhere":
         world.create(with_meta(vm("db", "Halted", uid="u-there"), namespace="tenant"), "tenant")
     if state == "of a snapshot":
@@ -67,26 +75,54 @@ def begin(world: World, platform: Platform, rng: Random) -> None:
         spec, status = {"source": source}, {"phase": "Succeeded"}
         saved = objects.new("VirtualMachineSnapshot", "ns", "s", uid="s1", created=_OLD, spec=spec, status=status)
         world.create(saved, "user")
+    if odd == "name taken":  # by what somebody else has put there
+        live = world.get(had["kind"], "small", "") or had
+        world.create(copy(made, live | {"spec": {"cpu": {"guest": 64}, "memory": {"guest": "1Gi"}}}), "tenant")
     if state != "no copy":
         world.create(_kept(made, had, state), "virt-controller")
-    if rng.random() < 0.3:
-        running = started_with(world, made, started(made), had)
-        running["status"]["phase"] = "Running"
-        world.create(running, "virt-controller")
+    _had(world, made, had, odd, rng)
     if rng.random() < 0.2:
         _shares(world, made, had, rng)
     world.born = {uid: since - 2 * _DAY for uid, since in world.born.items()}
 
 
-def _db(world: World, state: str, had: Obj, rng: Random) -> Obj:
+def _had(world: World, made: Obj, had: Obj, odd: str, rng: Random) -> None:
+    """What runs of VM `db`, and what is saved of it, maybe of when it had the instancetype."""
+    before = refer(made | {"spec": {**made["spec"]}}, "instancetype", had)
+    if odd == "runs with it" or rng.random() < 0.3:
+        running = started_with(world, before if odd == "runs with it" else made, started(made), had)
+        running["status"]["phase"] = "Running"
+        world.create(running, "virt-controller")
+    if odd == "saved with it":
+        saved = {"metadata": {"name": "db", "namespace": "ns"}, "spec": before["spec"]}
+        spec: Obj = {"source": {"virtualMachine": saved}, "virtualMachineSnapshotName": "before"}
+        kept = objects.new("VirtualMachineSnapshotContent", "ns", "before", spec=spec, status={})
+        world.create(kept, "virt-controller")
+
+
+def _db(world: World, state: str, odd: str, had: Obj, rng: Random) -> Obj:
     made = vm("db", rng.choice(("Halted", "Manual", "Always")), uid="u-db", created=_OLD)
+    if odd == "fails":  # by which KubeVirt says why it makes no copy
+        made["status"] = {"conditions": [objects.condition("Failure", holds=True, reason="FailedCreate")]}
+    if odd == "crashes":
+        gone = {"kind": "VirtualMachineClusterPreference", "name": "linux"}
+        made["status"] = {"preferenceRef": gone | {"controllerRevisionRef": {"name": "gone"}}}
     name = "sizes" if state == "of another name" else copy_name(made, had)
     if state == "no matcher":
-        return world.create(with_ref(made, reference(had, name)), "user")
+        return world.create(_noted(with_ref(made, reference(had, name)), odd, world), "user")
     made = refer(made, "instancetype", had, "" if state in (*_PINNED, "no copy") else name)
     if state in _PINNED:
         made["spec"]["instancetype"]["revisionName"] = "kept"
     return world.create(made, "user")
+
+
+def _noted(made: Obj, odd: str, world: World) -> Obj:
+    """With what virt-controller has written into the status of a VM that ran after its spec was changed last."""
+    made["status"]["desiredGeneration"] = 0 if odd == "unnoted" else 1
+    fields: Obj = {"f:status": {"f:desiredGeneration": {}}}
+    time = world.ago(600) if odd == "noted just now" else _OLD
+    entry = {"manager": "virt-controller", "operation": "Update", "subresource": "status", "time": time}
+    return with_meta(made, managedFields=[entry | {"fieldsV1": fields}])
 
 
 def _kept(made: Obj, had: Obj, state: str) -> Obj:

@@ -11,6 +11,7 @@ from exporter.store.record import Ref
 from reconcile.confirm.confirm import Hint
 from reconcile.plan.remediations.networks._stopped_vm import ALLOWED
 
+from . import missing
 from .made import launched, started
 from .odd_claims import STATES_OF, Odd, around, networks_of, varied
 from .people import stand_still, vm
@@ -25,6 +26,7 @@ _STATES = (
     *("ownerless", "ownerless", "unprotected", "unlabelled", "left", "lost pod", "nameless", "foreign owner"),
     *("stopping", "waiting", "brought"),
     *("replaced", "handed on", "handed on", "deleted by hand", "deleted by hand", "leaked"),
+    *("missing", "missing", "missing", "missing"),
 )
 _TERMINATING = (
     *("stuck", "replaced", "lost pod", "nameless", "foreign owner", "blocked", "stopping", "waiting"),
@@ -57,6 +59,10 @@ def surroundings(world: World) -> None:
 def begin(world: World, platform: Platform, rng: Random) -> None:
     """VM `db` with IPAMClaim `db.blue`, in one of the states."""
     state = rng.choice(_STATES)
+    if state == "missing":
+        missing.begin(world, platform, rng)
+        world.born = {uid: since - 3600 for uid, since in world.born.items()}
+        return
     odd = rng.choice((*STATES_OF,)) if rng.random() < _ODD else ""
     if odd:
         state = rng.choice(STATES_OF[odd])
@@ -123,7 +129,8 @@ def _vm_in(state: str, odd: Odd, world: World, rng: Random) -> Obj | None:
 def _metadata(state: str, world: World, rng: Random) -> Obj:
     finalizers = rng.choice(([IPAM_FINALIZER], [IPAM_FINALIZER], ["example.org/keep", IPAM_FINALIZER]))
     owners = [owner("VirtualMachine", "db", "u-db")]
-    if state == "foreign owner" or (state == "unprotected" and rng.random() < 0.2):
+    others = state in ("unprotected", "replaced", "handed on") and rng.random() < 0.2
+    if state == "foreign owner" or others:
         owners.append(owner("Import", "import", "i1", "example.org/v1"))
     if state in ("ownerless", "nameless", "left") or (state == "stuck" and rng.random() < 0.3):
         owners = []
@@ -164,7 +171,7 @@ def claim_hint(world: World, rng: Random) -> tuple[str, Hint] | None:
     """A remediation, and what may be found of the IPAMClaim as it is."""
     claim = world.get("IPAMClaim", "db.blue")
     if claim is None:
-        return None
+        return missing.found(world)
     meta = meta_of(claim)
     ref = Ref("IPAMClaim", "ns", meta["name"], meta["uid"])
     found = world.get("VirtualMachine", "db")

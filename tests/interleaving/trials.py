@@ -83,6 +83,7 @@ class Trial:
     ledger: MemoryLedger
     sent: list[_Sent] = field(default_factory=list)
     found: list[Violation] = field(default_factory=list)
+    dismissed: set[str] = field(default_factory=set)  # attempts that had held, or come back, when it was resumed
 
     def sends(self, write: Write) -> None:
         now, name = self.world.now, write.key[2]
@@ -92,7 +93,7 @@ class Trial:
             if len(before) + len(over) >= most:
                 names = ", ".join(f"{each.name} at {each.at:.0f}" for each in before)
                 self._violated("one, then two", f"{write.by} writes {name} at {now:.0f} while {names} is not over")
-            if any(entry.event in _STRUCK for entry in self._since_resumed()):
+            if any(entry.event in _STRUCK and entry.attempt not in self.dismissed for entry in self._since_resumed()):
                 self._violated("a strike stops it", f"{write.by} writes {name} after a repair came back")
             if len(self.ledger.unfinished()) > 1:
                 self._violated("one without an end", f"{write.by} writes {name} while another attempt has no end")
@@ -110,7 +111,8 @@ class Trial:
         stayed = {entry.attempt for entry in self.ledger.kept if entry.event is Event.STAYED}
         if not struck:
             return
-        self.sent = [each for each in self.sent if each.attempt not in struck | stayed]
+        self.dismissed |= struck | stayed
+        self.sent = [each for each in self.sent if each.attempt not in self.dismissed]
         self.ledger.append(Event.RESUMED, scope=f"remediation {_REPAIR}", by="alice")
 
     def _since_resumed(self) -> list[Entry]:

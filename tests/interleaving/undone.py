@@ -11,7 +11,7 @@ from reconcile.plan.plan import Op, Patch, Test
 
 from .claims import Claims
 from .copies import Copies
-from .identity import Firmware
+from .identity import Firmware, identifies
 from .marked import MARKS, Marks
 from .stashing import COPY, SIZE
 from .world import Obj, World, meta_of
@@ -72,7 +72,7 @@ class Undone:
             return
         name = meta_of(before)["name"]
         others = sorted(self.firmware.having(new, name, write.began))
-        if others and "uniqueness" not in accepted:
+        if others and identifies(new) and "uniqueness" not in accepted:
             yield "undone: its own", f"it gets {new}, which {others[0]} has"
         if self.firmware.has_seen(name, old) and "identity" not in accepted:
             yield "undone: identity in use", f"its guest knows {old}, and would see {new}"

@@ -37,6 +37,8 @@ _MODULES = {
     "repair_ipam_claim_metadata": "claims",
     "adopt_ipam_claim": "claims",
     "reclaim_ipam_claim": "claims",
+    "recreate_ipam_claim": "claims",
+    "_nudging": "claims",
     "_ipam_claims": "claims",
     "_releasing": "claims",
     "_claim_owner": "claims",
@@ -44,6 +46,7 @@ _MODULES = {
     "_grounds": "",
     "persist_firmware_uuid": "firmware",
     "reassign_firmware_uuid": "firmware",
+    "replace_invalid_uuid": "firmware",
     "_firmware": "firmware",
     "restash_missing_revision": "instancetypes",
     "_sources": "instancetypes",
@@ -65,7 +68,7 @@ preconditions by its cases.
 
 _AREAS = {
     **dict.fromkeys(("release_ipam_claim", "repair_ipam_claim_metadata", "adopt_ipam_claim"), "claims"),
-    **dict.fromkeys(("persist_firmware_uuid", "reassign_firmware_uuid"), "firmware"),
+    **dict.fromkeys(("persist_firmware_uuid", "reassign_firmware_uuid", "replace_invalid_uuid"), "firmware"),
     **dict.fromkeys(("reassign_serial", "reassign_mac_address"), "marks"),
     **dict.fromkeys(("restash_missing_revision", "delete_orphan_revision", "guard_instancetype"), "instancetypes"),
     **dict.fromkeys(("adopt_revision", "label_pinned_revision"), "revisions"),
@@ -200,7 +203,15 @@ def _added_as_written(own: history.History, entry: Entry) -> None:
 
 def _unchecked(hint: Any, check: Any, cluster: Any, settings: Any) -> Any:
     """As if the finding were still there."""
-    found = Finding(reason=hint.reason, severity=Severity.INFO, subject=hint.subject, message="as it was found")
+    group = "instancetype" if check.id == "instancetype_vms" else ""  # which a remediation goes by
+    found = Finding(
+        reason=hint.reason,
+        severity=Severity.INFO,
+        subject=hint.subject,
+        message="as it was found",
+        group=group,
+        evidence={"claim": f"{hint.subject.name}.blue"},  # of a VMI without
+    )
     return msgspec.structs.replace(found, check=hint.check, fingerprint=hint.fingerprint)
 
 

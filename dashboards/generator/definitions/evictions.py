@@ -7,7 +7,7 @@ from ..finding_panels import by_reason, finding_stat, findings_table, reasons_st
 from ..findings import Findings
 from ..links import page_link, runbook
 from ..model import Board, BoardRow, Column, PanelQuery, Threshold, Unit
-from ..panels import ATTENTION, SEVERITIES, bars, column, each_value, lines, stat, table, upgrading
+from ..panels import ATTENTION, NONE_OR_UNSEEN, SEVERITIES, bars, column, each_value, lines, stat, table, upgrading
 from ..trust import trust
 from .common import DRAINS, VARIABLES
 
@@ -120,7 +120,7 @@ BOARD = Board(
                     "By the state of their departure. It ends at 0 when a drain is done; a line of blocked "
                     "ones that stays level is a drain that hangs.",
                     *each_value("state", STATES, _by_state),
-                    empty="none, or not seen",
+                    empty=NONE_OR_UNSEEN,
                     stacked=True,
                     width=16,
                 ),

@@ -44,8 +44,17 @@ def _counts(first: int) -> tuple[tuple[Column, PanelQuery], ...]:
     )
 
 
+_LEADING = queries.each("kubevirt_steward_repair_leading")
+
+
 def _repair(name: str) -> PanelQuery:
     return PanelQuery(f"max by (cluster) ({queries.each(f'kubevirt_steward_repair_{name}')})")
+
+
+def _counted(findings: str) -> PanelQuery:
+    """0 where the sidecar is scraped and has none of them."""
+    counted = f"sum by (cluster) (max by (cluster, remediation, state) ({findings}))"
+    return PanelQuery(queries.zero_by_cluster(counted, _LEADING))
 
 
 REPAIRS = table(
@@ -60,12 +69,13 @@ REPAIRS = table(
         Column("unfinished", value=4, width=110, thresholds=ATTENTION),
     ),
     _repair("leading"),
-    PanelQuery(f"sum by (cluster) (max by (cluster, remediation, state) ({_REPAIRED}))"),
-    PanelQuery(f"sum by (cluster) (max by (cluster, remediation, state) ({_WAITS}))"),
+    _counted(_REPAIRED),
+    _counted(_WAITS),
     _repair("paused"),
     _repair("unfinished"),
     width=14,
     height=7,
+    empty="no sidecar, or not seen",
     sort=("-wait for somebody",),
 )
 
@@ -84,6 +94,7 @@ VERSIONS = table(
     ),
     width=10,
     height=7,
+    empty="not seen",
     sort=("version", "cluster"),
 )
 

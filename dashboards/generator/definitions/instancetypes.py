@@ -9,7 +9,7 @@ from ..finding_panels import by_reason, by_severity_over_time, findings_table, r
 from ..findings import Findings
 from ..links import page_link
 from ..model import Board, BoardRow, Column, Panel, PanelQuery, Threshold
-from ..panels import SEVERITIES, column, each_value, lines, table
+from ..panels import NONE_OR_UNSEEN, SEVERITIES, column, each_value, lines, table
 from ..trust import trust
 from .common import INSTANCETYPES, VARIABLES
 
@@ -103,12 +103,14 @@ BOARD = Board(
                     "VMs by how they refer to their instancetype",
                     "Unversioned ones are those that a deletion breaks.",
                     *each_value("mode", MODES, partial(_by_mode, "kubevirt_instancetype_vms")),
+                    empty=NONE_OR_UNSEEN,
                     stacked=True,
                 ),
                 lines(
                     "VMs by how they refer to their preference",
                     "Unversioned ones are those that a deletion breaks.",
                     *each_value("mode", MODES, partial(_by_mode, "kubevirt_preference_vms")),
+                    empty=NONE_OR_UNSEEN,
                     stacked=True,
                 ),
             ),

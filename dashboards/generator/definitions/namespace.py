@@ -6,7 +6,7 @@ from .. import queries
 from ..finding_panels import by_reason, by_severity_over_time, findings_table, severity_stats
 from ..findings import Findings
 from ..model import Board, BoardRow, PanelQuery, Threshold
-from ..panels import column, stat, table
+from ..panels import NONE_OR_UNSEEN, column, stat, table
 from .common import VARIABLES
 
 _UNKNOWN = queries.each("kubevirt_steward_namespace_unknown", queries.NAMESPACE)
@@ -26,7 +26,7 @@ BOARD = Board(
                     "Checks that have no answer for these namespaces: that they find nothing means nothing. "
                     "None here is good news only while the steward answers.",
                     f"sum(max by (cluster, namespace, check) ({_UNKNOWN}))",
-                    empty="none, or not seen",
+                    empty=NONE_OR_UNSEEN,
                     thresholds=(Threshold(1, "orange"),),
                     width=8,
                     height=6,

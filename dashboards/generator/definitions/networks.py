@@ -7,7 +7,7 @@ from ..finding_panels import by_reason, finding_stat, findings_table, severity_s
 from ..findings import Findings
 from ..links import page_link, runbook
 from ..model import Board, BoardRow, Column, PanelQuery, Threshold, Unit
-from ..panels import SEVERITIES, column, each_value, lines, stat, table
+from ..panels import NONE_OR_UNSEEN, SEVERITIES, column, each_value, lines, stat, table
 from ..trust import trust
 from .common import NETWORKS, VARIABLES
 
@@ -60,7 +60,7 @@ POOLS = table(
     PanelQuery(_SHARE),
     PanelQuery(_SIZE),
     PanelQuery(_FREE),
-    PanelQuery(f"sum by ({_POOL}) (max by ({_POOL}, use) ({_RECLAIMABLE}))"),
+    PanelQuery(f"sum by ({_POOL}) (max by ({_POOL}, use) ({_RECLAIMABLE})) or 0 * {_SIZE}"),
     PanelQuery(_UNTIL_FULL),
     sort=("-used",),
     links=(runbook("VMNetworkPoolPressure"),),
@@ -101,7 +101,8 @@ BOARD = Board(
                     "Addresses that IPAMClaims hold and nobody needs: of VMs that are gone, or of interfaces that a "
                     "VM no "
                     "longer has.",
-                    f"sum(max by ({_POOL}, use) ({_RECLAIMABLE}))",
+                    queries.zero_where(f"sum(max by ({_POOL}, use) ({_RECLAIMABLE}))", _USED),
+                    empty=NONE_OR_UNSEEN,
                     thresholds=(Threshold(1, SEVERITIES["info"]),),
                 ),
                 by_reason(_FOUND, width=24, height=11),
@@ -122,6 +123,7 @@ BOARD = Board(
                     "Addresses that are taken, by what they are used for; leaked and orphaned ones can be reclaimed.",
                     *each_value("use", USES, _by_use),
                     unit=Unit.SHORT,
+                    empty=NONE_OR_UNSEEN,
                     stacked=True,
                 ),
             ),

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from .. import queries
 from ..links import page_link, runbook
-from ..model import Board, BoardRow, Column, PanelQuery, Threshold, Unit
-from ..panels import ATTENTION, YES_NO, bars, column, each_value, lines, stat, table
+from ..model import Board, BoardRow, Column, Panel, PanelQuery, Threshold, Unit
+from ..panels import ATTENTION, NONE_OR_UNSEEN, YES_NO, bars, column, each_value, lines, stat, table
 from .common import CLUSTERS, LINKS
 
 _OUTCOMES = {"done": "blue", "failed": "red", "unclear": "purple"}
 _BY = "cluster, remediation"
+_ENABLED = f"max by ({_BY}) ({queries.each('kubevirt_steward_repair_enabled')})"
 _SEEN = queries.each("kubevirt_steward_repair_leading")
 
 
@@ -43,6 +44,12 @@ def _mode(mode: str) -> str:
     return f"max by ({_BY}) ({is_it})"
 
 
+def _findings(metric: str, label: str) -> PanelQuery:
+    """Of each remediation, 0 where it has none of them."""
+    counted = f"sum by ({_BY}) (max by ({_BY}, {label}) ({queries.each(f'kubevirt_steward_repair_{metric}')}))"
+    return PanelQuery(f"{counted} or 0 * {_ENABLED}")
+
+
 def _canary(state: str) -> str:
     is_it = queries.each("kubevirt_steward_repair_canary", f'state="{state}"')
     return f"max by ({_BY}) ({is_it})"
@@ -72,43 +79,43 @@ REMEDIATIONS = table(
         ),
     ),
     PanelQuery(f"{_mode('plan')} + 2 * {_mode('shadow')} + 3 * {_mode('approve')} + 4 * {_mode('auto')}"),
-    PanelQuery(f"max by ({_BY}) ({queries.each('kubevirt_steward_repair_enabled')})"),
-    PanelQuery(f"sum by ({_BY}) (max by ({_BY}, state) ({queries.each('kubevirt_steward_repair_findings')}))"),
-    PanelQuery(f"sum by ({_BY}) (max by ({_BY}, precondition) ({queries.each('kubevirt_steward_repair_refused')}))"),
-    PanelQuery(f"sum by ({_BY}) (max by ({_BY}, gate) ({queries.each('kubevirt_steward_repair_blocked')}))"),
+    PanelQuery(_ENABLED),
+    _findings("findings", "state"),
+    _findings("refused", "precondition"),
+    _findings("blocked", "gate"),
     PanelQuery(
         f"sum by ({_BY}) (max by ({_BY}, job, instance) ({queries.each('kubevirt_steward_repairs_returned_total')}))"
     ),
     PanelQuery(f"max by ({_BY}) ({queries.each('kubevirt_steward_repairs_undone_total')})"),
     PanelQuery(f"{_canary('first')} + 2 * {_canary('second')} + 3 * {_canary('stopped')}"),
     sort=("-findings",),
+    empty="no sidecar, or not seen",
     width=20,
     height=14,
 )
 
+
+def _bars(title: str, description: str, metric: str, label: str) -> Panel:
+    """A bar for each value of a label; `none` where there is none and a sidecar is scraped."""
+    counted = f"sum by ({label}) (max by (cluster, remediation, {label}) ({queries.each(metric)}))"
+    none = f'label_replace(0 * max({_SEEN}) unless on () {counted}, "{label}", "none", "", "")'
+    name = f"{{{{{label}}}}}"
+    return bars(
+        title,
+        description,
+        PanelQuery(f"sort_desc({counted})", name, "blue"),
+        PanelQuery(none, name, "text"),
+    )
+
+
 _HELD_BACK = (
-    bars(
+    _bars(
         "Refused, by precondition",
         "Repairs whose plan is refused, by the precondition that does not hold.",
-        PanelQuery(
-            "sort_desc(sum by (precondition) (max by (cluster, remediation, precondition) ("
-            + queries.each("kubevirt_steward_repair_refused")
-            + ")))",
-            "{{precondition}}",
-            "blue",
-        ),
+        "kubevirt_steward_repair_refused",
+        "precondition",
     ),
-    bars(
-        "Blocked, by gate",
-        "Repairs that a gate blocks.",
-        PanelQuery(
-            "sort_desc(sum by (gate) (max by (cluster, remediation, gate) ("
-            + queries.each("kubevirt_steward_repair_blocked")
-            + ")))",
-            "{{gate}}",
-            "blue",
-        ),
-    ),
+    _bars("Blocked, by gate", "Repairs that a gate blocks.", "kubevirt_steward_repair_blocked", "gate"),
 )
 
 _STORMS = stat(
@@ -254,12 +261,14 @@ BOARD = Board(
                         "9 of 10 take at most",
                     ),
                     unit=Unit.SECONDS,
+                    empty=NONE_OR_UNSEEN,
                     width=8,
                 ),
                 lines(
                     "Would have been written",
                     "Writes within an hour that mode shadow left out: auto would have made them.",
                     PanelQuery(_shadowed("1h"), "{{remediation}}"),
+                    empty=NONE_OR_UNSEEN,
                     width=8,
                 ),
             ),

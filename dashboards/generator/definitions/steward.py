@@ -6,7 +6,7 @@ from .. import queries
 from ..findings import Findings
 from ..links import page_link, runbook
 from ..model import Board, BoardRow, Column, PanelQuery, Threshold, Unit
-from ..panels import ATTENTION, bars, column, lines, spread, stat, table
+from ..panels import ATTENTION, NONE_OR_UNSEEN, bars, column, lines, spread, stat, table
 from ..trust import NO_ANSWER, trust
 from .common import CLUSTERS, LINKS
 from .steward_costs import BUILD, COSTS, REPLICA, rate
@@ -78,6 +78,7 @@ KINDS = table(
         )
     ),
     sort=("state", "kind"),
+    empty="not seen",
     height=12,
 )
 
@@ -171,6 +172,7 @@ BOARD = Board(
                         )
                     ),
                     height=7,
+                    empty="not seen",
                 ),
             ),
         ),
@@ -219,6 +221,7 @@ BOARD = Board(
                     ),
                     unit=Unit.AGE,
                     width=24,
+                    empty=NONE_OR_UNSEEN,
                 ),
             ),
         ),

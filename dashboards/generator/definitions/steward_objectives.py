@@ -37,6 +37,7 @@ OBJECTIVES_ROW = BoardRow(
             *(PanelQuery(f"min by (cluster) ({_of(LEFT, objective)})") for objective in OBJECTIVES),
             width=12,
             height=8,
+            empty="not recorded",
             links=(runbook("StewardErrorBudgetBurn"),),
         ),
         lines(

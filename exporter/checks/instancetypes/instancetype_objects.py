@@ -114,13 +114,14 @@ def _deletable(view: View, kept: Kept) -> Finding | None:
         return None
     first = _first(vms)
     going = kept.deleting is not None
-    state = f"{the(kept.ref.kind)} is being deleted, and" if going else "Nothing prevents the deletion of it, and"
+    state = "is being deleted" if going else "is not protected from deletion"
     return Finding(
         reason="DeletableInUse",
         severity=Severity.CRITICAL if going else Severity.WARNING,
         subject=kept.ref,
         related=tuple(first),
-        message=f"{state} {_count(vms)} without a copy of it: {named([vm.path for vm in first], len(vms))}",
+        message=f"{the(kept.ref.kind)} {state}, and {_count(vms)} without a copy of it: "
+        f"{named([vm.path for vm in first], len(vms))}",
         since=kept.deleting,
         since_source=Since.DELETION if going else Since.FIRST_SEEN,
         evidence=_facts(kept) | {"vms": len(vms)},

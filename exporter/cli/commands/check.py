@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -22,9 +22,11 @@ from ..input.dumps import dumps_of
 from ..input.edit_probes import ask_edits, refuse_probe_of_dump
 from ..input.evaluated_dumps import DumpReading, evaluate_each
 from ..input.filters import Filters, UsageError, filters_of
+from ..input.labels import labelled_in_cluster, refuse_none
 from ..input.names import known_to
-from ..input.once import complain_if_late, of_running, refuse_complete_without_dump
+from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump
 from ..input.undated import undated
+from ..output.aimed import aimed
 from ..output.edit_probes import edits
 from ..output.formats import TEXTS
 from ..output.report import Presentation, rendered, unread
@@ -59,8 +61,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _live(arguments: argparse.Namespace, config: Config, filters: Filters) -> int:
     refuse_complete_without_dump(arguments)
-    whole, in_time, engine = asyncio.run(_look(arguments, config, filters.namespaces or filters.selection.namespaces))
+    whole, in_time, engine, filters = asyncio.run(_look(arguments, config, filters))
     known_to(engine.cluster, filters)
+    refuse_none(filters)
     report = undated(with_causes(filters.of(whole, engine), engine))
     refuse_unfound(report, filters)
     show(report, arguments, filters)
@@ -76,11 +79,20 @@ def _watching(arguments: argparse.Namespace, config: Config, filters: Filters) -
     refuse_watch(arguments)
     refuse_complete_without_dump(arguments)
     if of_running(arguments):
-        from ..input.running import refuse_both  # not for a cluster
+        from ..input.asking import refuse_both  # not for a cluster
 
         refuse_both(arguments)
+        _refuse_labels(filters)
     watch(arguments, config, filters, lambda report: _begun(report, arguments, filters))
     return 0
+
+
+def _refuse_labels(filters: Filters) -> None:
+    """Raises UsageError where a running steward would have to know labels."""
+    if filters.selector is not None:
+        raise UsageError(
+            "-l asks for labels of VMs, which a running steward does not tell; name them: vm/NAMESPACE/NAME"
+        )
 
 
 def _begun(report: Report, arguments: argparse.Namespace, filters: Filters) -> None:
@@ -89,9 +101,11 @@ def _begun(report: Report, arguments: argparse.Namespace, filters: Filters) -> N
 
 
 def _running(arguments: argparse.Namespace, filters: Filters) -> int:
-    from ..input.running import narrowed, refuse_both, report_of  # not for a dump
+    from ..input.asking import refuse_both  # not for a dump
+    from ..input.running import narrowed, report_of
 
     refuse_both(arguments)
+    _refuse_labels(filters)
     refuse_probe_of_dump(arguments, "--probe-features")
     report = narrowed(filters.of(asyncio.run(report_of(arguments))))
     refuse_unfound(report, filters)
@@ -106,7 +120,9 @@ def show(
 ) -> None:
     """Prints it as the arguments say; `read` says in words what the dump of each cluster held."""
     columns = width() if arguments.output == "table" else None
-    how = Presentation(filters.checks, filters.now, read or {}, arguments.commands, columns)
+    aim = aim_of(arguments)
+    how = Presentation(filters.checks, filters.now, read or {}, arguments.commands, columns, aim)
+    report = aimed(report, aim) if arguments.output in TEXTS else report
     say(rendered(report, arguments.output, how), arguments.output, painted if colours() else str)
 
 
@@ -128,13 +144,16 @@ def exit_code(report: Report, fail_on: str = "info", in_time: bool = True) -> in
 
 
 async def _look(
-    arguments: argparse.Namespace, config: Config, namespaces: Collection[str]
-) -> tuple[Report, bool, Engine]:
+    arguments: argparse.Namespace, config: Config, filters: Filters
+) -> tuple[Report, bool, Engine, Filters]:
+    """With the filters, which know by then what their labels select."""
     from ...kube.probe import EditProbe  # not for a dump
     from ..input.looking import looking
 
+    namespaces = filters.namespaces or filters.selection.namespaces
     async with looking(arguments, config, views=(), namespaces=namespaces) as look:
         steward = look.steward
+        filters = await labelled_in_cluster(look.transport, steward.engine.cluster, filters)
         report = take(steward.engine)
         if steward.follower is not None:
             await steward.follower.once()
@@ -142,7 +161,7 @@ async def _look(
         if arguments.probe:
             probes = await ask_edits(steward.engine.cluster, EditProbe(look.transport), most=arguments.probe_most)
             report = msgspec.structs.replace(report, probes=probes)
-        return report, look.in_time, steward.engine
+        return report, look.in_time, steward.engine, filters
 
 
 def _repaired(report: Report, repairs: Repairs) -> Report:

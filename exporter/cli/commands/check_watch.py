@@ -11,6 +11,7 @@ from ...config.settings import Config
 from ...engine.engine import Engine
 from ...views.findings import Report, take, with_causes
 from ..input.filters import Filters, UsageError
+from ..input.labels import labelled_in_cluster
 from ..input.names import known_to
 from ..input.undated import undated
 from ..output.changes import changes
@@ -66,7 +67,8 @@ async def _watched(arguments: argparse.Namespace, config: Config, filters: Filte
         known_to(engine.cluster, filters)
         while True:
             generation = engine.generation
-            yield undated(with_causes(filters.of(take(engine), engine), engine))
+            chosen = await labelled_in_cluster(look.transport, engine.cluster, filters)
+            yield undated(with_causes(chosen.of(take(engine), engine), engine))
             await _changed(engine, generation)
 
 

@@ -25,9 +25,12 @@ from ...views.drain import (
     unsettled,
 )
 from ..input.config import configured
+from ..input.edit_probes import refuse_probe_of_dump
 from ..input.eviction_probes import with_probes
 from ..input.filters import UsageError
-from ..input.once import complain_if_late, refuse_complete_without_dump
+from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump
+from ..input.undated import all_undated
+from ..output.aimed import aimed
 from ..output.drain import drained
 from ..output.progress import progress_line
 from ..output.screen import width
@@ -42,17 +45,29 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         if not (arguments.nodes or arguments.all_cordoned or arguments.selector):
             raise UsageError("name the nodes, or use --all-cordoned or --selector")
-        if arguments.dump is not None and arguments.probe:
-            raise UsageError("--probe asks a cluster; there is none behind --from")
+        refuse_probe_of_dump(arguments, "--probe")
         refuse_complete_without_dump(arguments)
-        look = _look if arguments.dump is None else _read
-        drain, in_time = asyncio.run(look(arguments, config))
+        drain, in_time = asyncio.run(_found(arguments, config))
     except (UsageError, DumpError, NoSuchNodeError, UnreachableError) as error:
         complain(str(error))
         return 2
-    say(written(drain, arguments.output, lambda each: drained(each, width())), arguments.output)
+    say(
+        written(drain, arguments.output, lambda each: drained(aimed(each, aim_of(arguments)), width())),
+        arguments.output,
+    )
     complain_if_late(arguments, in_time)
     return exit_code(drain) if in_time and not unsettled(drain) else 2
+
+
+async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Drain, bool]:
+    if not of_running(arguments):
+        drain, in_time = await (_look if arguments.dump is None else _read)(arguments, config)
+        return all_undated(drain), in_time
+    from ..input.asking import answer_of  # not for a dump
+
+    if arguments.selector or (arguments.nodes and arguments.all_cordoned):
+        raise UsageError("a running steward takes the names of nodes, or --all-cordoned; leave the other out")
+    return await answer_of(arguments, "/api/v1/drain", Drain, [("node", each) for each in arguments.nodes]), True
 
 
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Drain, bool]:

@@ -1,19 +1,23 @@
-"""`steward explain`: what a check looks for, or what a reason means and what to do about it."""
+"""`steward explain`: what a check, reason, alert or metric means and what to do; of a finding with its names."""
 
 from __future__ import annotations
 
 import argparse
 import difflib
-import inspect
+import re
 
 from ...checks import all_checks
 from ...domain.features.rules import BY_ID
-from ...findings.check import PER_FLEET, Check, Reason
-from ...runbook import link
-from ..output.table import indented, table
+from ...findings.check import Check, Reason
+from ..output.explanation import of_check, of_finding, of_reason
+from ..output.grid import grid
+from ..output.screen import prose_width, width
 from ..output.terminal import complain, say
 
 __all__ = ["run"]
+
+_ID = re.compile(r"[0-9a-f]{4,16}")
+_Row = tuple[Check, str, Reason]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -21,49 +25,81 @@ def run(arguments: argparse.Namespace) -> int:
     every = [(check, name, reason) for check in all_checks() for name, reason in check.reasons.items()]
     if what is None:
         rows = [(check.id, name, reason.meaning) for check, name, reason in every]
-        say(table(("CHECK", "REASON", "MEANING"), rows))
+        say(grid(("CHECK", "REASON", "MEANING"), rows, width()))
         return 0
-    whole = next((check for check, _, _ in every if check.id == what), None)
-    # Two checks may have one reason: what is wrong with a migration is the same, whoever made it.
-    found = (
-        [_check(whole)] if whole else [_reason(check, name, reason) for check, name, reason in every if name == what]
-    )
-    if found:
-        say("\n".join(found))
+    columns = prose_width() if width() else None
+    whole = next((check for check, _, _ in every if check.id == what.lower()), None)
+    found = [] if whole else [row for row in every if what.lower() in _names(row)]
+    if arguments.runbook and (found or whole):
+        return _runbook([row for row in every if row[0] is whole] or found, columns)
+    if whole or found:
+        say(of_check(whole, columns) if whole else "\n".join(of_reason(*row, columns) for row in found))
         return 0
-    if what in BY_ID:
-        complain(f"{what} is a feature: `steward features {what}` says whether it is allowed, and who asks for it")
-        return 2
-    known = dict.fromkeys(each for check, name, _ in every for each in (check.id, name))
-    close = difflib.get_close_matches(what, known, 1) or [name for name in known if name.startswith(what)]
-    hint = f"did you mean {close[0]}?" if close else "`steward explain` lists all"
-    complain(f"no check and no reason is called {what!r}; {hint}")
+    if _ID.fullmatch(what):
+        return _one(arguments, columns)
+    complain(_unknown(what, every))
     return 2
 
 
-def _check(check: Check) -> str:
-    reads = ", ".join(kind.name for kind in check.reads)
-    rows = [(name, _severities(reason, "|"), reason.meaning) for name, reason in check.reasons.items()]
-    story = inspect.getdoc(inspect.getmodule(check.find)) or ""
-    return f"{check.id}: {check.title}\n\n{story}\n\nReads: {reads}\n\n" + table(
-        ("REASON", "SEVERITY", "MEANING"), rows
-    )
+def _names(row: _Row) -> tuple[str, ...]:
+    """By which a reason is called. Two checks may have one: what is wrong is the same, whoever caused it."""
+    _, name, reason = row
+    family = reason.family.name
+    return tuple(each.lower() for each in (name, reason.alert, family, f"{family}_since_timestamp_seconds"))
 
 
-def _severities(reason: Reason, between: str) -> str:
-    return between.join(severity.value for severity in reason.severities)
+def _unknown(what: str, every: list[_Row]) -> str:
+    if what in BY_ID:
+        return f"{what} is a feature: `steward features {what}` says whether it is allowed, and who asks for it"
+    names = (each for check, name, reason in every for each in (check.id, name, reason.alert, reason.family.name))
+    known = {each.lower(): each for each in names if each}
+    close = difflib.get_close_matches(what.lower(), known, 1) or [
+        name for name in known if name.startswith(what.lower())
+    ]
+    hint = f"did you mean {known[close[0]]}?" if close else "`steward explain` lists all"
+    return f"no check, reason, alert or metric is called {what[:100]!r}; {hint}"
 
 
-def _reason(check: Check, name: str, reason: Reason) -> str:
-    """Words in capitals stay: a finding fills them in."""
-    by_reason = f'{{reason="{name}"}}' if check.scope is not PER_FLEET else ""
-    facts = {
-        "Severity": _severities(reason, " or "),
-        "Metric": reason.family.name + by_reason,
-        "Alert": reason.alert,
-        "Runbook": link(reason.alert),
-        "Next": reason.next,
-        "Repair": reason.remediation,
-    }
-    lines = [f"{name + ':':<10}{fact}\n" for name, fact in facts.items() if fact]
-    return f"{name} (check {check.id})\n\n{reason.meaning}\n\n{''.join(lines)}{indented(reason.commands, '  $ ')}"
+def _runbook(rows: list[_Row], columns: int | None) -> int:
+    from ..output.runbook_text import runbook_text  # its Markdown is dear to import
+
+    reasons: dict[str, list[str]] = {}
+    for _, name, reason in rows:
+        if reason.alert:
+            reasons.setdefault(reason.alert, []).append(name)
+    if not reasons:
+        complain(f"{rows[0][1]} has no alert, and so no runbook; `steward explain {rows[0][1]}` says what to do")
+        return 2
+    parts = []
+    for alert, names in reasons.items():
+        labels = {"reason": names[0]} if len(names) == 1 else {}
+        parts.append(runbook_text(alert, frozenset(names), labels, columns))
+    say("\n".join(parts))
+    return 0
+
+
+def _one(arguments: argparse.Namespace, columns: int | None) -> int:
+    """Of a finding, or the worst of a cause."""
+    from ...offline.files import DumpError  # only where something is looked at
+    from ..input.filters import UsageError
+    from ..input.once import aim_of
+    from ..input.one_finding import finding_of
+    from ..output.aimed import aimed
+
+    try:
+        finding = aimed(finding_of(arguments), aim_of(arguments))
+    except (UsageError, DumpError) as error:
+        complain(str(error))
+        return 2
+    if not arguments.runbook:
+        say(of_finding(finding, columns))
+        return 0
+    check = next(each for each in all_checks() if each.id == finding.check)
+    reason = check.reasons[finding.reason]
+    if not reason.alert:
+        complain(f"{finding.reason} has no alert, and so no runbook; without --runbook it is said what to do")
+        return 2
+    from ..output.runbook_text import labels_of, runbook_text  # its Markdown is dear to import
+
+    say(runbook_text(reason.alert, frozenset((finding.reason,)), labels_of(finding), columns))
+    return 0

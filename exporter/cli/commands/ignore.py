@@ -69,9 +69,8 @@ def _refuse(arguments: argparse.Namespace) -> None:
 
 async def _seen(arguments: argparse.Namespace, config: Config) -> _Seen:
     if of_running(arguments):
-        from ..input.running import acknowledged_of, refuse_both, report_of  # not for a dump
+        from ..input.running import acknowledged_of, report_of  # not for a dump
 
-        refuse_both(arguments)
         known, causes = await acknowledged_of(arguments)
         report = None if arguments.list else await report_of(arguments)
         return known, causes, {each.fingerprint: each.cause for each in report.findings} if report else {}

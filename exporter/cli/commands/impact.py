@@ -28,9 +28,11 @@ from ...views.impact import (
 from ..input.config import configured
 from ..input.edit_probes import ask_edits, refuse_probe_of_dump
 from ..input.filters import UsageError
-from ..input.once import complain_if_late, refuse_complete_without_dump
+from ..input.once import complain_if_late, of_running, refuse_complete_without_dump
+from ..input.undated import all_undated
 from ..output.impact import impacted
 from ..output.progress import progress_line
+from ..output.screen import width
 from ..output.structured import written
 from ..output.terminal import complain, say
 
@@ -44,14 +46,23 @@ def run(arguments: argparse.Namespace) -> int:
             raise UsageError(f"name a change: {', '.join(f'--{name}' for name in PARAMETERS)}")
         refuse_probe_of_dump(arguments, "--probe")
         refuse_complete_without_dump(arguments)
-        look = _look if arguments.dump is None else _read
-        impact, in_time = asyncio.run(look(arguments, config))
+        impact, in_time = asyncio.run(_found(arguments, config))
     except (UsageError, DumpError, NoSuchObjectError) as error:
         complain(str(error))
         return 2
-    say(written(impact, arguments.output, impacted), arguments.output)
+    say(written(impact, arguments.output, lambda each: impacted(each, width())), arguments.output)
     complain_if_late(arguments, in_time)
     return exit_code(impact) if in_time and not unsettled(impact.probes) else 2
+
+
+async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Impact, bool]:
+    if not of_running(arguments):
+        impact, in_time = await (_look if arguments.dump is None else _read)(arguments, config)
+        return all_undated(impact), in_time
+    from ..input.asking import answer_of  # not for a dump
+
+    given = zip(PARAMETERS, _asked(arguments), strict=True)
+    return await answer_of(arguments, "/api/v1/impact", Impact, [(key, each) for key, of in given for each in of]), True
 
 
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Impact, bool]:

@@ -7,21 +7,24 @@ import asyncio
 import time
 from collections import deque
 
+import msgspec
+
 from ...config.settings import Config
 from ...dump import read_dump
 from ...engine.engine import Engine
 from ...offline.files import DumpError
-from ...store.text.naming import named
 from ...usage.instancetypes import InstancetypeUsage
-from ...views.instancetypes import READER, InstancetypeReport, Instancetypes, take
+from ...views.instancetypes import READER, Instancetypes, take
 from ...views.nearest import meant, shortened
 from ..input.config import configured
 from ..input.filters import UsageError
-from ..input.once import complain_if_late, refuse_complete_without_dump
+from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump
+from ..input.undated import all_undated
+from ..output.instancetypes import listed_instancetypes
 from ..output.progress import progress_line
+from ..output.screen import width
 from ..output.structured import written
-from ..output.table import table
-from ..output.terminal import complain, one_line, say
+from ..output.terminal import complain, say
 
 __all__ = ["run"]
 
@@ -30,22 +33,32 @@ def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments).config
     try:
         refuse_complete_without_dump(arguments)
-        found, in_time = asyncio.run(_look(arguments, config) if arguments.dump is None else _read(arguments, config))
+        found, in_time = asyncio.run(_found(arguments, config))
     except (UsageError, DumpError) as error:
         complain(str(error))
         return 2
-    say(written(found, arguments.output, _text), arguments.output)
+    say(written(found, arguments.output, lambda each: listed_instancetypes(each, width())), arguments.output)
     complain_if_late(arguments, in_time)
     if found.not_applicable:
         complain(f"not applicable: {found.not_applicable}")
     elif found.unseen:
         how = "the answer is incomplete" if found.objects else "nothing is counted"
-        complain(f"{how} while {_these(found)}; `steward check` says why, and what to add")
+        complain(f"{how} while {_these(found)}; `steward check{aim_of(arguments).steward}` says why, and what to add")
     return 2 if found.unseen or not in_time or not all(each.complete for each in found.objects) else 0
 
 
 def _these(found: Instancetypes) -> str:
     return f"{', '.join(found.unseen)} can't be seen"
+
+
+async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Instancetypes, bool]:
+    if of_running(arguments):
+        from ..input.asking import answer_of  # not for a dump
+
+        every = await answer_of(arguments, "/api/v1/instancetypes", Instancetypes)
+        return _chosen(every, arguments.name), True
+    found, in_time = await (_look if arguments.dump is None else _read)(arguments, config)
+    return all_undated(found), in_time
 
 
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Instancetypes, bool]:
@@ -66,66 +79,13 @@ async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Instance
 def _report(engine: Engine, usage: InstancetypeUsage, only: str) -> Instancetypes:
     """Raises UsageError where there is neither of the name."""
     deque(usage.settle(), maxlen=0)
-    found = take(engine.cluster, usage, engine.findings(), engine.generation, only)
-    if only and not found.objects and not found.unseen and not found.not_applicable:
-        every = take(engine.cluster, usage, engine.findings(), engine.generation)
+    return _chosen(take(engine.cluster, usage, engine.findings(), engine.generation), only)
+
+
+def _chosen(every: Instancetypes, only: str) -> Instancetypes:
+    """Raises UsageError where there is neither of the name."""
+    chosen = tuple(each for each in every.objects if only in ("", each.name, each.path))
+    if only and not chosen and not every.unseen and not every.not_applicable:
         there = meant(only, (each.path for each in every.objects), "instancetypes and no preferences")
         raise UsageError(f"no instancetype and no preference is called {shortened(only)!r}; {there}")
-    return found
-
-
-def _text(found: Instancetypes) -> str:
-    parts = [table(_HEAD, [_row(each) for each in found.objects]) if found.objects else ""]
-    parts += [title + table(_MORE, rows) for title, rows in (_details(each) for each in found.objects) if rows]
-    parts += [
-        f"{count} {'VM waits' if count == 1 else 'VMs wait'} for {_A[role]} to be inferred from a volume.\n"
-        for role, count in found.inferred.items()
-        if count
-    ]
-    return "\n".join(filter(None, parts))
-
-
-_HEAD = ("KIND", "NAME", "VMS", "PINNED", "REVISION", "UNVERSIONED", "DRIFTED", "STATE", "FINDINGS")
-_MORE = ("WHAT", "VMS", "WHICH")
-_A = {"instancetype": "an instancetype", "preference": "a preference"}
-
-
-def _row(each: InstancetypeReport) -> tuple[str, ...]:
-    more = "" if each.complete else " or more"
-    users = (str(each.users[mode]) for mode in ("pinned", "revision", "unversioned"))
-    findings = ", ".join(f"{count} {reason}" for reason, count in each.findings.items())
-    return (each.kind, each.path, f"{each.vms}{more}", *users, str(each.drifted), _state(each), findings or "-")
-
-
-def _state(each: InstancetypeReport) -> str:
-    parts = [
-        each.state if each.state != "present" else "",
-        f"being deleted since {each.deleting_since}" if each.deleting_since else "",
-        "deprecated" if each.deprecated else "",
-    ]
-    return ", ".join(filter(None, parts)) or "-"
-
-
-def _details(each: InstancetypeReport) -> tuple[str, list[tuple[str, ...]]]:
-    """What is to be known before it is changed or deleted; nothing of one that nobody depends on."""
-    rows: list[tuple[str, ...]] = []
-    fail = "fail already" if each.state == "missing" else "fail without it"
-    if each.dependents:
-        which = named([vm.path for vm in each.first_dependents], each.dependents, most=10)
-        rows.append((fail, str(each.dependents), which))
-    if each.pools:
-        pools = named([pool.path for pool in each.first_pools], each.pools, most=10)
-        rows.append((fail, "-", f"the next VMs of pool {pools}"))
-    if each.broken:
-        rows.append(
-            (
-                "fail already",
-                str(each.broken),
-                "their ControllerRevision is missing or can't be decoded; `steward check` names them",
-            )
-        )
-    if each.drifted:
-        rows.append(("have a copy that differs", str(each.drifted), named(list(each.fields), most=10)))
-    if rows and each.safe:
-        rows.append(("go on without it", str(each.safe), "each by its ControllerRevision"))
-    return f"{one_line(each.kind)} {one_line(each.path, 320)}:\n", rows
+    return msgspec.structs.replace(every, objects=chosen)

@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import time
 from collections import deque
-from collections.abc import Mapping
 
 import msgspec
 
@@ -16,36 +15,42 @@ from ...engine.engine import Engine
 from ...offline.files import DumpError
 from ...usage.addresses import AddressUsage
 from ...views.nearest import meant, shortened
-from ...views.network_state import STATES
-from ...views.networks import NetworkReport, Networks, take
+from ...views.networks import Networks, take
 from ..input.config import configured
 from ..input.filters import UsageError
-from ..input.once import complain_if_late, refuse_complete_without_dump
+from ..input.once import complain_if_late, of_running, refuse_complete_without_dump
+from ..input.undated import all_undated
+from ..output.networks import listed_networks
 from ..output.progress import progress_line
+from ..output.screen import width
 from ..output.structured import written
-from ..output.table import table
-from ..output.terminal import complain, one_line, say
+from ..output.terminal import complain, say
 
 __all__ = ["run"]
-
-_SHOWN = 10  # reclaimable IPAMClaims of one network
 
 
 def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments).config
     try:
         refuse_complete_without_dump(arguments)
-        networks, in_time = asyncio.run(
-            _look(arguments, config) if arguments.dump is None else _read(arguments, config)
-        )
+        networks, in_time = asyncio.run(_found(arguments, config))
     except (UsageError, DumpError) as error:
         complain(str(error))
         return 2
-    say(written(networks, arguments.output, _text), arguments.output)
+    say(written(networks, arguments.output, lambda each: listed_networks(each, width())), arguments.output)
     complain_if_late(arguments, in_time)
     if networks.unseen:
         complain(f"nothing is counted while {', '.join(networks.unseen)} can't be seen")
     return 2 if networks.unseen or not in_time or not all(each.complete for each in networks.networks) else 0
+
+
+async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Networks, bool]:
+    if of_running(arguments):
+        from ..input.asking import answer_of  # not for a dump
+
+        return _chosen(await answer_of(arguments, "/api/v1/networks", Networks), arguments.network), True
+    found, in_time = await (_look if arguments.dump is None else _read)(arguments, config)
+    return all_undated(found), in_time
 
 
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Networks, bool]:
@@ -65,65 +70,13 @@ async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Networks
 def _report(engine: Engine, usage: AddressUsage, only: str) -> Networks:
     """Raises UsageError where there is no network of the name."""
     deque(usage.settle(), maxlen=0)
-    every = take(engine.cluster, usage, engine.findings(), engine.generation)
+    return _chosen(take(engine.cluster, usage, engine.findings(), engine.generation), only)
+
+
+def _chosen(every: Networks, only: str) -> Networks:
+    """Raises UsageError where there is no network of the name."""
     chosen = tuple(each for each in every.networks if only in ("", each.network))
     if only and not chosen and not every.unseen:
         names = (each.network for each in every.networks)
         raise UsageError(f"no network is called {shortened(only)!r}; {meant(only, names, 'networks')}")
     return msgspec.structs.replace(every, networks=chosen)
-
-
-def _text(networks: Networks) -> str:
-    usage = table(_HEAD, [row for each in networks.networks for row in _rows(each)])
-    return "\n".join([usage, *_not_ready(networks), *_reclaims(networks)])
-
-
-_HEAD = ("NETWORK", "STATE", "SUBNET", "USED", "CAPACITY", "FREE", "UTILIZATION", "USED BY")
-
-
-def _rows(network: NetworkReport) -> list[tuple[str, ...]]:
-    if not network.subnets:
-        without = f"{network.topology}: no subnets" if network.nads else "no NAD"
-        return [(network.network, STATES[network.state.state], "-", "-", "-", "-", "-", without)]
-    return [
-        (
-            network.network,
-            STATES[network.state.state],
-            subnet.subnet,
-            str(subnet.used),
-            str(subnet.capacity),
-            str(subnet.free),
-            f"{int(subnet.utilisation * 100)} %" + ("" if network.complete else " or more"),
-            (_counts(subnet.usage) or "-") + ("" if at or not network.elsewhere else _outside(network)),
-        )
-        for at, subnet in enumerate(network.subnets)
-    ]
-
-
-def _not_ready(networks: Networks) -> list[str]:
-    rows = [
-        (each.network, STATES[each.state.state], each.state.since or "-", one_line(each.state.why))
-        for each in networks.networks
-        if each.state.state != "ready"
-    ]
-    return [table(("NOT READY", "STATE", "SINCE", "WHY"), rows)] if rows else []
-
-
-def _counts(usage: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {use}" for use, count in usage.items() if count)
-
-
-def _outside(network: NetworkReport) -> str:
-    places = (f"{place} {_counts(usage)}" for place, usage in network.outside.items())
-    return f"; beside its capacity: {'; '.join(places)}"
-
-
-def _reclaims(networks: Networks) -> list[str]:
-    parts = []
-    for network in networks.networks:
-        if network.reclaim:
-            rows = [(each.claim.path, each.reason, ", ".join(each.ips), each.loss) for each in network.reclaim[:_SHOWN]]
-            count = f"{network.reclaimable} {'addresses' if network.reclaimable > 1 else 'address'}"
-            title = f"{count} of {one_line(network.network)} reclaimable, the safest first:\n"
-            parts.append(title + table(("IPAMCLAIM", "REASON", "ADDRESSES", "LOSS"), rows))
-    return parts

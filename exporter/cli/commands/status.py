@@ -53,7 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Status, bool]:
     if of_running(arguments):
-        from ..input.running import refuse_both, release_and_drains, report_of  # not for a dump
+        from ..input.asking import refuse_both  # not for a dump
+        from ..input.running import release_and_drains, report_of
 
         refuse_both(arguments)
         report = await report_of(arguments)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
+from urllib.parse import quote
 
 from ...config.settings import Config
 from ...dump import read_dump
@@ -15,8 +16,11 @@ from ...views.vm import READER, Manifest, NoSuchVMError, VMWhole, exit_code, pro
 from ..input.config import configured
 from ..input.filters import UsageError
 from ..input.manifest import read_manifest
-from ..input.once import complain_if_late, refuse_complete_without_dump
+from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump
+from ..input.undated import all_undated
+from ..output.aimed import aimed
 from ..output.progress import progress_line
+from ..output.screen import prose_width
 from ..output.structured import written
 from ..output.terminal import complain, say
 from ..output.vm import whole_vm
@@ -30,12 +34,12 @@ def run(arguments: argparse.Namespace) -> int:
         _refuse(arguments)
         refuse_complete_without_dump(arguments)
         manifest = read_manifest(arguments.manifest, arguments.vm or "") if arguments.manifest else None
-        look = _look if arguments.dump is None else _read
-        found, in_time = asyncio.run(look(arguments, config, manifest))
+        found, in_time = asyncio.run(_found(arguments, config, manifest))
     except (UsageError, DumpError, NoSuchVMError, UnreachableError) as error:
         complain(str(error))
         return 2
-    say(written(found, arguments.output, whole_vm), arguments.output)
+    text = written(found, arguments.output, lambda each: whole_vm(aimed(each, aim_of(arguments)), prose_width()))
+    say(text, arguments.output)
     complain_if_late(arguments, in_time)
     return exit_code(found) if in_time else 2
 
@@ -47,14 +51,27 @@ def _refuse(arguments: argparse.Namespace) -> None:
     namespace, _, name = (arguments.vm or "").partition("/")
     if arguments.vm and not (namespace and name and "/" not in name):
         raise UsageError(f"{arguments.vm[:253]!r} names no VM; write it as NAMESPACE/NAME")
+    if arguments.manifest and of_running(arguments):
+        raise UsageError("--manifest is evaluated by a look at a cluster or a dump, and not by a running steward")
     if arguments.manifest == "-" and arguments.dump == "-":
         raise UsageError("standard input can be read once; give --manifest or --from a file")
+
+
+async def _found(arguments: argparse.Namespace, config: Config, manifest: Manifest | None) -> tuple[VMWhole, bool]:
+    if of_running(arguments):
+        from ..input.asking import answer_of  # not for a dump
+
+        namespace, _, name = arguments.vm.partition("/")
+        return await answer_of(arguments, f"/api/v1/vms/{quote(namespace)}/{quote(name)}", VMWhole), True
+    found, in_time = await (_look if arguments.dump is None else _read)(arguments, config, manifest)
+    return all_undated(found), in_time
 
 
 async def _look(arguments: argparse.Namespace, config: Config, manifest: Manifest | None) -> tuple[VMWhole, bool]:
     from ..input.looking import looking  # not for a dump
 
-    async with looking(arguments, config, views=[READER]) as look:
+    namespace = (arguments.vm or "").partition("/")[0]
+    async with looking(arguments, config, views=[READER], namespaces=[namespace] if namespace else []) as look:
         return _taken(look.steward.engine, arguments, manifest), look.in_time
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -19,6 +19,7 @@ from ...engine.fleet import ClusterComparison
 from ...engine.restraints import Restraints
 from ...findings.finding import Finding
 from ...offline.files import DumpError
+from ...offline.labelled import LabelledVMs
 from ...store.source import FILE
 from ...views.causes import causes_of
 from ...views.findings import Report, UndecodableReport, merged, reported, take, with_causes
@@ -28,6 +29,7 @@ from ..output.progress import progress_line
 from ..output.terminal import complain
 from .dumps import Dump
 from .filters import Filters
+from .labels import refuse_none
 from .names import Names, refuse_unknown
 
 __all__ = ["DumpReading", "evaluate_each"]
@@ -50,6 +52,7 @@ def evaluate_each(dumps: Sequence[Dump], reading: DumpReading) -> tuple[Report, 
     """
     filters = reading.filters
     restraints: dict[str, Restraints] = {}  # of each dump
+    labelled: set[tuple[str, str]] = set()
     fleet = ClusterComparison(check for check in all_checks() if check.id in filters.checks)
     reports, read = [], {}
 
@@ -58,7 +61,7 @@ def evaluate_each(dumps: Sequence[Dump], reading: DumpReading) -> tuple[Report, 
 
     for dump in dumps:
         try:
-            report, read[dump.name], restraints[dump.name] = _evaluate(dump, reading, fleet)
+            report, read[dump.name], restraints[dump.name] = _evaluate(dump, reading, fleet, labelled)
         except DumpError as error:
             if len(dumps) == 1:
                 raise
@@ -67,6 +70,9 @@ def evaluate_each(dumps: Sequence[Dump], reading: DumpReading) -> tuple[Report, 
         reports.append(report)
     if all(each.sources for each in reports):
         refuse_unknown(sorted(filters.namespaces), filters.selection, reading.names)
+    if filters.selector is not None:
+        filters = replace(filters, labelled=frozenset(labelled))
+        refuse_none(filters, unseen="vm" in reading.names.blind)
     compared = tuple(fleet.findings(filters.now))
     across = filters.of(Report(0, [reported(shown(finding)) for finding in compared], [], [], []))
     left = {finding.fingerprint for finding in across.findings}
@@ -74,12 +80,28 @@ def evaluate_each(dumps: Sequence[Dump], reading: DumpReading) -> tuple[Report, 
     return merged((*reports, msgspec.structs.replace(across, causes=causes))), read
 
 
-def _evaluate(dump: Dump, reading: DumpReading, fleet: ClusterComparison) -> tuple[Report, str, Restraints]:
+def _evaluate(
+    dump: Dump, reading: DumpReading, fleet: ClusterComparison, labelled: set[tuple[str, str]]
+) -> tuple[Report, str, Restraints]:
+    """Adds the VMs that are selected by their labels to those that are `labelled`."""
     filters = reading.filters
+    noted = LabelledVMs(filters.selector) if filters.selector is not None else None
     with progress_line(dump.name) as progress:
         engine, tally = asyncio.run(
-            read_dump(dump.path, filters.now, reading.config, complete=reading.complete, progress=progress)
+            read_dump(
+                dump.path,
+                filters.now,
+                reading.config,
+                complete=reading.complete,
+                progress=progress,
+                labelled=noted,
+            )
         )
+    if noted is not None:
+        places = filters.namespaces or filters.selection.namespaces
+        found = (path for path in noted.paths if not places or path.partition("/")[0] in places)
+        labelled |= {(dump.name, path) for path in found}
+        filters = replace(filters, labelled=frozenset(labelled))
     reading.names.add(engine.cluster, dump=True)
     report = with_causes(filters.of(take(engine, cluster=dump.name), engine), engine, dump.name)
     report.unknown.extend(fleet.add(dump.name, engine.cluster))

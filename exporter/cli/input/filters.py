@@ -15,8 +15,9 @@ from ...engine.engine import Engine
 from ...findings.check import PER_FLEET, Check
 from ...findings.finding import Severity, Unknown
 from ...store.record import epoch
+from ...store.selector import Selector
 from ...views.findings import FindingReport, Report
-from .selectors import Selection, selection_of
+from .selectors import Selection, selection_of, vms_of
 
 __all__ = ["Filters", "UsageError", "filters_of"]
 
@@ -29,7 +30,9 @@ class UsageError(Exception):
 
 @dataclass(frozen=True)
 class Filters:
-    """`min_age` is in seconds; `now` is in seconds since 1970."""
+    """`min_age` is in seconds; `now` is in seconds since 1970. `labelled` are the VMs that the `selector` selects, each
+    with its cluster, once they are known.
+    """
 
     checks: frozenset[str]
     namespaces: frozenset[str]  # empty for all of them
@@ -39,6 +42,8 @@ class Filters:
     selection: Selection
     min_age: float
     now: float
+    selector: Selector | None = None
+    labelled: frozenset[tuple[str, str]] | None = None
 
     def of(self, report: Report, engine: Engine | None = None) -> Report:
         """What is left of it. What the chosen checks don't know is left where it concerns the chosen namespaces, as far
@@ -47,9 +52,13 @@ class Filters:
         findings = [finding for finding in report.findings if self._wants(finding)]
         if self.selection.ids:
             unknown = [each for each in unknown if each.check in {found.check for found in findings}]
-        elif places := self.namespaces or self.selection.namespaces:
+        elif places := self.namespaces or self.selection.namespaces or self._labelled_in:
             unknown = list(_concerning(unknown, engine, places) if engine else _not_apart(unknown, places))
         return msgspec.structs.replace(report, findings=findings, unknown=unknown)
+
+    @property
+    def _labelled_in(self) -> frozenset[str]:
+        return frozenset(path.partition("/")[0] for _, path in self.labelled or ())
 
     def _wants(self, finding: FindingReport) -> bool:
         return (
@@ -59,6 +68,7 @@ class Filters:
             and (not self.features or finding.feature in self.features)
             and Severity(finding.severity) in self.severities
             and self.selection.picks(finding)
+            and (self.labelled is None or any((finding.cluster, vm) in self.labelled for vm in vms_of(finding)))
             and (not self.min_age or self.now - (epoch(finding.since) or self.now) >= self.min_age)
         )
 
@@ -109,6 +119,7 @@ def filters_of(arguments: argparse.Namespace, enabled: Iterable[Check], *, sever
         selection,
         arguments.min_age,
         time.time() if arguments.now is None else arguments.now,
+        arguments.selector,
     )
 
 

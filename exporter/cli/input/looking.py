@@ -60,7 +60,7 @@ async def looking(
         in_time = await wait_until_seen(steward, arguments.timeout, complain)
         if in_time and await _looked_once(steward, transport, namespaces):
             in_time = await wait_until_seen(steward, arguments.timeout, complain)
-        _refuse_blind(steward.engine.cluster, transport.server, namespaces)
+        _refuse_blind(steward.engine.cluster, transport.server, namespaces, named=hasattr(arguments, "namespace"))
         yield Look(steward, transport, in_time)
 
 
@@ -83,13 +83,14 @@ def _forbidden(cluster: Cluster) -> dict[str, Source]:
     return {each.name: each for each in sources}
 
 
-def _refuse_blind(cluster: Cluster, server: str, namespaces: Collection[str]) -> None:
+def _refuse_blind(cluster: Cluster, server: str, namespaces: Collection[str], *, named: bool) -> None:
+    """`named` says whether the command takes a namespace."""
     sources = {each.name for each in cluster.all(Source) if each.sync_state is not SyncState.ABSENT}
     forbidden = _forbidden(cluster)
     if not sources or sources != forbidden.keys():
         return
     first = min(forbidden.values(), key=lambda each: (each.resource != "virtualmachines.kubevirt.io", each.resource))
-    hint = "" if namespaces else ", or name your namespace with -n"
+    hint = ", or name your namespace with -n" if named and not namespaces else ""
     where = f"namespace {', '.join(sorted(namespaces))}" if namespaces else "all namespaces"
     raise UsageError(
         f"{server} lets you list nothing of what is looked at, not even {first.resource} in {where}; whoever "

@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+from collections.abc import Iterable
 
+from ..output.aimed import Aim
 from ..output.terminal import complain
 from .filters import UsageError
 
-__all__ = ["complain_if_late", "of_running", "refuse_complete_without_dump"]
+__all__ = ["aim_of", "complain_if_late", "of_running", "refuse_complete_without_dump"]
 
 
 def of_running(arguments: argparse.Namespace) -> bool:
     """Whether a running steward is asked, or an option is given that is for one."""
     given = (arguments.exporter, arguments.token_file, arguments.ca_file, arguments.server_name)
     return any(given)
+
+
+def aim_of(arguments: argparse.Namespace) -> Aim:
+    """Where the arguments look."""
+    client = _given(arguments, ("kubeconfig", "context"))
+    more = _given(arguments, ("dump", "exporter", "token_file", "ca_file", "server_name"))
+    return Aim(client, f"{client}{more}{' --complete' if arguments.complete else ''}")
+
+
+def _given(arguments: argparse.Namespace, names: Iterable[str]) -> str:
+    text = ""
+    for name in names:
+        given = getattr(arguments, name, None) or ()
+        option = "--from" if name == "dump" else f"--{name.replace('_', '-')}"
+        values = given if isinstance(given, list | tuple) else (given,)
+        text += "".join(f" {option} {shlex.quote(str(value))}" for value in values)
+    return text
 
 
 def refuse_complete_without_dump(arguments: argparse.Namespace) -> None:

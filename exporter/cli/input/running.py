@@ -10,21 +10,18 @@ import msgspec
 
 from ...findings.finding import Unknown
 from ...findings.severity import Severity
-from ...kube.errors import MALFORMED
-from ...kube.get_json import GetError, JSONServer
 from ...store.text.since import Since
-from ...views.causes import CauseReport, KnownCause, cause_order
+from ...views.causes import CauseReport, HistoryReport, KnownCause, cause_order
 from ...views.drain import Drain, NodeReport
 from ...views.findings import FindingReport, NotApplicable, Report, SourceReport, UndecodableReport
 from ...views.fleet import UNSEEN_FLEET, FleetSummary
 from ...views.repairs import Reconcile
+from .asking import SECONDS, answer_of, asking
 from .filters import UsageError
 
-__all__ = ["acknowledged_of", "narrowed", "refuse_both", "release_and_drains", "report_of"]
+__all__ = ["acknowledged_of", "narrowed", "release_and_drains", "report_of"]
 
-_SECONDS = 30.0
 _WAIT = 30.0  # seconds
-_BYTES = 256 * 2**20  # of some hundred thousand findings
 
 
 class _Findings(msgspec.Struct, frozen=True, rename="camel"):
@@ -44,15 +41,7 @@ class _Findings(msgspec.Struct, frozen=True, rename="camel"):
 class _Causes(msgspec.Struct, frozen=True, rename="camel"):
     causes: list[CauseReport]
     acknowledged: tuple[KnownCause, ...] = ()
-
-
-def refuse_both(arguments: argparse.Namespace) -> None:
-    """Raises UsageError where a running steward is named, and something else to look at."""
-    if arguments.exporter and arguments.dump:
-        raise UsageError("--exporter asks a running steward, and --from reads a dump; give one of them")
-    for name in ("token_file", "ca_file", "server_name"):
-        if getattr(arguments, name) and not arguments.exporter:
-            raise UsageError(f"--{name.replace('_', '-')} is for a running steward; it needs --exporter")
+    history: HistoryReport | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Features(msgspec.Struct, frozen=True):
@@ -62,23 +51,12 @@ class _Features(msgspec.Struct, frozen=True):
 async def release_and_drains(arguments: argparse.Namespace) -> tuple[str, tuple[NodeReport, ...] | None]:
     """KubeVirt's release, and the nodes that are cordoned or drained: empty and None to whom it does not tell them."""
     try:
-        async with _server(arguments).connected(_BYTES) as connection:
-            features = await connection.get("/api/v1/features", seconds=_SECONDS)
-            drain = await connection.get("/api/v1/drain", seconds=_SECONDS)
-        found = msgspec.json.decode(drain.body, type=Drain)
-        unseen = any(each.kind == "Node" for each in found.unseen)
-        return msgspec.json.decode(features.body, type=_Features).version, None if unseen else found.nodes
-    except (GetError, *MALFORMED):
+        async with asking(arguments) as steward:
+            features = await steward.get("/api/v1/features", _Features)
+            found = await steward.get("/api/v1/drain", Drain)
+    except UsageError:
         return "", None
-
-
-def _server(arguments: argparse.Namespace) -> JSONServer:
-    return JSONServer(
-        arguments.exporter.rstrip("/"),
-        str(arguments.token_file or ""),
-        str(arguments.ca_file or ""),
-        arguments.server_name or "",
-    )
+    return features.version, None if any(each.kind == "Node" for each in found.unseen) else found.nodes
 
 
 async def report_of(arguments: argparse.Namespace, after: int | None = None) -> Report:
@@ -86,27 +64,14 @@ async def report_of(arguments: argparse.Namespace, after: int | None = None) -> 
     nothing has changed for half a minute. Raises UsageError where it does not answer.
     """
     query = {} if after is None else {"wait": f"{_WAIT:.0f}", "generation": str(after)}
-    try:
-        async with _server(arguments).connected(_BYTES) as connection:
-            found = await connection.get("/api/v1/findings", query, seconds=_SECONDS + _WAIT)
-            caused = await connection.get("/api/v1/causes", seconds=_SECONDS)
-        return _report(msgspec.json.decode(found.body, type=_Findings), msgspec.json.decode(caused.body, type=_Causes))
-    except GetError as error:
-        raise UsageError(_why(arguments.exporter, error)) from error
-    except MALFORMED as error:
-        raise UsageError(f"{arguments.exporter} answers with no findings of a steward: {error}") from error
+    async with asking(arguments) as steward:
+        found = await steward.get("/api/v1/findings", _Findings, query, SECONDS + _WAIT)
+        return _report(found, await steward.get("/api/v1/causes", _Causes))
 
 
 async def acknowledged_of(arguments: argparse.Namespace) -> tuple[tuple[KnownCause, ...], list[CauseReport]]:
     """What each entry of its configuration comes to, and its causes. Raises UsageError where it does not answer."""
-    try:
-        async with _server(arguments).connected(_BYTES) as connection:
-            caused = await connection.get("/api/v1/causes", seconds=_SECONDS)
-        found = msgspec.json.decode(caused.body, type=_Causes)
-    except GetError as error:
-        raise UsageError(_why(arguments.exporter, error)) from error
-    except MALFORMED as error:
-        raise UsageError(f"{arguments.exporter} answers with no causes of a steward: {error}") from error
+    found = await answer_of(arguments, "/api/v1/causes", _Causes)
     return found.acknowledged, found.causes
 
 
@@ -122,15 +87,8 @@ def _report(found: _Findings, caused: _Causes) -> Report:
         found.fleet,
         found.reconcile,
         causes=caused.causes,
+        history=caused.history,
     )
-
-
-def _why(url: str, error: GetError) -> str:
-    if error.status == 401:
-        return f"{url} does not accept the token (401); give one that is valid with --token-file"
-    if error.status == 403:
-        return f"{url} lets you see nothing (403): {error}"
-    return str(error)
 
 
 def narrowed(report: Report) -> Report:
@@ -161,6 +119,9 @@ def _of(cause: CauseReport, findings: list[FindingReport]) -> CauseReport:
         first=tuple(subjects)[: len(cause.first)],
         since=since,
         since_source=source,
+        opened=msgspec.UNSET,  # these are of all its findings
+        closed=msgspec.UNSET,
+        changes=msgspec.UNSET,
     )
 
 

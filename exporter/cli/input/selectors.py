@@ -7,13 +7,13 @@ first digits of the id of a cause or of a finding.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ...store.record import Ref
 from ...views.findings import FindingReport
 
-__all__ = ["Selection", "selection_of"]
+__all__ = ["Selection", "selection_of", "vms_of"]
 
 _ID = re.compile(r"[0-9a-f]{4,16}")
 _VMS = ("VirtualMachine", "VirtualMachineInstance")
@@ -75,6 +75,13 @@ def selection_of(texts: Iterable[str]) -> Selection:
         else:
             objects.append((kind, path))
     return Selection(tuple(vms), tuple(nodes), tuple(networks), tuple(objects), tuple(ids))
+
+
+def vms_of(finding: FindingReport) -> Iterator[str]:
+    """NAMESPACE/NAME of each VM that it is about."""
+    if finding.vm:
+        yield f"{finding.subject.namespace}/{finding.vm}"
+    yield from (each.path for each in _refs(finding) if each.kind in _VMS)
 
 
 def _of_vm(finding: FindingReport, path: str) -> bool:

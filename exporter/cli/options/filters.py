@@ -8,7 +8,7 @@ from typing import Any
 
 from ...findings.severity import Severity
 
-__all__ = ["add_filter_options"]
+__all__ = ["add_filter_options", "labels"]
 
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -31,6 +31,13 @@ def add_filter_options(parser: Any) -> None:
     )
     where = group.add_mutually_exclusive_group()
     where.add_argument("--namespace", "-n", metavar="NS", action="append", help="only of this one; may be repeated")
+    group.add_argument(
+        "--selector",
+        "-l",
+        type=labels,
+        metavar="LABELS",
+        help="only of VMs with these labels, such as app=shop,!canary or tier in (web,db)",
+    )
     where.add_argument("--all-namespaces", "-A", action="store_true", help="of all of them, which is the default")
     group.add_argument(
         "--reason",
@@ -67,6 +74,16 @@ def add_filter_options(parser: Any) -> None:
         type=_time,
         help="what ages are counted to, such as 2026-11-21T17:30:00Z; default: now",
     )
+
+
+def labels(text: str) -> Any:
+    """The selector of labels that a text is."""
+    from ...store.selector import selector_in  # only where one is given
+
+    try:
+        return selector_in(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _duration(text: str) -> float:

@@ -18,11 +18,14 @@ def add_look_options(
     several: bool = False,
     formats: Sequence[str] = ("table", "json", "yaml"),
 ) -> None:
-    """Where to look, for how long, and how to print it. `several` is for a command that takes more than one dump."""
+    """Where to look, for how long, and how to print it, where there are `formats`. `several` is for a command that
+    takes more than one dump.
+    """
     add_config_option(parser)
     add_cluster_options(parser)
     add_dump_options(parser, several=several)
-    parser.add_argument("-o", "--output", choices=formats, default="table", help="default: table")
+    if formats:
+        parser.add_argument("-o", "--output", choices=formats, default="table", help="default: table")
     parser.add_argument(
         "--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
     )

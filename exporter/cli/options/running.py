@@ -11,11 +11,14 @@ __all__ = ["add_exporter_options"]
 def add_exporter_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("a running steward, instead of a cluster")
     group.add_argument(
-        "--exporter", metavar="URL", help="take findings and their ages from this one, such as https://localhost:9877"
+        "--exporter", metavar="URL", help="take the answer from this one, such as https://localhost:9877"
     )
     for option, what in (
-        ("--token-file", "file with the bearer token for it, as `kubectl create token` prints one"),
-        ("--ca-file", "CA certificates to trust for it; default: the system's"),
+        (
+            "--token-file",
+            "file with its bearer token, as `kubectl create token` prints one; default: the kubeconfig's, over https",
+        ),
+        ("--ca-file", "CA certificates to trust for it; default: the system's, and the kubeconfig's"),
     ):
         group.add_argument(option, type=Path, metavar="FILE", help=what)
     group.add_argument("--server-name", metavar="NAME", help="of its certificate; default: the URL's host")

@@ -10,14 +10,27 @@ from ...store.text.naming import counted, kind_word
 from ...views.causes import CauseReport, acknowledged_text
 from ...views.findings import FindingReport, Report, plan_command
 from .ages import age
+from .aimed import HERE, Aim
 from .no_answer import answered, no_answer
+from .paragraphs import paragraph
 from .repair_text import repair
 from .screen import cut, rows_of
 from .table import indented
 from .terminal import one_line
 from .unread import unread
 
-__all__ = ["HEAD", "Presentation", "cause_row", "check_text", "names", "objects_of", "of_causes", "totals", "wide"]
+__all__ = [
+    "HEAD",
+    "Presentation",
+    "cause_row",
+    "check_text",
+    "clusters_of",
+    "names",
+    "objects_of",
+    "of_causes",
+    "totals",
+    "wide",
+]
 
 _FIRST = 20  # findings that are listed under a cause
 HEAD = ("SEVERITY", "REASON", "OBJECT", "AGE", "WHAT")
@@ -29,7 +42,7 @@ _UNDER = " " * 10  # under the reason
 class Presentation:
     """`checks` are the ids of the chosen ones, `read` says in words what the dump of each cluster held, `now` is what
     ages are counted to, and `columns` how wide the terminal is, None for no limit. `commands` says whether what to do
-    is printed under each cause.
+    is printed under each cause, and `aim` where the commands are to look.
     """
 
     checks: frozenset[str]
@@ -37,27 +50,30 @@ class Presentation:
     read: Mapping[str, str] = field(default_factory=dict)
     commands: bool = False
     columns: int | None = None
+    aim: Aim = HERE
 
 
 def check_text(report: Report, how: Presentation) -> str:
     """A line a cause, and its findings."""
-    several = len(_clusters(report)) > 1
+    several = len(clusters_of(report)) > 1
     return _whole("".join(_causes(report, how, several=several)) if report.findings else "", report, how)
 
 
 def _whole(found: str, report: Report, how: Presentation) -> str:
     """With what follows on what was found: what has no answer, what was not read, and the totals."""
-    clusters = _clusters(report)
+    clusters = clusters_of(report)
     parts = [found] if found else []
     for cluster in clusters:
-        parts += no_answer(report, cluster, how.checks, several=len(clusters) > 1, commands=how.commands)
+        parts += no_answer(
+            report, cluster, how.checks, several=len(clusters) > 1, commands=how.commands, columns=how.columns
+        )
     if files := unread(report):
         lines = rows_of(("FILE", "WHY"), files, None)
         parts.append("Not read, and may hold anything:\n" + "".join(f"{each}\n" for each in lines))
     return "\n".join([*parts, "".join(_ending(report, clusters, how))])
 
 
-def _clusters(report: Report) -> tuple[str, ...]:
+def clusters_of(report: Report) -> tuple[str, ...]:
     named = [each.cluster for each in report.sources] + [each.cluster for each in report.undecodable]
     return tuple(dict.fromkeys(named)) or ("",)  # of a running steward, to a tenant: it says nothing of kinds
 
@@ -102,7 +118,7 @@ def _listed(found: Sequence[FindingReport], how: Presentation) -> Iterator[str]:
     for line in rows_of(("", "", ""), rows, left)[1:]:
         yield f"{_UNDER}{line}\n"
     if (more := len(found) - _FIRST) > 0:
-        yield f"{_UNDER}and {more:,} more: steward check {found[0].cause} -o wide\n"
+        yield f"{_UNDER}and {more:,} more: steward check{how.aim.steward} {found[0].cause} -o wide\n"
 
 
 def _advice(finding: FindingReport, how: Presentation) -> Iterator[str]:
@@ -117,7 +133,7 @@ def _advice(finding: FindingReport, how: Presentation) -> Iterator[str]:
             yield repair(each, _UNDER)
     elif finding.remediation:
         yield indented((finding.remediation,), f"{_UNDER}repair: ")
-        yield indented((plan_command(finding),), f"{_UNDER}$ ")
+        yield indented((how.aim.command(plan_command(finding)),), f"{_UNDER}$ ")
 
 
 def _subject(finding: FindingReport) -> str:
@@ -138,7 +154,8 @@ def _ending(report: Report, clusters: Sequence[str], how: Presentation) -> Itera
     several = len(clusters) > 1
     yield f"{totals(report)}{of_causes(report)}.\n"
     for cluster in clusters:
-        yield f"{f'{cluster}: ' if several else ''}{answered(report, cluster, how.checks, how.read.get(cluster, ''))}\n"
+        line = f"{f'{cluster}: ' if several else ''}{answered(report, cluster, how.checks, how.read.get(cluster, ''))}"
+        yield f"{line}\n" if how.columns is None else paragraph(line, columns=how.columns)
     if report.findings and not how.commands and how.columns is not None:
         yield "`--commands` adds what to do; `steward explain REASON` says what a reason means.\n"
 
@@ -160,7 +177,7 @@ def of_causes(report: Report) -> str:
 
 def wide(report: Report, how: Presentation) -> str:
     """One row a finding, whole, with its ids and where it is; nothing is cut."""
-    several = len(_clusters(report)) > 1
+    several = len(clusters_of(report)) > 1
     head = ("SEVERITY", "REASON", *(("CLUSTER",) if several else ()), *_WIDE)
     rows = [
         (

@@ -11,6 +11,7 @@ from ...domain.drains.departure import DrainState
 from ...views.drain import STAYS, TITLES, Drain, NodeReport, VMReport
 from ...views.drain.probing import EvictionProbeAnswer
 from ...views.drain.report import Probed
+from .grid import grid
 from .paragraphs import paragraph, step
 from .screen import rows_of
 from .table import table
@@ -26,7 +27,7 @@ def drained(drain: Drain, columns: int | None = None) -> str:
         parts.append("No node is cordoned or being drained.\n")
     if drain.webhook:
         parts.insert(0, _wrapped(f"{drain.webhook}.", columns))
-    parts += _unseen(drain)
+    parts += _unseen(drain, columns)
     parts += _ending(drain, columns)
     return "\n".join(parts)
 
@@ -48,7 +49,7 @@ def _node(node: NodeReport, columns: int | None) -> Iterator[str]:
         rows = [(TITLES[vm.state], vm.vm.path, _where(vm), _how(vm)) for vm in leaves]
         yield _rows(("STATE", "VM", "WHERE TO", "HOW"), rows, columns)
     if shown := [(f.reason, f.severity, f.message) for f in node.findings]:
-        yield _rows(("FINDING", "SEVERITY", "WHAT"), shown, columns)
+        yield grid(("FINDING", "SEVERITY", "WHAT"), shown, columns)
 
 
 def _rows(head: Sequence[str], rows: Sequence[Sequence[str]], columns: int | None) -> str:
@@ -130,12 +131,12 @@ _SAID = {
 }
 
 
-def _unseen(drain: Drain) -> list[str]:
+def _unseen(drain: Drain, columns: int | None) -> list[str]:
     parts = []
     if drain.unseen:
         what = "there is no answer" if not drain.nodes else "the answer may be incomplete"
         rows = [(each.kind, each.why) for each in drain.unseen]
-        parts.append(f"Not seen, so {what}:\n{table(('KIND', 'WHY'), rows)}")
+        parts.append(f"Not seen, so {what}:\n{grid(('KIND', 'WHY'), rows, columns)}")
     if drain.unread:
         parts.append(f"Not read, and may be on these nodes: {one_line(', '.join(map(str, drain.unread)))}.\n")
     return parts

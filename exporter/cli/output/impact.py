@@ -7,49 +7,63 @@ from collections.abc import Sequence
 from ...views.edits import EditProbes
 from ...views.impact import TITLES, Affected, FeatureTotals, GateChange, Impact, SubjectOutcome, Totals, exit_code
 from .edit_probes import edits
-from .table import indented, table
+from .grid import grid
+from .paragraphs import paragraph
 from .terminal import one_line
 
 __all__ = ["impacted"]
 
 _UNDER = " " * 10
+_FURTHER = " " * 12
 
 
-def impacted(impact: Impact) -> str:
-    sentences = "\n".join(f"{'and' if at else 'If'} {one_line(each)}" for at, each in enumerate(impact.changes))
-    parts = [f"{sentences}:\n"]
+def impacted(impact: Impact, columns: int | None = None) -> str:
+    """`columns` of the terminal; None where it goes elsewhere."""
+    last = len(impact.changes) - 1
+    sentences = (f"{'and' if at else 'If'} {each}{':' if at == last else ''}" for at, each in enumerate(impact.changes))
+    parts = ["".join(_prose(each, columns) for each in sentences)]
     if impact.gates:
-        parts.append(f"Feature gates that are switched ({len(impact.gates)}):\n{_gates(impact.gates)}")
+        parts.append(f"Feature gates that are switched ({len(impact.gates)}):\n{_gates(impact.gates, columns)}")
     for outcome in SubjectOutcome:
         shown = [each for each in impact.findings if each.outcome == outcome]
         if shown:
-            advice = "".join(f"\n{text}\n" for text in impact.beforehand) if outcome is SubjectOutcome.BREAKS else ""
-            parts += [f"{TITLES[outcome]} ({len(shown)}):\n{_rows(outcome, shown)}{advice}"]
+            advice = (
+                "".join(f"\n{_prose(text, columns)}" for text in impact.beforehand)
+                if outcome is SubjectOutcome.BREAKS
+                else ""
+            )
+            parts += [f"{TITLES[outcome]} ({len(shown)}):\n{_rows(outcome, shown, columns)}{advice}"]
+    if impact.left_out:
+        parts.append(f"The first {len(impact.findings):,} findings are listed; {impact.left_out:,} more are counted.\n")
     if impact.features:
-        parts.append(_totals("FEATURE", [(each.feature, each) for each in impact.features]))
+        parts.append(_totals("FEATURE", [(each.feature, each) for each in impact.features], columns))
     if len(impact.namespaces) > 1:
-        parts.append(_totals("NAMESPACE", [(each.namespace or "-", each) for each in impact.namespaces]))
-    parts += _unknown(impact)
+        parts.append(_totals("NAMESPACE", [(each.namespace or "-", each) for each in impact.namespaces], columns))
+    parts += _unknown(impact, columns)
     if isinstance(impact.probes, EditProbes):
         parts.append(edits(impact.probes))
     parts.append(_ending(impact))
     return "\n".join(parts)
 
 
-def _totals(of: str, counted: Sequence[tuple[str, FeatureTotals | Totals]]) -> str:
+def _totals(of: str, counted: Sequence[tuple[str, FeatureTotals | Totals]], columns: int | None) -> str:
     rows = [(name, str(each.breaks), str(each.worse), str(each.safe), str(each.other)) for name, each in counted]
-    return table((of, "BREAKS", "WORSE", "SAFE", "OTHER"), rows)
+    return grid((of, "BREAKS", "WORSE", "SAFE", "OTHER"), rows, columns)
 
 
-def _gates(gates: Sequence[GateChange]) -> str:
+def _prose(text: str, columns: int | None, first: str = "", rest: str = "") -> str:
+    return f"{first}{one_line(text)}\n" if columns is None else paragraph(text, first, rest, columns)
+
+
+def _gates(gates: Sequence[GateChange], columns: int | None) -> str:
     rows = [
         (each.name, each.stage, f"{each.before} -> {each.after}", _number(each.vms), _number(each.vmis), _who(each))
         for each in gates
         if _used(each)
     ]
     unused = [f"{each.name} ({each.stage}, {each.before} -> {each.after})" for each in gates if not _used(each)]
-    shown = table(("GATE", "STAGE", "CHANGE", "VMS", "VMIS", "USED BY"), rows) if rows else ""
-    return shown + (one_line(f"No VM and no VMI asks for: {', '.join(unused)}.") + "\n" if unused else "")
+    shown = grid(("GATE", "STAGE", "CHANGE", "VMS", "VMIS", "USED BY"), rows, columns) if rows else ""
+    return shown + (_prose(f"No VM and no VMI asks for: {', '.join(unused)}.", columns) if unused else "")
 
 
 def _used(gate: GateChange) -> bool:
@@ -71,37 +85,39 @@ def _who(gate: GateChange) -> str:
     return f"{some}, … in {where}"
 
 
-def _rows(outcome: SubjectOutcome, shown: Sequence[Affected]) -> str:
+def _rows(outcome: SubjectOutcome, shown: Sequence[Affected], columns: int | None) -> str:
     if outcome is SubjectOutcome.BREAKS:
-        return table(
+        return grid(
             ("SEVERITY", "OBJECT", "WHEN", "WHAT"),
             [(each.finding.severity, f"{each.finding.subject}", each.when, each.finding.message) for each in shown],
-            [_beneath(each) for each in shown],
+            columns,
+            [_beneath(each, columns) for each in shown],
         )
     rows = [
         (each.change, _severity(each), each.finding.reason, f"{each.finding.subject}", each.finding.message)
         for each in shown
     ]
-    worse = [_beneath(each) for each in shown] if outcome is SubjectOutcome.WORSE else ()
-    return table(("CHANGE", "SEVERITY", "REASON", "OBJECT", "WHAT"), rows, worse)
+    worse = [_beneath(each, columns) for each in shown] if outcome is SubjectOutcome.WORSE else ()
+    return grid(("CHANGE", "SEVERITY", "REASON", "OBJECT", "WHAT"), rows, columns, worse)
 
 
 def _severity(each: Affected) -> str:
     return f"{each.severity_before} -> {each.finding.severity}" if each.change == "changes" else each.finding.severity
 
 
-def _beneath(each: Affected) -> str:
+def _beneath(each: Affected, columns: int | None) -> str:
     """What KubeVirt will say, where that is known and not in the message above, and what to do."""
     known = each.answer and each.answer not in each.finding.message
-    said = indented((each.answer,), f"{_UNDER}KubeVirt will say: ") if known else ""
-    return said + (indented((each.finding.next,), f"{_UNDER}once it is so: ") if each.finding.next else "")
+    said = _prose(each.answer, columns, f"{_UNDER}KubeVirt will say: ", _FURTHER) if known else ""
+    after = each.finding.next
+    return said + (_prose(after, columns, f"{_UNDER}once it is so: ", _FURTHER) if after else "")
 
 
-def _unknown(impact: Impact) -> list[str]:
+def _unknown(impact: Impact, columns: int | None) -> list[str]:
     parts = []
     if impact.unknown:
         rows = [(each.check, each.partition or "everywhere", each.why) for each in impact.unknown]
-        parts.append(f"Could not say:\n{table(('CHECK', 'WHERE', 'WHY'), rows)}")
+        parts.append(f"Could not say:\n{grid(('CHECK', 'WHERE', 'WHY'), rows, columns)}")
         if (more := impact.unknown_in_all - len(impact.unknown)) > 0:
             parts.append(f"and {more} more.\n")
     if impact.unread:

@@ -9,8 +9,9 @@ from ...checks import all_checks
 from ...offline.source import command, named_lists
 from ...store.kind import ApiKind
 from ...store.source import FILE, SyncState
-from ...store.text.naming import counted, named
+from ...store.text.naming import counted, named, plural
 from ...views.findings import Report
+from .paragraphs import paragraph
 from .terminal import one_line
 
 __all__ = ["answered", "no_answer"]
@@ -19,8 +20,18 @@ _APART = 3  # kinds that a dump lacks of which each has a line of its own
 _NAMED = 3
 
 
-def no_answer(report: Report, cluster: str, checks: frozenset[str], *, several: bool, commands: bool) -> Iterator[str]:
-    """The text of one cluster; nothing where every check answered. `commands` adds how an empty kind is named too."""
+def no_answer(
+    report: Report,
+    cluster: str,
+    checks: frozenset[str],
+    *,
+    several: bool,
+    commands: bool,
+    columns: int | None,
+) -> Iterator[str]:
+    """The text of one cluster; nothing where every check answered. `commands` adds how an empty kind is named too. A
+    terminal of so many `columns` gets lines that are broken between words, and commands on lines of their own.
+    """
     unknown = [each for each in report.unknown if each.cluster == cluster and each.check in checks]
     if not unknown:
         return
@@ -33,25 +44,35 @@ def no_answer(report: Report, cluster: str, checks: frozenset[str], *, several: 
         places.setdefault(each.why, {}).setdefault(each.partition)
     lines = list(_of_dump(lacking, by_why))
     others = [(f"{_in(places[why])}{why}", found) for why, found in by_why.items() if why not in lacking]
-    lines += [f"{one_line(why)}: {_checks(found)}" for why, found in sorted(others, key=lambda each: -len(each[1]))]
+    lines += [
+        (f"{one_line(why)}: {_checks(found)}", "") for why, found in sorted(others, key=lambda each: -len(each[1]))
+    ]
     head = f"No answer{f' of {cluster}' if several else ''}:\n"
-    yield head + "".join(f"  {line}\n" for line in lines)  # whole: they have commands
+    yield head + "".join(_shown(text, to_run, columns) for text, to_run in lines)
     if missing and commands:
         lists = named_lists(list(missing))
         yield f"Of a kind without objects that prints no more than an empty List; this names it too:\n  {lists}\n"
 
 
-def _of_dump(lacking: dict[str, ApiKind[Any]], by_why: dict[str, dict[str, None]]) -> Iterator[str]:
-    """A line for each kind that the dump lacks; of many one for all of them, with one command."""
+def _shown(text: str, to_run: str, columns: int | None) -> str:
+    """A text and the command that it ends with."""
+    if columns is None:
+        return f"  {f'{text} {to_run}' if to_run else text}\n"
+    return paragraph(text, "  ", "    ", columns) + (f"    {to_run}\n" if to_run else "")
+
+
+def _of_dump(lacking: dict[str, ApiKind[Any]], by_why: dict[str, dict[str, None]]) -> Iterator[tuple[str, str]]:
+    """A text and a command for each kind that the dump lacks; of many one for all of them."""
     found = {kind: by_why[why] for why, kind in lacking.items() if why in by_why}
     if not found:
         return
     groups = [[kind] for kind in found] if len(found) <= _APART else [list(found)]
     for kinds in groups:
-        which = named([f"{kind.name}s" for kind in kinds], most=_NAMED)
+        which = named([plural(kind.name) for kind in kinds], most=_NAMED)
         checks = {check for kind in kinds for check in found[kind]}
-        yield f"no {which} in the dump: {counted(len(checks), 'check')}; add: {command(k.resource for k in kinds)}"
-    yield "or say --complete, if what the dump lacks has no objects"
+        text = f"no {which} in the dump: {counted(len(checks), 'check')}; add:"
+        yield text, command(k.resource for k in kinds)
+    yield "or say --complete, if what the dump lacks has no objects", ""
 
 
 def _in(partitions: Iterable[str]) -> str:

@@ -33,6 +33,12 @@ def _csv(report: Report, _: Presentation) -> str:
     return csv_of(report)
 
 
+def _html(report: Report, how: Presentation) -> str:
+    from .html_report import html_of
+
+    return html_of(report, how)
+
+
 def _junit(report: Report, how: Presentation) -> str:
     from .junit import junit
 
@@ -52,6 +58,7 @@ _RENDERERS: dict[str, Callable[[Report, Presentation], str]] = {
     "json": _json,
     "yaml": _yaml,
     "csv": _csv,
+    "html": _html,
     "junit": _junit,
     "sarif": _sarif,
 }

@@ -54,7 +54,7 @@ def _rules(checks: frozenset[str]) -> Iterator[Obj]:
                     "shortDescription": {"text": reason.meaning},
                     "defaultConfiguration": {"level": _LEVELS[reason.severities[0]]},
                     **({"help": {"text": reason.next}} if reason.next else {}),
-                    **({"helpUri": link(reason.alert)} if reason.alert else {}),
+                    **({"helpUri": link(reason.alert, name)} if reason.alert else {}),
                 }
 
 

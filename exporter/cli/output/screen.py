@@ -8,12 +8,14 @@ import shutil
 import sys
 from collections.abc import Sequence
 
+from .paragraphs import WIDTH
 from .terminal import one_line
 
-__all__ = ["Row", "colours", "cut", "painted", "rows_of", "width"]
+__all__ = ["Row", "colours", "cut", "painted", "prose_width", "rows_of", "width"]
 
 Row = Sequence[str]
 
+_WIDEST_PROSE = 120
 _LEAST = 12  # characters that a last cell is cut to beside the others; with less it begins a line
 _PART = 4  # of the terminal is the most that a column is padded to: a longer cell moves what follows it in its row
 _COLOURS = {"critical": "1;31", "warning": "33", "info": "36"}
@@ -23,6 +25,11 @@ _SEVERITY = re.compile(rf"^({'|'.join(_COLOURS)})\b", re.MULTILINE)
 def width() -> int | None:
     """Columns of the terminal; None where the output goes elsewhere."""
     return shutil.get_terminal_size().columns if _terminal() else None
+
+
+def prose_width() -> int:
+    """Columns for sentences: of the terminal, as far as they are read with ease; 80 where the output goes elsewhere."""
+    return min(width() or WIDTH, _WIDEST_PROSE)
 
 
 def colours() -> bool:

@@ -8,8 +8,10 @@ from itertools import accumulate
 import msgspec
 
 from ...store.text.naming import counted, named
+from ...views.causes import HistoryReport
 from ...views.drain import STAYS, NodeReport
 from ...views.findings import FindingReport, Report
+from ...views.lately import changes_said
 from ...views.repairs import Reconcile
 from .ages import age
 from .check_report import HEAD, cause_row, of_causes, totals
@@ -40,14 +42,14 @@ class Status(msgspec.Struct, frozen=True):
 def status(found: Status, checks: frozenset[str], now: float, columns: int | None, more: str) -> str:
     """At most 24 lines, cut to the terminal, or to 80 columns. `more` are the commands that show the rest."""
     wide = columns or WIDTH
-    lines = [cut(line, wide) for line in _head(found, checks)]
+    lines = [cut(line, wide) for line in _head(found, checks, now)]
     ending = ["", *(cut(line, wide) for line in _under_way(found, now, more))]
     room = _LINES - len(lines) - len(ending) - 1
     lines += ["", *_worst(found.report, now, wide, room)] if found.report.findings else []
     return "".join(f"{line}\n" for line in [*lines, *ending])
 
 
-def _head(found: Status, checks: frozenset[str]) -> Iterator[str]:
+def _head(found: Status, checks: frozenset[str], now: float) -> Iterator[str]:
     report = found.report
     vms = report.fleet.virtual_machines
     yield f"Cluster   {one_line(found.cluster)}"
@@ -58,6 +60,10 @@ def _head(found: Status, checks: frozenset[str]) -> Iterator[str]:
         places = named(list(dict.fromkeys(each.namespace or "(none)" for each in report.undecodable)))
         yield f"Not read  {counted(len(report.undecodable), 'object')} in namespace {one_line(places)}"
     yield f"Findings  {totals(report)}{of_causes(report)}"
+    if isinstance(report.history, HistoryReport):
+        first, *more = changes_said(report.history.changes, report.history.since, now).split("; ")
+        yield f"Changes   {first}"
+        yield from (f"          {each}" for each in more)
 
 
 def _worst(report: Report, now: float, columns: int, room: int) -> Iterator[str]:

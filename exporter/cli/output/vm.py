@@ -8,7 +8,7 @@ from ...store.kinds.virtual_machine_instance import FINAL
 from ...views.drain import TITLES
 from ...views.findings import FindingReport
 from ...views.vm import NodeAnswer, Places, VMWhole
-from .paragraphs import paragraph, step
+from .paragraphs import WIDTH, as_wide_as, paragraph, step
 from .terminal import one_line
 from .vm_shape import shape
 
@@ -24,7 +24,12 @@ _SOURCES = {
 }
 
 
-def whole_vm(found: VMWhole) -> str:
+def whole_vm(found: VMWhole, columns: int = WIDTH) -> str:
+    with as_wide_as(columns):
+        return _whole(found)
+
+
+def _whole(found: VMWhole) -> str:
     parts: list[str] = [_headline(found)]
     writers: tuple[Callable[[VMWhole], Iterator[str]], ...] = (_migration, _targets, _drain, _restart, _upgrade)
     sections = [*("".join(each(found)) for each in writers), *shape(found), _findings(found)]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from ..options.filters import labels
 from ..options.look import add_look_options
+from ..options.running import add_exporter_options
 
 __all__ = ["add"]
 
@@ -17,15 +19,6 @@ _EXIT = (
 )
 
 
-def _selector(text: str) -> Any:
-    from ...views.drain import selector
-
-    try:
-        return selector(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
 def add(commands: Any) -> None:
     parser = commands.add_parser(
         "drain",
@@ -34,10 +27,11 @@ def add(commands: Any) -> None:
         epilog=_EXIT,
     )
     add_look_options(parser)
+    add_exporter_options(parser)
     parser.add_argument("nodes", metavar="NODE", nargs="*", help="to be drained")
     parser.add_argument("--all-cordoned", action="store_true", help="all that are cordoned or tainted to be drained")
     parser.add_argument(
-        "--selector", "-l", type=_selector, metavar="LABELS", help="all with these labels, such as zone=a,!gpu"
+        "--selector", "-l", type=labels, metavar="LABELS", help="all with these labels, such as zone=a,!gpu"
     )
     parser.add_argument(
         "--probe",

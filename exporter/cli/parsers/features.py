@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from ..options.look import add_look_options
+from ..options.running import add_exporter_options
 
 __all__ = ["add"]
 
@@ -28,6 +29,7 @@ def add(commands: Any) -> None:
         epilog=_EXIT,
     )
     add_look_options(parser)
+    add_exporter_options(parser)
     parser.add_argument(
         "feature",
         metavar="FEATURE",

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..options.edit_probes import add_probe_options
 from ..options.look import add_look_options
+from ..options.running import add_exporter_options
 
 __all__ = ["add"]
 
@@ -34,6 +35,7 @@ def add(commands: Any) -> None:
         epilog=_EXIT,
     )
     add_look_options(parser)
+    add_exporter_options(parser)
     group = parser.add_argument_group("changes", "each may be repeated")
     for option, metavar, text in _CHANGES:
         group.add_argument(f"--{option}", metavar=metavar, action="append", default=[], help=text)

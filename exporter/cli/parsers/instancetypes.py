@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from ..options.look import add_look_options
+from ..options.running import add_exporter_options
 
 __all__ = ["add"]
 
@@ -22,6 +23,7 @@ def add(commands: Any) -> None:
         epilog=_EXIT,
     )
     add_look_options(parser)
+    add_exporter_options(parser)
     parser.add_argument(
         "name", metavar="NAME", nargs="?", default="", help="only those of this name, or NAMESPACE/NAME; default: all"
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..options.cluster import add_cluster_options
 from ..options.config import add_config_option
+from ..options.dumps import add_dump_options
 from ..options.listening import add_insecure_option, add_listen_option
 
 __all__ = ["add"]
@@ -15,13 +16,15 @@ __all__ = ["add"]
 def add(commands: Any) -> None:
     parser = commands.add_parser(
         "serve",
-        help="watch a cluster; serve metrics, JSON API and page",
-        description="Watches a cluster; writes nothing to it.",
+        help="watch a cluster, or read a dump; serve metrics, JSON API and page",
+        description="Watches a cluster; writes nothing to it. With --from it serves what a dump holds instead, on a "
+        "loopback address.",
         epilog="Needs a certificate (tls.certFile and tls.keyFile) or --insecure. The configuration file is reloaded "
         "when it changes, and on SIGHUP.",
     )
     add_config_option(parser)
     add_cluster_options(parser)
+    add_dump_options(parser)
     add_listen_option(parser)
     add_insecure_option(parser)
     parser.set_defaults(run=run, logs=True)

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from ..options.look import add_look_options
+from ..options.running import add_exporter_options
 
 __all__ = ["add"]
 
@@ -25,6 +26,7 @@ def add(commands: Any) -> None:
         epilog=_EXIT,
     )
     add_look_options(parser)
+    add_exporter_options(parser)
     parser.add_argument(
         "vm", metavar="NAMESPACE/NAME", nargs="?", help="the VM, or the VMI; may be left out with --manifest"
     )

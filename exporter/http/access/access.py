@@ -21,10 +21,12 @@ from ..server.answers import error
 from ..server.descriptors import most_connections
 from ..server.query import values_of
 from ..server.rooms import SharedPlaces, take
+from .asking import ask, browses
 from .credentials import token_of
 from .decisions import BusyError, Outage, Remembered, Times
 from .refusals import binding, cluster_binding, denied, later, unknown
-from .viewer import EVERY_NAMESPACE, Visible, admit, see
+from .sessions import Sessions
+from .viewer import EVERY_NAMESPACE, Visible, admit, see, sign_in
 from .wrong_tokens import Allowances
 
 __all__ = ["Access"]
@@ -52,6 +54,7 @@ _BUSY = (
     "too many requests of yours or from your address wait, or ask for what the API server was not asked before; "
     "try again in some seconds"
 )
+_ENDED = "Your session has ended: the API server accepts its token no more. Log in again."
 _FULL = "too many requests of yours are being answered; wait for their answers, or try again in some seconds"
 
 
@@ -67,15 +70,18 @@ class Access:
         namespaces: Callable[[], Iterable[str]] = lambda: (),
         uid_of: Callable[[str], str] = lambda _: "",
         listed: Callable[[], bool] = lambda: True,
+        sessions: Sessions | None = None,
+        token_header: str | None = None,
         times: Times | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`tenants` are the paths that tenants may ask for, `others` those that have an authentication of their own, as
         the routes have them; `namespaces` gives all that are known, `uid_of` the UID of one, and `listed` whether those
-        are all there are. A decision on a namespace is not one on another that has its name later.
+        are all there are. A decision on a namespace is not one on another that has its name later. With `sessions` a
+        browser is asked for its token by a form; `token_header` is where a proxy in front puts that of its user.
         """
         self._reviews, self._tenants, self._others, self._namespaces = reviews, tenants, others, namespaces
-        self._uid_of, self._listed = uid_of, listed
+        self._uid_of, self._listed, self._sessions, self._header = uid_of, listed, sessions, token_header
         times = times or Times()
         tokens, permissions = Outage("token", clock), Outage("access", clock)
         self._key = secrets.token_bytes(32)
@@ -104,28 +110,41 @@ class Access:
         path = resource.canonical if resource else ""
         if path in self._others:
             return None
-        token = token_of(request)
-        if token is None:
-            return unknown(request)
+        token = token_of(request, self._header)
+        session = self._sessions.token_of(request) if self._sessions and token is None else None
         try:
-            user = await self._user(token, request.remote or "", scrape=path == METRICS.path)
+            user = await self.user(token or session or "", request.remote or "", scrape=path == METRICS.path)
             if user is None:
-                return unknown(request)
+                return await self._stranger(request, ended=session is not None)
             if not take(request, self._rooms, (user, path == METRICS.path)):
                 return later(request, 429, _FULL)
-            admit(request, token, lambda resource: self._may(user, resource))
-            return await self._decided(request, path, user)
+            admit(request, token or session or "", lambda resource: self._may(user, resource))
+            if session:
+                sign_in(request, user.name)
+            stopped = await self._decided(request, path, user)
+            if isinstance(stopped, web.Response) and stopped.status == 403 and session and browses(request):
+                return await ask(request, 403, stopped.text or "", user=user.name)
+            return stopped
         except BusyError:
             return later(request, 429, _BUSY)
         except KubeError:
             return later(request, 503, _UNANSWERED)
+
+    async def _stranger(self, request: web.Request, *, ended: bool) -> web.StreamResponse:
+        """Asks a browser for a token; `ended` says that the one of its session is accepted no more."""
+        if self._sessions is None or not browses(request):
+            return unknown(request)
+        return await ask(request, 401, _ENDED if ended else "")
 
     async def aclose(self) -> None:
         """From now on the API server is not asked."""
         for each in (self._visible, self._decisions, self._users, self._scrapes, self._scrapers):
             await each.aclose()
 
-    async def _user(self, token: str, address: str, *, scrape: bool = False) -> User | None:
+    async def user(self, token: str, address: str, *, scrape: bool = False) -> User | None:
+        """Whose a token is that came from this address. Raises KubeError where that can't be found out."""
+        if not token:
+            return None
         key = blake2b(token.encode(), key=self._key, digest_size=32).digest()
         users = self._scrapers if scrape else self._users
         strangers = self._scraping if scrape else self._strangers

@@ -9,7 +9,17 @@ from aiohttp import web
 
 from ...kube.reviews import Resource
 
-__all__ = ["EVERY_NAMESPACE", "Visible", "admit", "may", "own_token", "see", "visible_to"]
+__all__ = [
+    "EVERY_NAMESPACE",
+    "Visible",
+    "admit",
+    "may",
+    "own_token",
+    "see",
+    "sign_in",
+    "signed_in",
+    "visible_to",
+]
 
 
 @dataclass(frozen=True)
@@ -26,6 +36,7 @@ EVERY_NAMESPACE = Visible(None)
 _VISIBLE = web.RequestKey("visible", Visible)
 _TOKEN = web.RequestKey("token", str)
 _MAY = web.RequestKey[Callable[[Resource], Awaitable[bool]]]("may")
+_SIGNED_IN = web.RequestKey("signed_in", str)
 
 
 def see(request: web.BaseRequest, visible: Visible) -> None:
@@ -54,3 +65,14 @@ async def may(request: web.BaseRequest, resource: Resource) -> bool:
 def visible_to(request: web.BaseRequest) -> Visible | None:
     """What a tenant may see; None for whoever sees everything."""
     return request.get(_VISIBLE)
+
+
+def sign_in(request: web.BaseRequest, name: str) -> None:
+    """From now on the request is one of the session of this user."""
+    request[_SIGNED_IN] = name
+
+
+def signed_in(request: web.BaseRequest) -> str:
+    """The name of the user whose session it is; empty for whoever sends a token with each request."""
+    name: str = request.get(_SIGNED_IN, "")
+    return name

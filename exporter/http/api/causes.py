@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aiohttp import web
+from msgspec import UNSET
 
 from ...engine.engine import Engine
 from ...views.causes import CausesReport
@@ -30,12 +31,14 @@ class CausesView:
         around = listing.surroundings(await listing.generation())  # what is newer than its generation misleads nobody
         causes = await listing.causes(wanted)
         ended = await listing.ended() if wanted == Filter() else []
+        history = listing.history() if wanted == Filter() else UNSET
         report = CausesReport(
             around.generation,
             around.ready,
             tuple(causes),
             tuple(ended),
             tuple(around.unknown),
+            history,
             listing.known_causes(),
         )
         return await json_answer(request, self._instance, report)

@@ -18,10 +18,10 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from ...runbook import links
+from ...runbook import anchor, links
 from ...views.commands import command, writes
 
-__all__ = ["Block", "Section", "names_in", "rendered", "sections"]
+__all__ = ["Block", "Section", "names_in", "rendered", "sections", "with_names"]
 
 _ASSIGNED = re.compile(r"\b([A-Z][A-Z0-9_]*)='<([a-z ]+)>'")
 _VARIABLE = re.compile(r'"\$\{?([A-Z][A-Z0-9_]*)\}?"|\$\{?([A-Z][A-Z0-9_]*)(?:\}|\b)')
@@ -67,6 +67,10 @@ class _Renderer(RendererHTML):
         kind = "interrupts" if dangerous else "changes"
         said = f'<p class="effects"><span class="sign {kind}">{sign}</span> {escape(" ".join(found.effects))}</p>'
         return f'<div class="command{" dangerous" if dangerous else ""}">{said}{code}</div>\n'
+
+    def heading_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+        tokens[idx].attrSet("id", anchor(tokens[idx + 1].content))
+        return self.renderToken(tokens, idx, options, env)
 
     def link_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
         target = str(tokens[idx].attrGet("href") or "")
@@ -171,13 +175,15 @@ def rendered(tokens: Sequence[Token], names: Mapping[str, str] | None = None) ->
 def _filled(token: Token, names: Mapping[str, str]) -> Token:
     copied = token.copy()
     if token.type in ("fence", "code_inline"):
-        copied.content = _with_names(token.content, names)
+        copied.content = with_names(token.content, names)
     if token.children:
         copied.children = [_filled(child, names) for child in token.children]
     return copied
 
 
-def _with_names(text: str, names: Mapping[str, str]) -> str:
+def with_names(text: str, names: Mapping[str, str]) -> str:
+    """Commands in which variables are what they stand for."""
+
     def assigned(found: re.Match[str]) -> str:
         return f"{found[1]}={shlex.quote(names[found[1]])}" if found[1] in names else found[0]
 

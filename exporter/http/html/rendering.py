@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
+from importlib.resources import files
 from itertools import islice
 from typing import Any
 
@@ -15,10 +16,11 @@ from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ...version import installed
 from ..server.sending import send
 from .words import FILTERS
 
-__all__ = ["page_of", "prepare", "templates_of", "visible"]
+__all__ = ["as_file", "page_of", "prepare", "templates_of", "visible"]
 
 _SLICE = 500  # pieces between two looks at the event loop
 _INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
@@ -52,6 +54,12 @@ def prepare() -> None:
     """Compiles the templates, so that the first request need not."""
     for name in _TEMPLATES.list_templates(extensions=("html",)):
         _TEMPLATES.get_template(name)
+
+
+def as_file(template: str, values: Mapping[str, Any]) -> str:
+    """A page that is whole by itself, with its style in it."""
+    style = Markup(files(__package__).joinpath("templates", "style.css").read_text(encoding="utf-8"))  # noqa: S704 - ours
+    return _TEMPLATES.get_template(template).render(**{"style": style, "version": installed(), **values})
 
 
 async def page_of(

@@ -53,6 +53,8 @@ def kinds(found: Mapping[str, int]) -> str:
 def title_of(cause: CauseReport) -> str:
     """What a cause is about: the object or thing that is to be mended, or its objects."""
     reference = cause.reference
+    if cause.last is not None:  # it has ended
+        return _said(reference) or str(cause.last)
     if cause.objects == 1 and not (reference.kind or reference.node or reference.network):
         return str(cause.first[0])
     return _said(reference) or _members(cause)
@@ -100,4 +102,5 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "known": known,
     "titled": title_of,
     "short": short,
+    "capitalised": lambda text: text[:1].upper() + text[1:],
 }

@@ -98,6 +98,7 @@ class NodePage:
         values = {
             **shown(drain),
             "name": name,
+            "links": self._frame.outside.of("Node", "", name, node=name),
             "findings": [listing.report_of(each) for each in own[:_SHOWN]],
             "in_all": len(own),
         }

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from heapq import nlargest
+from heapq import nsmallest
 from itertools import islice
 from typing import Any
 
 import msgspec
 from aiohttp import web
 
+from ...engine.cause_history import Changes
 from ...engine.engine import Engine
 from ...findings.finding import Finding, Severity
 from ...views.causes import CauseReport, cause_order
@@ -83,6 +84,7 @@ class FindingsPage:
                 for each in on_page
                 if each.cause in address.opened
             }
+        pages = max(1, -(-entries // per_page))
         values = {
             "generation": generation,
             "address": address,
@@ -91,7 +93,8 @@ class FindingsPage:
             "total": sum(each.findings for each in causes),
             "causes": causes if alone else on_page,
             "opened": {key: [listing.report_of(each) for each in found] for key, found in shown.items()},
-            "pages": max(1, -(-entries // per_page)),
+            "pages": pages,
+            "ended": await listing.ended() if base.anything and not alone and address.page == pages else [],
             "facets": [each for name in FACETS if (each := _facet(name, counts, address)) is not None],
             "chosen": [(name, value) for name, value in address.pairs if name != "cause"],
             "sorts": SORTS,
@@ -124,8 +127,10 @@ def wanted_of(selection: Selection) -> Wanted:
     return Filter() if selection.anything else selection
 
 
-def _by_change(cause: CauseReport) -> tuple[int, Any]:
-    return -((cause.opened or 0) + (cause.closed or 0)), cause_order(cause)
+def _by_change(cause: CauseReport) -> tuple[Any, ...]:
+    changes = cause.changes or Changes()
+    each = (changes.hour, changes.day, changes.week)
+    return *(-(span.opened + span.closed) for span in each), cause_order(cause)
 
 
 _SORTED: dict[str, Callable[[list[CauseReport]], list[CauseReport]]] = {
@@ -143,7 +148,7 @@ def _facet(name: str, counts: Counts, address: Address) -> Facet | None:
     if len(counted) < 2 and not chosen:
         return None
     fixed = {"severity": [each.value for each in reversed(Severity)], "since": list(AGES)}.get(name)
-    most = nlargest(_VALUES + _MORE_VALUES, counted, key=lambda value: (counted[value], value))
+    most = nsmallest(_VALUES + _MORE_VALUES, counted, key=lambda value: (-counted[value], value))
     values = [each for each in fixed if each in counted or each in chosen] if fixed else most
     values += sorted(chosen.difference(values))
     made = [FacetValue(each, _TITLES.get(each, each), counted.get(each, 0), each in chosen) for each in values]

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from aiohttp import web
+from msgspec import UnsetType
 
 from ...config.reloading import ReloadStatus
+from ...engine.cause_history import Changes
 from ...engine.engine import Engine
 from ...views.ages import age, origin
+from ...views.causes import CauseReport, HistoryReport
+from ...views.lately import changes_said, latest
 from ...views.times import rfc3339
-from ..access.viewer import Visible, visible_to
+from ..access.viewer import Visible, signed_in, visible_to
 from ..html.rendering import page_of
 from ..reports.listing import Listing
 from ..reports.listings import Listings
+from .outside import Outside
 
 __all__ = ["Frame"]
 
@@ -23,8 +28,9 @@ _SHOWN_NAMES = 10  # namespaces of a tenant
 
 
 class Frame:
-    def __init__(self, engine: Engine, title: str, listings: Listings, config: ReloadStatus) -> None:
+    def __init__(self, engine: Engine, title: str, listings: Listings, config: ReloadStatus, outside: Outside) -> None:
         self._engine, self._title, self.listings, self._config = engine, title, listings, config
+        self.outside = outside
 
     def listing(self, request: web.BaseRequest) -> Listing:
         """What the viewer may see."""
@@ -43,6 +49,7 @@ class Frame:
             "here": here,
             "whole": visible is None,
             "seen": _seen(visible),
+            "user": signed_in(request),
             "generation": generation,
             "follows": status == web.HTTPOk.status_code,
             "ready": self._engine.ready,
@@ -54,6 +61,8 @@ class Frame:
             "age": partial(age, now),
             "origin": origin,
             "time": rfc3339,
+            "lately": partial(_said, latest, listing.history(), now),
+            "changes_of": partial(_said, changes_said, listing.history(), now),
             "q": "",
         }
         return await page_of(request, template, common | dict(values), status)
@@ -64,6 +73,13 @@ class Frame:
         """What can't be answered, in a sentence."""
         values = {"sentence": sentence, **(more or {})}
         return await self.page(request, "mistake.html", values, here=here, status=status)
+
+
+def _said(
+    say: Callable[[Changes, str, float], str], history: HistoryReport | UnsetType, now: float, cause: CauseReport
+) -> str:
+    """What opened and closed of a cause lately; empty where nobody counts that."""
+    return say(cause.changes, history.each_since, now) if history and cause.changes else ""
 
 
 def _seen(visible: Visible | None) -> str:

@@ -42,6 +42,12 @@ class VMPage:
         listing = self._frame.listing(request)
         values = {
             "vm": vm,
+            "links": self._frame.outside.of(
+                "VirtualMachine" if vm.vm else "VirtualMachineInstance",
+                *(namespace, name),
+                vm=name,
+                node=vm.runs.node if vm.runs else "",
+            ),
             "findings": [listing.report_of(each) for each in await listing.of_vm(namespace, name)],
         }
         return await self._frame.page(request, "vm.html", values, here="/vms")
@@ -70,6 +76,7 @@ class NetworkPages:
             "shown": networks.networks,
             "states": STATES,
             "one": name,
+            "links": self._frame.outside.of("Network", "", name, network=name),
             **await _findings(listing, Filter(network=frozenset((name,)))),
         }
         return await self._frame.page(request, "networks.html", values, here="/networks/")

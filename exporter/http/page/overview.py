@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
 from aiohttp import web
 
 from ...engine.engine import Engine
 from ...findings.finding import Severity
-from ...views.causes import CauseReport
 from ...views.drain import STAYS, TITLES, NodeReport
 from ...views.findings import Filter
+from ...views.lately import changes_said
 from ...views.trust import trust_of
 from ..access.viewer import visible_to
 from ..api.drain import DrainView
-from ..reports.listing import Listing
 from .frame import Frame
 from .repairs import RepairsPage
 
@@ -42,16 +40,16 @@ class Overview:
         for each in causes:
             if each.is_known:
                 known.update(each.severities)
-        opened, closed = await _last_hour(listing, causes)
+        history = listing.history()
         nodes = await self._draining() if whole else []
         around = listing.surroundings(generation)
         waiting = self._repairs.groups.waiting if whole else ()
         values = {
             "generation": generation,
             "counts": {each.value: severities[each.value] - known[each.value] for each in reversed(Severity)},
+            "curves": await self._frame.outside.curves(self._engine.clock()) if whole else [],
+            "changes": changes_said(history.changes, history.since, self._engine.clock()) if history else "",
             "known": known.total(),
-            "opened": opened,
-            "closed": closed,
             "causes": causes[:_WORST],
             "in_all": len(causes),
             "trust": trust_of(around, [check.id for check in self._engine.checks]),
@@ -73,11 +71,3 @@ class Overview:
 def _left(node: NodeReport) -> dict[str, int]:
     """How many VMs are left on a node, and how many of them do not leave by themselves."""
     return {"vms": sum(node.counts.values()), "blocked": sum(node.counts.get(each, 0) for each in STAYS)}
-
-
-async def _last_hour(listing: Listing, causes: Iterable[CauseReport]) -> tuple[int | None, int | None]:
-    """How many findings opened and closed; None where nobody counts that."""
-    every = [*causes, *await listing.ended()]
-    if any(not isinstance(each.opened, int) for each in every):
-        return None, None
-    return sum(each.opened or 0 for each in every), sum(each.closed or 0 for each in every)

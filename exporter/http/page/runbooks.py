@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from ...checks import all_checks
-from ...runbook import texts
+from ...runbook import anchor, headed, texts
 from ...views.nearest import nearest
 from ...views.selection import area_of
 from ...views.urgency import Urgency
@@ -45,5 +45,6 @@ class RunbookPages:
             (section.title, rendered([token for block in section.blocks for token in block.tokens]))
             for section in self._runbooks.sections(name)
         ]
-        values = {"name": name, "parts": parts, "urgency": self._urgencies.get(name)}
+        reasons = [(each, anchor(each)) for each in headed(name)]
+        values = {"name": name, "parts": parts, "urgency": self._urgencies.get(name), "reasons": reasons}
         return await self._frame.page(request, "runbook.html", values, here="/runbooks/")

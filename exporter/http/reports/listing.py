@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Hashable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from heapq import merge
@@ -16,14 +16,16 @@ from typing import Protocol
 
 import msgspec
 from isal import isal_zlib
+from msgspec import UNSET, UnsetType
 
+from ...engine.cause_history import Changes
 from ...engine.cause_store import CauseStore
 from ...engine.engine import Engine
 from ...engine.open_cause import OpenCause
 from ...findings.acknowledged import Acknowledgement
 from ...findings.finding import Finding, Severity
 from ...store.record import Ref
-from ...views.causes import CauseReport, KnownCause, cause_order, known_causes, reports
+from ...views.causes import CauseReport, HistoryReport, KnownCause, cause_order, known_causes, reports
 from ...views.findings import Filter, FindingReport, Report, order
 from ...views.selection import ANYTHING, Counts, Selection, counting
 from .everyone import Picture
@@ -116,8 +118,12 @@ class Listing:
         return await self._causes.get(wanted, lambda: self._count(wanted))
 
     async def ended(self) -> list[CauseReport]:
-        """Those whose last finding closed within the last hour, where that is known."""
+        """Those whose last finding closed within the last week, the last ones, where that is known."""
         return []
+
+    def history(self) -> HistoryReport | UnsetType:
+        """What opened and closed in all; UNSET where nobody counts that."""
+        return UNSET
 
     async def _count(self, wanted: Wanted) -> list[CauseReport]:
         store = CauseStore(self._engine.checks, self._engine.clock)
@@ -127,9 +133,11 @@ class Listing:
             await asyncio.sleep(0)
         return await self._reported(store, None)
 
-    async def _reported(self, causes: Iterable[OpenCause], now: float | None) -> list[CauseReport]:
+    async def _reported(
+        self, causes: Iterable[OpenCause], changes: Callable[[str], Changes] | None
+    ) -> list[CauseReport]:
         made = []
-        for each in reports(causes, self._engine.checks, now, self._engine.restraints.applied, self._known):
+        for each in reports(causes, self._engine.checks, changes, self._engine.restraints.applied, self._known):
             made.append(each)
             if len(made) % _ROWS == 0:
                 await asyncio.sleep(0)

@@ -6,16 +6,17 @@ import asyncio
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import islice
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from ...engine.engine import Engine
 from ...findings.acknowledged import Acknowledgement
 from ...findings.finding import Finding, Severity
 from ...store.kinds.namespace import Namespace
 from ...store.record import Ref
-from ...views.causes import CauseReport, KnownCause
+from ...views.causes import CauseReport, HistoryReport, KnownCause, ended, history_of
 from ...views.findings import Filter, FindingReport, order
 from ...views.selection import Counts, Selection
 from ..access.proofs import Proofs
@@ -29,6 +30,7 @@ from .tenant import ByNamespace, Tenant
 __all__ = ["Listings"]
 
 _PART = 50  # findings encoded at once
+_MOST_ENDED = 100  # causes that are named
 _MINUTE = 60.0
 _MOST_TENANTS = 64  # whose listings are kept
 _MOST_SIZE_OF_TENANT = 1 << 20  # bytes of encoded findings that are kept for one
@@ -61,7 +63,7 @@ class WholeListing(Listing):
 
     async def cause(self, cause: str) -> CauseReport | None:
         kept = self._engine.causes.get(cause)
-        found = await self._reported((kept,), self._engine.clock()) if kept else []
+        found = await self._reported((kept,), self._engine.causes.changes) if kept else []
         return next(iter(found), None)
 
     async def counts(self, wanted: Selection) -> Counts:
@@ -82,15 +84,16 @@ class WholeListing(Listing):
     async def ended(self) -> list[CauseReport]:
         return await self._kept.get(False, self._ended)
 
-    # One may end, or come again, while the others are looked at.
+    def history(self) -> HistoryReport | UnsetType:
+        return history_of(self._engine.causes.history, self._engine.clock())
 
     async def _open(self) -> list[CauseReport]:
-        causes = (each for each in tuple(self._engine.causes) if each)
-        return await self._reported(causes, self._engine.clock())
+        causes = (each for each in tuple(self._engine.causes) if each)  # one may end while the others are looked at
+        return await self._reported(causes, self._engine.causes.changes)
 
     async def _ended(self) -> list[CauseReport]:
-        causes = (each for each in tuple(self._engine.causes.ended()) if not each)
-        return await self._reported(causes, self._engine.clock())
+        causes = self._engine.causes
+        return list(ended(islice(causes.ended(), _MOST_ENDED), self._engine.checks, causes.changes))
 
 
 class TenantListing(Listing):

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...engine.intake import Intake
 from ...store.kind import ApiKind, Kind
+from ...store.text.skew import Skew
 from ..background import alongside
 from ..client import Client
 from ..timeouts import Timeouts
@@ -29,6 +30,10 @@ class LiveSource:
         client = Client(transport, pace)
         self.requests = client.requests
         self.reflectors = [Reflector(kind, client, intake, pace) for kind in kinds if isinstance(kind, ApiKind)]
+
+    def skew(self) -> Skew | None:
+        """Of our clock and the API server's, as far as that is known."""
+        return self.transport.clocks.skew()
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:

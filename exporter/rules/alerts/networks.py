@@ -97,7 +97,8 @@ AREA = Area(
         FindingAlert(
             name="VMNamespaceWithoutNetwork",
             by=("kind", "name", "network", "reason"),
-            critical=("PrimaryNetworkMissing", "NetworkNotRendered"),
+            # Whoever makes a namespace without its network, or VMs before it, would wake the platform up.
+            not_paging={"": "VMs of one namespace do not start; what runs goes on. A control plane pages."},
             cluster_wide=True,
             summary="VMs in namespace {{ $labels.name }} wait for a network that is not there",
             description="",
@@ -112,7 +113,8 @@ AREA = Area(
         ),
         FindingAlert(
             name="VMNADMissing",
-            critical=("NadMissing",),
+            # A name that its owner mistyped in the VM brings it about as well.
+            not_paging={"": "One VM can't start or migrate; what runs goes on."},
             summary="{{ $labels.kind }} {object} refers to a NAD that does not exist",
             description="A network of {{ $labels.kind }} {object} refers to a NAD that does not exist, so the VM can"
             " neither start nor migrate: create the NAD again as it was, or stop the VM and take the network and its"

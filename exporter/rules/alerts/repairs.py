@@ -133,6 +133,7 @@ or max by (cluster, remediation) ({_last("blocked", gate="breaker")}) > 0""",
         " {{ $value }}. Find the field manager that writes back, and resume the objects.",
     )
     # The gate shuts the remediation off everywhere until a person resumes it, and no series of its findings says so.
+    # Nothing more is written meanwhile, so it wakes nobody up: what it left in use has StewardRepairInUse.
     yield Alerting(
         alert="StewardRepairCanaryStopped",
         expr=f"max by (cluster, remediation) ({_last('canary', state='stopped')}) == 1",
@@ -180,6 +181,7 @@ or max by (cluster, job, instance, pod) ({_last("blocked", gate="clock")}) > 0""
         " server's are more than 30 s apart, or it has not been answered with a date. It writes nothing meanwhile."
         " Let NTP set the clock that is wrong.",
     )
+    # The configuration before is in effect, with its modes and gates: whoever wrote this one can wait until morning.
     yield Alerting(
         alert="StewardRepairConfigRejected",
         expr=f"max by (cluster, job, instance, pod) ({_last('config_reload_success')}) == 0",

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["NAMED", "counted", "kind_word", "listed", "named", "sentence", "shortened", "subject_first", "the"]
+__all__ = [
+    "NAMED",
+    "counted",
+    "kind_word",
+    "listed",
+    "named",
+    "plural",
+    "sentence",
+    "shortened",
+    "subject_first",
+    "the",
+]
 
 NAMED = 10  # objects that one list of a finding or report names
 LONGEST = 253  # characters of a name
@@ -43,8 +54,14 @@ def kind_word(kind: str) -> str:
 
 def counted(number: int, noun: str) -> str:
     """`1 VM`, `12 VMs`, `2,501 policies`."""
-    many = noun[:-1] + "ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else many}"
+    return f"{number:,} {noun if number == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """`VMs`, `policies`, `StorageClasses`."""
+    if noun.endswith("y"):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith("s") else f"{noun}s"
 
 
 def the(kind: str) -> str:

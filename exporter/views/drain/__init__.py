@@ -5,7 +5,7 @@ Pure: nothing is evicted and nothing is written. Whether a VM leaves is evaluate
 
 from __future__ import annotations
 
-from .filters import NoSuchNodeError, chosen, selector
+from .filters import NoSuchNodeError, chosen
 from .probing import probed, unsafe, unsettled
 from .report import STAYS, TITLES, Drain, NodeReport, VMReport, exit_code
 from .view import CHECK, INDEXES, KINDS, READER, draining, node_names, steps, take
@@ -26,7 +26,6 @@ __all__ = [
     "exit_code",
     "node_names",
     "probed",
-    "selector",
     "steps",
     "take",
     "unsafe",

@@ -18,7 +18,7 @@ from ...plan.plan import Delete
 from ...plan.time_text import moment
 from ...show.plans import sentence
 from ...show.tallies import Span, by_cause, by_day
-from ..ledger_pages import AttemptRow, deeds_in, entries_about, newest, rows
+from ..ledger_pages import AttemptRow, entries_about, newest, rows, told_in
 from ..ledger_proof import accept, both, compare
 from ..ledger_tables import of_causes, of_days, of_shadowed
 from ..next_commands import aimed
@@ -79,7 +79,7 @@ def _listed(arguments: argparse.Namespace, directory: Path) -> int:
 
 def _accounted(arguments: argparse.Namespace, directory: Path, since: float) -> str:
     """By day, by cause, or one by one. Raises LedgerError."""
-    deeds, counts = deeds_in(directory)
+    deeds, counts, _ = told_in(directory)
     output, limit = arguments.output, arguments.limit
     if arguments.daily:
         span = Span(since or time.time() - _DAYS * _DAY, math.inf)

@@ -21,7 +21,7 @@ from ..gating import Gating, asked_as, mode_at
 from ..kustomization import component, snippet
 from ..next_commands import aimed
 from ..plan_diff import diffs
-from ..plan_text import shown, shown_by_cause
+from ..plan_text import shown, shown_by_cause, shown_wide
 from ..session import Session, answering, desk, finish
 from ..writing import known
 
@@ -36,7 +36,7 @@ async def _run(arguments: argparse.Namespace) -> int:
     output = arguments.output
     if arguments.directory is not None and output != "kustomize":
         raise ValueError("--directory is for -o kustomize")
-    if arguments.by_cause and output in ("diff", "kustomize"):
+    if arguments.by_cause and output in ("wide", "diff", "kustomize"):
         raise ValueError("--by-cause is for tables, JSON and YAML")
     async with desk(arguments) as at:
         observed = await at.observed()
@@ -51,6 +51,8 @@ async def _run(arguments: argparse.Namespace) -> int:
     repairs = [repair for repair, _ in plans]
     if arguments.by_cause:
         say(written(grouped(repairs), output, shown_by_cause), output)
+    elif output == "wide":
+        say(aimed(shown_wide(repairs), arguments), output)
     elif output == "diff":
         say(aimed(diffs(plans), arguments))
     elif output == "kustomize" and arguments.directory is not None:

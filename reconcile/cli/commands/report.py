@@ -13,7 +13,7 @@ from ...ledger.reading import extent
 from ...show.report import LedgerReport, reported
 from ...show.report_tables import html_of, markdown_of
 from ...show.tallies import Span
-from ..ledger_pages import deeds_in
+from ..ledger_pages import told_in
 from ..times import given
 from ..writing import read_directory
 
@@ -39,6 +39,6 @@ def _report(arguments: argparse.Namespace) -> LedgerReport:
     if since >= until:
         raise ValueError(f"--since {arguments.since} is not before --until {arguments.until or 'now'}")
     directory = read_directory(arguments)
-    deeds, counts = deeds_in(directory)
+    told = told_in(directory)
     own = extent(directory)
-    return reported(deeds, counts, Span(since, until), ledger=own.ledger, cluster=own.cluster)
+    return reported(told.deeds, told.counts, told.stops, Span(since, until), ledger=own.ledger, cluster=own.cluster)

@@ -27,9 +27,10 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        choices=("table", "json", "yaml", "diff", "kustomize"),
+        choices=("table", "wide", "json", "yaml", "diff", "kustomize"),
         default="table",
-        help="default: table; diff: what each write does to its object; kustomize: patches for what is in Git",
+        help="default: table; wide: one row for each, with what is in its way; diff: what each write does to its "
+        "object; kustomize: patches for what is in Git",
     )
     parser.add_argument("--directory", type=Path, metavar="DIR", help="with -o kustomize: write a component there")
     add_ledger_option(parser)

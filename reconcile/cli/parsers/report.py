@@ -15,7 +15,8 @@ def add(commands: Any) -> None:
         "report",
         help="what was found, approved, written, and what came of it, to attach to a ticket",
         description="Reports from the ledger alone what was found, planned, approved and by whom, written, verified, "
-        "what came back, what was undone, and what mode shadow would have written: by remediation and by cause.",
+        "what came back, what was undone, which canaries stopped and who resumed them, and what mode shadow would have "
+        "written: by remediation and by cause.",
     )
     parser.add_argument(
         "--since",

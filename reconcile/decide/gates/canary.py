@@ -42,7 +42,11 @@ def _waits(remediation: Remediation, found: Canary, step: int, config: SidecarCo
     followed = all(each.state == "gone" or (each.state == "done" and not each.settles) for each in trials)
     until = max(each.since for each in trials) + stays.total_seconds() if followed else None
     objects = ", ".join(sorted({each.object for each in trials}))
-    end = f"at {moment(until)} it is looked at again" if until is not None else "it is not gone yet"
     size = ("one repair", "two repairs")[STEPS[step - 1] - 1]
-    what = f"{remediation} begins with {size} in step {step} of {len(STEPS)}, of {objects}"
-    return f"{what}: the finding has to stay gone for {write_duration(stays)} (canary.stays); {end}", until
+    what = f"the canary of {remediation} follows {objects}"
+    long = f"for {write_duration(stays)} (canary.stays)"
+    if until is None:
+        what += f": the finding is not gone yet, and then has to stay gone {long}"
+    else:
+        what += f" until {moment(until)}: the finding has to stay gone {long}"
+    return f"{what}; step {step} of {len(STEPS)} is {size}", until

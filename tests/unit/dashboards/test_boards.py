@@ -267,7 +267,9 @@ def test_a_board_of_grafana_is_one_that_every_grafana_from_10_on_migrates(path: 
             continue
         steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
         assert steps[0] == {"color": "text", "value": None}
-        assert ("noValue" in panel["fieldConfig"]["defaults"]) == (panel["type"] != "table")
+        assert panel["fieldConfig"]["defaults"]["noValue"] not in ("", "No data")
+        cells = {"matcher": {"id": "byRegexp", "options": "/.*/"}, "properties": [{"id": "noValue", "value": ""}]}
+        assert (cells in panel["fieldConfig"]["overrides"]) == (panel["type"] == "table")  # or empty cells had it, too
         # a single value of the past would stand where nothing is seen now
         assert all(target["instant"] != (panel["type"] == "timeseries") for target in panel["targets"])
 

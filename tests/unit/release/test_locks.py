@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from release.licences import licence, licence_of, refused, runtime
-from release.locks import BUILD, DEV, PROJECT, RUNTIME, TOP, Locked, differences, locked, pyproject
+from release.locks import BUILD, DEV, PROJECT, RUNTIME, SITE, TOP, Locked, differences, locked, pyproject
 from release.sbom import mistake, sbom
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -23,7 +23,7 @@ HASH = "ab" * 32
 
 
 def locks() -> dict[str, tuple[Locked, ...]]:
-    return {name: locked((TOP / name).read_text(encoding="utf-8")) for name in (RUNTIME, BUILD, DEV)}
+    return {name: locked((TOP / name).read_text(encoding="utf-8")) for name in (RUNTIME, BUILD, DEV, SITE)}
 
 
 def project(**changes: Any) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def test_the_tests_run_with_the_versions_that_the_product_is_installed_with() ->
     )
 
 
-@pytest.mark.parametrize("lock", [RUNTIME, BUILD, DEV])
+@pytest.mark.parametrize("lock", [RUNTIME, BUILD, DEV, SITE])
 def test_whatever_a_locked_package_asks_for_is_locked(lock: str) -> None:
     found = {each.name: each.version for each in locks()[lock]}
     for name in found:

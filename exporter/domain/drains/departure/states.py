@@ -213,7 +213,7 @@ def _external(own: VMIContext) -> Departure:
 def _awaiting(own: VMIContext, state: DrainState, to: str) -> Departure:
     vmi, handler, deadline = own.vmi, own.vmi.handler, text(own.deadline)
     who = to or "its controller"
-    until = f" (which gives up at {deadline})" if deadline else ""
+    until = f" (deadline {deadline})" if deadline else ""  # nobody knows here whether that has passed
     able = "; by strategy LiveMigrate KubeVirt would migrate it" if vmi.migratable == "True" else ""
     made = of(
         own,

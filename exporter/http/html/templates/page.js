@@ -90,9 +90,16 @@ function focusOf(main) {
   };
 }
 
+class LoggedOut extends Error {}
+
+function needs(answer) {
+  if (answer.status === 401) throw new LoggedOut();
+  if (!answer.ok) throw new Error(`the steward answers ${answer.status}`);
+}
+
 async function refresh() {
   const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-  if (!answer.ok) throw new Error(`the steward answers ${answer.status}`);
+  needs(answer);
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   if (isEditing() || String(getSelection())) return false;
   const now = fresh.querySelector("main"), main = document.querySelector("main");
@@ -115,7 +122,7 @@ function bare(main) {
 async function changed() {
   const known = document.body.dataset.generation;
   const answer = await fetch(`/api/v1/generation?wait=${WAIT}&generation=${known}`);
-  if (!answer.ok) throw new Error(`the steward answers ${answer.status}`);
+  needs(answer);
   return answer.json();
 }
 
@@ -128,6 +135,10 @@ async function follow() {
       await refresh();
       await sleep(PAUSE);
     } catch (error) {
+      if (error instanceof LoggedOut) {
+        say("Logged out. Reload the page to log in again.");
+        return;
+      }
       say(`Not refreshing: ${error.message}. Trying again.`);
       await sleep(RETRY);
     }

@@ -8,11 +8,14 @@ object of the same name again, or is restored in place from a snapshot of when i
 what that object is by then.
 
 The last may be wanted. Where virt-controller does not end of it, nothing is done while a matcher may come back: while
-the VM runs with the copy, while a snapshot of the VM has a matcher for it, and within an hour of a write to the VM's
+the VM runs with the copy, while a snapshot of the VM has a matcher for it, and within an hour of a change of the VM's
 spec. Where it does, the plan says so.
 
-When somebody did no more than take the matcher out nothing in the VM tells: the API server notes no time in
-managedFields for that. So in mode `auto` have the finding be open for a while first, by `minAge`.
+When the spec was changed last the managedFields of the spec do not tell: the API server notes no time there for what
+was only taken out. But each change makes another `metadata.generation`, and of a VM with a VMI virt-controller notes
+that in `status.desiredGeneration` (syncGenerationInfo in pkg/virt-controller/watch/vm/vm.go of kubevirt/kubevirt), by a
+write to the status, of which managedFields have the time. So a VM whose generation was noted more than an hour ago is
+as it was then. One that was changed since it ran last is left alone until it is started: nothing tells when that was.
 
 A VM whose spec is pinned, and whose status names another object, is left alone: KubeVirt corrects the status with the
 VM's next event. Under another referencePolicy than `reference` the status is what keeps KubeVirt from expanding the VM.
@@ -75,10 +78,8 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     if not dies:
         if wanted:
             return Refused("needed_by_none", wanted[0])
-        if not _long_ago(whole, scene.now):
-            return Refused(
-                "unchanged_for_an_hour", f"the spec of {ref} was changed within the hour, or by whom is not known"
-            )
+        if why := _changed(whole, scene.now):
+            return Refused("unchanged_for_an_hour", f"{ref} {why}")
     path = f"/status/{role.value}Ref"
     return REMEDIATION.planned(
         finding,
@@ -96,8 +97,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
 def _effect(role: MatcherRole, kept: Reference, *, dies: bool) -> Iterator[str]:
     if dies:
         yield "A start of the VM no longer ends virt-controller."
-    else:
-        yield f"The VM does not tell when its {role.value} was taken out: that may just have happened."
     name = kept.status_name or "of that name"
     yield f"If the VM is given {role.value} {name} again, it gets what that is by then."
 
@@ -122,10 +121,18 @@ def _is_there(scene: Scene, namespace: str, revision: str) -> bool:
     return bool(revision) and scene.whole(ControllerRevision.KIND, namespace, revision) is not None
 
 
-def _long_ago(whole: Mapping[str, Any], now: float) -> bool:
-    """Whether everybody who wrote the spec did so long ago."""
-    found: list[FieldWriter] = writers(whole, "/spec")
-    return bool(found) and all(each.time is not None and now - each.time >= _LEFT_ALONE for each in found)
+def _changed(whole: Mapping[str, Any], now: float) -> str:
+    """Why the spec may have been changed within the hour, as a clause; empty where it surely was not."""
+    generation = table(whole.get("metadata")).get("generation")
+    noted = table(whole.get("status")).get("desiredGeneration")
+    if not generation or noted != generation:
+        return "was changed since KubeVirt saw it run last, and nothing tells when: start it"
+    found: list[FieldWriter] = writers(whole, "/status/desiredGeneration", "status")
+    if not found or any(each.time is None for each in found):
+        return "does not tell when KubeVirt has seen its spec, by managedFields"
+    if any(each.time is not None and now - each.time < _LEFT_ALONE for each in found):
+        return "was changed within the hour, as far as KubeVirt tells: its status was written since then"
+    return ""
 
 
 REMEDIATION = Remediation(
@@ -161,8 +168,8 @@ REMEDIATION = Remediation(
         "no_matcher": "the spec of the VM has no matcher in this role",
         "needed_by_none": "neither does the VM run with the ControllerRevision, nor has a snapshot of it a matcher for "
         "it, or virt-controller ends when it starts the VM",
-        "unchanged_for_an_hour": "by managedFields, which do not tell of what was only taken out, nobody changed the "
-        "VM's spec within the hour, or virt-controller ends when it starts the VM",
+        "unchanged_for_an_hour": "KubeVirt noted the VM's generation in its status more than an hour ago and has "
+        "written nothing there since, and the VM has that generation; or virt-controller ends when it starts the VM",
     },
     risk=Risk.NONE,
     undo=_UNDO,

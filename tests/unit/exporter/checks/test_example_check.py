@@ -63,7 +63,7 @@ def test_its_advice_has_the_names_filled_in(check: Check) -> None:
 
     assert finding.next
     assert finding.commands == ("virtctl unpause vmi db -n ns",)
-    assert finding.runbook.endswith("/rules/runbooks/VMPaused.md")
+    assert finding.runbook.endswith("/rules/runbooks/VMPaused.md#paused")
 
 
 def test_its_alert_is_found_and_made_into_rules(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,11 +24,11 @@ class Exporter:
 
     def __init__(self) -> None:
         self.sent: list[str | None] = []
-        self.url = ""
+        self.url, self.status = "", 200
 
     async def answer(self, request: web.BaseRequest) -> web.Response:
         self.sent.append(request.headers.get("Authorization"))
-        return web.json_response(NOTHING)
+        return web.json_response(NOTHING, status=self.status)
 
 
 @pytest.fixture
@@ -104,3 +104,56 @@ async def test_what_is_missing_is_said(
     assert says in said
     assert len(said.splitlines()) == 1
     assert exporter.sent == []
+
+
+def with_user(path: Path, tmp_path: Path, user: dict[str, str], *, trusted: bool = True) -> list[str]:
+    """The kubeconfig with this user, and with the exporter's CA as that of its cluster."""
+    config = json.loads(path.read_text(encoding="utf-8"))
+    config["users"][0]["user"] = user
+    config["clusters"][0]["cluster"] = {"server": "https://127.0.0.1:9"}  # which is not asked
+    if trusted:
+        config["clusters"][0]["cluster"]["certificate-authority"] = str(tmp_path / "tls/ca.crt")
+    made = tmp_path / "kubeconfig.user"
+    made.write_text(json.dumps(config), encoding="utf-8")
+    return ["--kubeconfig", str(made)]
+
+
+async def status(exporter: Exporter, *more: str) -> int:
+    return await asyncio.to_thread(main, ["status", "--exporter", exporter.url, "--server-name", NAME, *more])
+
+
+async def test_who_is_logged_in_with_kubectl_needs_no_token_and_no_ca(
+    exporter: Exporter, cluster: Path, tmp_path: Path
+) -> None:
+    await status(exporter, *with_user(cluster, tmp_path, {"token": "mine"}))
+    assert set(exporter.sent) == {"Bearer mine"}
+    exporter.sent.clear()
+    (tmp_path / "token").write_text("given", encoding="utf-8")
+    more = ("--token-file", str(tmp_path / "token"), "--ca-file", str(tmp_path / "tls/ca.crt"))
+    await status(exporter, *with_user(cluster, tmp_path, {"token": "mine"}), *more)
+    assert set(exporter.sent) == {"Bearer given"}
+
+
+async def test_the_token_goes_to_nobody_whose_certificate_is_not_trusted(
+    exporter: Exporter, cluster: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert await status(exporter, *with_user(cluster, tmp_path, {"token": "mine"}, trusted=False)) == 2
+    assert "certificate verify failed" in capsys.readouterr().err
+    assert exporter.sent == []
+
+
+async def test_a_kubeconfig_without_a_token_sends_none_and_that_is_said(
+    exporter: Exporter, cluster: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exporter.status = 401
+    assert await status(exporter, *with_user(cluster, tmp_path, {})) == 2
+    assert capsys.readouterr().err == (
+        f"steward: {exporter.url} needs a token (401), and your kubeconfig has none; give one with --token-file, as "
+        "`kubectl create token` prints it\n"
+    )
+    assert await status(exporter, *with_user(cluster, tmp_path, {"token": "old"})) == 2
+    assert capsys.readouterr().err == (
+        f"steward: {exporter.url} does not accept the token (401); log in again, or give one with --token-file, as "
+        "`kubectl create token` prints it\n"
+    )
+    assert exporter.sent == [None, "Bearer old"]

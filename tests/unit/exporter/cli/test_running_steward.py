@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -105,6 +106,59 @@ async def test_what_is_wrong_is_one_sentence(words: list[str], says: str, runnin
     assert err.startswith(f"steward: {says}")
 
 
+@pytest.mark.parametrize(
+    "commands",
+    [
+        ["networks", "networks shop-blue", "instancetypes", "instancetypes u1.large"],
+        ["features", "features vsock", "features --unallowed", "vm shop/pinned"],
+        ["drain node05", "drain --all-cordoned", "impact --enable VSOCK --set evictionStrategy=LiveMigrate"],
+    ],
+    ids=lambda commands: commands[0].partition(" ")[0],
+)
+async def test_other_commands_say_what_a_look_at_the_cluster_does(commands: list[str], running: Running) -> None:
+    async def said(words: list[str], *where: str) -> tuple[int, Any, str]:
+        code = await asyncio.to_thread(main, [*words, *where, "-o", "json"])
+        shown = running.capsys.readouterr()
+        return code, undated(json.loads(shown.out)), shown.err
+
+    for command in commands:
+        asked = await said(command.split(), "--exporter", running.url)
+        assert asked == await said(command.split(), "--kubeconfig", str(running.kubeconfig)), command
+        assert len(json.dumps(asked[1])) > 200, command
+
+
+def undated(report: Any) -> Any:
+    """Without what differs between two looks: their generations, and since when each has seen what no object dates."""
+    if isinstance(report, list):
+        return [undated(each) for each in report]
+    if not isinstance(report, dict):
+        return report
+    left_out = {"generation", "since"} if report.get("sinceSource") == "firstSeen" else {"generation"}
+    return {key: undated(value) for key, value in report.items() if key not in left_out}
+
+
+async def test_what_is_wrong_with_other_commands_is_one_sentence(running: Running) -> None:
+    for words, says in WRONG:
+        code = await asyncio.to_thread(main, [*words.split(), "--exporter", running.url])
+        shown = running.capsys.readouterr()
+        assert (code, shown.out, len(shown.err.splitlines())) == (2, "", 1), words
+        assert shown.err.startswith(f"steward: {says}"), words
+
+
+WRONG = [
+    ("networks shop-bleu", "no network is called 'shop-bleu'; did you mean shop-blue?"),
+    ("instancetypes u1.lage", "no instancetype and no preference is called 'u1.lage'; did you mean u1.large?"),
+    ("features vsok", "no feature or feature gate is called vsok; did you mean vsock?"),
+    ("vm shop/pined", "no VM is called 'shop/pined'; did you mean shop/pinned?"),
+    ("vm --manifest x", "--manifest is evaluated by a look at a cluster or a dump, and not by a running steward"),
+    ("drain node99", "no node is called 'node99'; did you mean node"),
+    ("drain -l zone=a", "a running steward takes the names of nodes, or --all-cordoned; leave the other out"),
+    ("drain node05 --probe", "--probe asks a cluster; there is none behind --exporter"),
+    ("impact --disable Nothing", "KubeVirt v1.7.0 knows no feature gate 'Nothing'; names are case-sensitive"),
+    ("check -l tier=web", "-l asks for labels of VMs, which a running steward does not tell; name them: "),
+]
+
+
 async def test_a_server_that_is_no_steward(running: Running) -> None:
     server = json.loads(running.kubeconfig.read_text(encoding="utf-8"))["clusters"][0]["cluster"]["server"]
     code, out, err = await running.check("--exporter", server)
@@ -126,3 +180,6 @@ async def test_status_of_it_has_the_release_and_the_drains_of_a_look_at_the_clus
         line for line in looked if line.startswith("Drains")
     ]
     assert any(line.startswith("Drains    node05: 6 VMs left") for line in asked)
+    (changes,) = (line for line in asked if line.startswith("Changes "))
+    assert re.fullmatch("Changes   .* since the steward began to count .* ago", changes)
+    assert not any(line.startswith("Changes ") for line in looked)  # a single look has seen nothing change

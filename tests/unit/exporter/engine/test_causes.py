@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from exporter.checks import all_checks
+from exporter.engine.cause_history import HOUR, WEEK, Changes, Count
 from exporter.engine.cause_store import CauseStore
 from exporter.engine.engine import Engine
-from exporter.engine.open_cause import HOUR
 from exporter.findings.causes import Cause, cause_id
 from exporter.findings.check import PER_FLEET, Check
 from exporter.findings.finding import Finding, Severity
@@ -25,8 +25,9 @@ from exporter.metrics.causes import NAME, Causes
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.series_limit import SeriesLimit
 from exporter.sidecar.repairs import Repairs
-from exporter.views.causes import CauseReport, causes_of, reports
+from exporter.views.causes import CauseReport, causes_of, ended, reports
 from exporter.views.findings import Filter
+from exporter.views.times import rfc3339
 from tests.cause_counts import missing, opened
 from tests.check_cases import cases_of, evaluated
 from tests.evaluation import NOW, Evaluation
@@ -39,8 +40,8 @@ CLAIMS = next(check for check in CHECKS if check.id == "ipam_claims")
 BY_ID = {check.id: check for check in CHECKS}
 
 
-def kept(store: CauseStore, now: float | None = None) -> dict[str, CauseReport]:
-    return {each.cause: each for each in reports(store, CHECKS, now)}
+def kept(store: CauseStore, *, watched: bool = False) -> dict[str, CauseReport]:
+    return {each.cause: each for each in reports(store, CHECKS, store.changes if watched else None)}
 
 
 def scratch(findings: list[Finding]) -> dict[str, dict[str, Any]]:
@@ -127,7 +128,7 @@ def test_what_is_kept_by_each_change_is_what_there_is(seed: int) -> None:
     for _ in range(150):
         store.update(*history.change())
         expected = scratch(list(history.open.values()))
-        found = kept(store, history.now)
+        found = kept(store, watched=True)
         assert found.keys() == expected.keys()
         assert len(store) == len(expected)
         for cause, each in found.items():
@@ -137,14 +138,15 @@ def test_what_is_kept_by_each_change_is_what_there_is(seed: int) -> None:
             assert own | {"first": first, "since": times[0]} == expected[cause]
             assert (each.opened, each.closed) == history.last_hour(cause)
         assert found == {each.cause: _watched(each, found) for each in causes_of(history.open.values(), CHECKS)}
-        ended = {each.cause for each in reports(store.ended(), CHECKS, history.now)}
+        ended = {each.cause.id for each in store.ended()}
         assert not ended & found.keys()
         assert ended <= {cause for _, cause, _ in history.said}
 
 
 def _watched(each: CauseReport, found: dict[str, CauseReport]) -> CauseReport:
     """With what only who watches knows."""
-    return msgspec.structs.replace(each, opened=found[each.cause].opened, closed=found[each.cause].closed)
+    own = found[each.cause]
+    return msgspec.structs.replace(each, opened=own.opened, closed=own.closed, changes=own.changes)
 
 
 def _each_finding(check: Check) -> Iterator[tuple[str, Finding]]:
@@ -207,19 +209,25 @@ def test_a_cause_has_the_same_id_after_a_restart() -> None:
 
 def test_what_was_there_at_the_start_has_not_opened() -> None:
     evaluation = fleet(3)
-    (before,) = kept(evaluation.engine.causes, NOW).values()
+    (before,) = kept(evaluation.engine.causes, watched=True).values()
     evaluation.gone("VirtualMachine", "ns-0", "vm-0000")
     evaluation.evaluate()
-    (after,) = kept(evaluation.engine.causes, NOW).values()
+    (after,) = kept(evaluation.engine.causes, watched=True).values()
     assert (before.opened, before.closed) == (0, 0)
     assert (after.opened, after.closed) == (0, 1)
     for namespace, name in (("ns-1", "vm-0001"), ("ns-0", "vm-0002")):
         evaluation.gone("VirtualMachine", namespace, name)
     evaluation.evaluate()
-    (ended,) = reports(evaluation.engine.causes.ended(), CHECKS, NOW)
-    assert (ended.cause, ended.objects, ended.closed) == (after.cause, 0, 3)
+    causes = evaluation.engine.causes
+    (gone,) = ended(causes.ended(), CHECKS, causes.changes)
+    assert (gone.cause, gone.objects, gone.closed, gone.ended_at) == (after.cause, 0, 3, rfc3339(NOW))
+    assert gone.last is not None
+    assert gone.last.path == "ns-0/vm-0002"
     evaluation.now += HOUR + 60
-    assert list(evaluation.engine.causes.ended()) == []
+    (gone,) = ended(causes.ended(), CHECKS, causes.changes)
+    assert (gone.closed, gone.changes) == (0, Changes(Count(), Count(0, 3), Count(0, 3)))
+    evaluation.now += WEEK
+    assert list(causes.ended()) == []
 
 
 async def text_of(exposition: Exposition) -> list[str]:
@@ -271,7 +279,7 @@ async def test_the_api_answers_with_causes() -> None:
         _, _, findings = await server.get("/api/v1/findings")
     assert (status, again, refused) == (200, 304, 400)
     assert b"nosuch" in why
-    assert report.keys() == {"generation", "ready", "causes", "ended", "unknown"}
+    assert report.keys() == {"generation", "ready", "causes", "ended", "unknown", "history"}
     assert {each["cause"] for each in report["causes"]} == {each["cause"] for each in json.loads(findings)["findings"]}
     assert sum(each["findings"] for each in report["causes"]) == len(json.loads(findings)["findings"])
-    assert (filtered["causes"], filtered["ended"]) == ([], [])
+    assert (filtered["causes"], filtered["ended"], "history" in filtered) == ([], [], False)

@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from exporter.checks import all_checks
+from exporter.engine.cause_history import HOUR, WEEK, Count
 from exporter.engine.cause_store import CauseStore
-from exporter.engine.open_cause import HOUR
 from exporter.engine.sorted_keys import SortedKeys
 from exporter.findings.finding import Finding, Severity
 from exporter.http.access.viewer import Visible
@@ -98,11 +98,8 @@ def test_whatever_happens_what_is_kept_is_what_there_is(seed: int) -> None:
     store = CauseStore(CHECKS, lambda: changes.now)
     for _ in range(150):
         store.update(*changes.batch())
-        assert said(reports(store, CHECKS, changes.now)) == from_scratch(changes.open.values())
+        assert said(reports(store, CHECKS, store.changes)) == from_scratch(changes.open.values())
         assert len(store) == len({each.cause for each in changes.open.values()})
-        for cause in store:
-            assert sum(cause.last_hour(changes.now)) >= 0
-            assert len(cause._activity or ()) <= 3 * 61  # that it is bounded is what nobody else can see
 
 
 def test_a_finding_that_two_partitions_found_in_one_step_is_there_once() -> None:
@@ -110,9 +107,9 @@ def test_a_finding_that_two_partitions_found_in_one_step_is_there_once() -> None
     first, second, third = (missing("vm", name) for name in ("u1", "u2", "u3"))
     store.update((), [first])
     store.update([first, second], [second, third])
-    assert said(reports(store, CHECKS, NOW)) == from_scratch([third])
+    assert said(reports(store, CHECKS, store.changes)) == from_scratch([third])
     (left,) = store.ended()
-    assert (left.id, left.last_hour(NOW)) == (first.cause, (1, 1))
+    assert (left.cause.id, store.changes(left.cause.id).hour) == (first.cause, Count(1, 1))
 
 
 def test_a_clock_that_was_set_back_makes_no_hour_longer() -> None:
@@ -122,11 +119,14 @@ def test_a_clock_that_was_set_back_makes_no_hour_longer() -> None:
     store.update([missing("other", "u2")], ())
     now[0] = NOW
     (cause,) = store
-    assert cause.last_hour(NOW) == (1, 0)
+    assert store.changes(cause.id).hour == Count(1, 0)
     store.update((), [missing("vm-2", "u1")])
-    assert cause.last_hour(NOW) == (2, 0)
+    assert store.changes(cause.id).hour == Count(2, 0)
     now[0] = NOW + HOUR + 60
-    assert cause.last_hour(now[0]) == (0, 0)
+    assert store.changes(cause.id).hour == Count()
+    assert [each.at for each in store.ended()] == [NOW]
+    now[0] = NOW + WEEK + 6 * HOUR
+    assert store.changes(cause.id).week == Count()
     assert list(store.ended()) == []
 
 
@@ -161,7 +161,7 @@ def costs(size: int) -> tuple[int, int, int, int]:
         changing.append(lines(partial(store.update, [one], [other])))
         if at % 2:
             closing.append(lines(partial(store.update, [other], ())))
-    row = lines(lambda: list(reports(store, CHECKS, NOW)))
+    row = lines(lambda: list(reports(store, CHECKS, store.changes)))
     return max(opening), max(changing), max(closing), row
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
+from exporter.engine.cause_history import HOUR, WEEK
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
-from exporter.engine.open_cause import HOUR
 from exporter.findings.check import PER_CLUSTER, PER_NAMESPACE, Check, Family, Reason, Scope, View
 from exporter.findings.finding import Finding, Severity
 from exporter.findings.scopes import PER_VM
@@ -443,9 +443,9 @@ class Weighed:
             crowd.gone("VirtualMachine", "ns", name)
         self.rest()
 
-    def hours_pass(self) -> None:
-        """What closed in the last hour is kept as long."""
-        self.crowd.clock += 2 * HOUR
+    def a_week_passes(self) -> None:
+        """What closed in the last week is kept as long."""
+        self.crowd.clock += WEEK + HOUR
         self.rest()
         assert list(self.crowd.engine.causes.ended()) == []
 
@@ -496,12 +496,12 @@ def test_nothing_stays_of_what_came_and_went(
         crowd.undecodable(blind[0], "" if blind[0] in ("Node", "Namespace") else "ns", "odd")
     weighed.rest()
     weighed.come_and_go("a", 5, rests=rests)
-    weighed.hours_pass()
+    weighed.a_week_passes()
     before = weighed.weight
     weighed.come_and_go("b", 150, rests=rests)
     # What has been found is still found where nobody can see that it went, and is let go of when they can.
     held = len(list(crowd.engine.findings()))
-    weighed.hours_pass()
+    weighed.a_week_passes()
     if not held:
         assert weighed.weight - before < 150
     if blind and blind[1]:
@@ -509,7 +509,7 @@ def test_nothing_stays_of_what_came_and_went(
     elif blind:
         crowd.gone(blind[0], "" if blind[0] in ("Node",) else "ns", "odd")
     weighed.rest()
-    weighed.hours_pass()
+    weighed.a_week_passes()
     assert weighed.weight - before < 150
 
 

@@ -55,7 +55,8 @@ def test_a_finding_says_what_to_do_next(check: Check, case: dict[str, Any]) -> N
         assert finding.next.endswith(".")
         assert finding.next not in finding.message
         assert "next" not in finding.evidence
-        assert finding.runbook.endswith(f"/rules/runbooks/{reason.alert}.md" if reason.alert else "")
+        at = f"/rules/runbooks/{reason.alert}.md#{finding.reason.lower()}"
+        assert finding.runbook.endswith(at if reason.alert else "")
         assert finding.commands or not reason.alert, "who is alerted gets a command"
         assert not reason.alert or [c for c in finding.commands if not any(plain(c) in text for text in texts)] == []
         text = "\n".join((finding.next, *finding.commands))

@@ -267,8 +267,11 @@ def test_a_kind_that_is_not_in_the_dump_is_said_with_what_adds_it(
 
 
 def test_a_selector_that_is_none_is_refused(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, said = run(["-l", "zone in (a)", "--from", dump], capsys)
-    assert (code, "is no selector; write it as zone=a,!gpu" in said) == (2, True)
+    code, _, said = run(["-l", "zone in a", "--from", dump], capsys)
+    assert (code, "is no selector; write it as zone=a,!gpu or as tier in (web,db); `steward help drain`" in said) == (
+        2,
+        True,
+    )
 
 
 def test_help_says_what_the_exit_codes_mean(capsys: pytest.CaptureFixture[str]) -> None:

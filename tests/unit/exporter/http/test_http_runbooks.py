@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from exporter.__main__ import main
-from exporter.runbook import link, texts, tree
+from exporter.checks import all_checks
+from exporter.runbook import headed, link, texts, tree
 from tests.rules import RULES
 from tests.served import Served, served
 from tests.shared import REPO
@@ -54,6 +55,27 @@ async def test_each_runbook_is_listed_by_area_and_shown_rendered(server: Served)
         assert "the morning" in lead[1]
 
 
+async def test_each_reason_has_a_place_of_its_own_to_which_findings_link(server: Served) -> None:
+    alerts = {(reason.alert, name) for check in all_checks() for name, reason in check.reasons.items() if reason.alert}
+    for alert in sorted({alert for alert, _ in alerts}):
+        page = (await server.get(f"/runbooks/{alert}.md"))[2].decode()
+        ids = re.findall(r' id="([^"]+)"', page)
+        assert len(ids) == len(set(ids)), alert
+        for reason in sorted(name for of, name in alerts if of == alert):
+            place = link(alert, reason).rpartition("#")[2]
+            assert f"### `{reason}`\n" in texts()[alert], f"the runbook {alert} has a heading for each of its reasons"
+            assert place in ids
+            assert (f'href="#{place}"' in page) is (len(headed(alert)) > 1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_runbook_begins_with_how_urgent_it_is_for_whom_and_until_when(name: str) -> None:
+    lead = texts()[name].partition("\n## Meaning\n")[0]
+    assert re.search(
+        r"^\*\*(Not urgent|Urgent[^*]*):\*\* .* For .* (safe|not safe) to leave it until the morning", lead, re.M
+    )
+
+
 async def test_the_name_of_the_alert_is_enough(server: Served) -> None:
     assert (await server.get("/runbooks/StewardDown"))[2] == (await server.get("/runbooks/StewardDown.md"))[2]
 
@@ -89,7 +111,8 @@ def test_a_release_links_to_its_own_runbooks(installed: str, packaged: bool, wan
 
 def test_a_checkout_links_to_the_newest() -> None:
     assert link("StewardDown").endswith("/blob/main/rules/runbooks/StewardDown.md")
-    assert link("") == ""
+    assert link("VMPersistentIPBroken", "MissingClaim").endswith("/VMPersistentIPBroken.md#missingclaim")
+    assert link("", "MissingClaim") == link("") == ""
 
 
 def test_a_wheel_gets_the_runbooks() -> None:

@@ -201,7 +201,7 @@ async def test_the_page_shows_the_next_step_with_commands_and_runbook(
     assert found == [[commands[0]], [commands[1]]]
     assert "changes the cluster" in change
     assert "changes the cluster" not in look
-    assert '<a href="/runbooks/VMEvictionNotMigratable.md"' in html
+    assert '<a href="/runbooks/VMEvictionNotMigratable.md#notmigratable"' in html
     assert "out of date" not in html
 
     monkeypatch.setattr(everyone, "reported", advised(next="", commands=(), runbook=""))

@@ -99,7 +99,7 @@ def test_two_that_run_with_one_uuid_are_a_warning_on_each(shared: Callable[..., 
     assert (one["since"], one["sinceSource"]) == ("", "firstSeen")
     assert one["next"].startswith("Stop the VM that should not run")
     assert one["commands"] == ["kubectl get virtualmachines.kubevirt.io -n ns db -o yaml"]
-    assert one["runbook"].endswith("/VMFirmwareUUIDDuplicateAcrossClusters.md")
+    assert one["runbook"].endswith("/VMFirmwareUUIDDuplicateAcrossClusters.md#duplicateacrossclusters")
 
 
 @pytest.mark.parametrize(
@@ -338,6 +338,6 @@ def test_it_is_explained(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", what]) == 0
     text = capsys.readouterr().out
     assert "A VM of another cluster has the same firmware UUID; a warning while it runs in two clusters." in text
-    assert "across" not in text.replace(FLEET, "").replace("AcrossClusters", "")
+    assert "across" not in text.replace(FLEET, "").replace("AcrossClusters", "").replace("#duplicateacrossclusters", "")
     main(["explain"])
     assert FLEET in capsys.readouterr().out

@@ -274,10 +274,12 @@ def test_each_alert_has_a_runbook_and_each_runbook_an_alert() -> None:
 
 @all_of(named(RUNBOOKS, lambda runbook: runbook.stem), whole)
 def test_a_runbook_has_its_headings_in_order_and_text_under_each(runbook: Path) -> None:
-    title, *sections = re.split(r"^#+ ", runbook.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    lead, *sections = re.split(r"^## ", runbook.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    title, _, urgency = lead.partition("\n")
     headings = {section.partition("\n")[0]: section.partition("\n")[2].strip() for section in sections}
 
-    assert title.strip() == runbook.stem
+    assert title == f"# {runbook.stem}"
+    assert "to leave it until the morning" in urgency
     assert list(headings) == [each for each in HEADINGS if each != "Remediation" or each in headings]
     assert all(headings.values())
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from exporter.cli.output.structured import written
 from exporter.store.record import Ref
-from reconcile.cli.plan_text import shown
+from reconcile.cli.plan_text import shown, shown_wide
 from reconcile.cli.writing import named_directory, taking_back
 from reconcile.confirm.confirm import Confirmed
+from reconcile.decide.gates import Blocked
 from reconcile.plan.plan import Add, Compared, Create, Delete, Patch, Plan, Refused, Remove
 from reconcile.show.plans import Repair, sentence
+from reconcile.show.repair_causes import grouped
 from tests.ledgers import plan
 
 PLAN = plan()
@@ -163,3 +167,28 @@ def repair_of(made: Plan, mode: str = "plan") -> Repair:
         state="",
         at=0.0,
     ).planned(Confirmed(made, {}))
+
+
+HELD = Blocked("canary", "the canary of remediation release_ipam_claim follows IPAMClaim ns/web.blue until 10:42", 9.0)
+
+
+def test_what_waits_for_the_canary_of_another_object_is_held_and_says_by_which() -> None:
+    repair = repair_of(PLAN, "auto").held_up((HELD,))
+
+    assert f"  held     {HELD.why}" in shown([repair]).splitlines()
+    assert [row.split()[-12:] for row in shown_wide([repair]).splitlines()[1:]] == [
+        ["held", PLAN.hash, *HELD.why.split()]
+    ]
+    assert grouped([repair])[0].states == {"held": 1}
+    found = json.loads(written([repair], "json", shown))[0]
+    assert found["blocked"] == [{"gate": "canary", "why": HELD.why, "until": 9.0}]
+    assert repair.commands == ()
+
+
+def test_what_another_gate_holds_back_too_is_blocked() -> None:
+    repair = repair_of(PLAN, "auto").held_up((Blocked("paused", "everything is paused"), HELD))
+
+    assert grouped([repair])[0].states == {"blocked": 1}
+    assert "  gate     paused: everything is paused" in shown([repair]).splitlines()
+    assert f"everything is paused; {HELD.why}" in shown_wide([repair])
+    assert shown_wide([]) == "There is nothing to repair.\n"

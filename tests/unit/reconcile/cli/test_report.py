@@ -158,3 +158,53 @@ def test_nothing_is_reported_as_nothing(capsys: pytest.CaptureFixture[str], told
     text = report(capsys, told, "--since", "2026-01-01T00:00:00Z", "--until", "2026-01-02T00:00:00Z")
     assert "Nothing was done in this time." in text
     assert "Nothing was shadowed." in text
+
+
+def stopped(directory: Path) -> Path:
+    """A canary whose finding came back, that ann resumed, and that stopped again."""
+    now = BEGAN
+    with Ledger.open(directory, clock=lambda: now) as ledger:
+        for name, event in (("a", Event.RETURNED), ("b", Event.PERSISTS)):
+            attempt = ledger.append(Event.INTENDED, plan=of(name), mode="auto", canary="t").attempt
+            ledger.append(Event.DONE, attempt=attempt)
+            if event is Event.RETURNED:
+                ledger.append(Event.VERIFIED, attempt=attempt)
+            now += 3600
+            ledger.append(event, attempt=attempt, why="flux did")
+            if event is Event.RETURNED:
+                now += 600
+                scope = "remediation release_ipam_claim"
+                ledger.append(Event.RESUMED, scope=scope, by="ann", why="flux is out of it")
+    return directory
+
+
+def test_it_says_what_stopped_a_canary_when_by_which_finding_and_who_resumed_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    directory = stopped(tmp_path / "ledger")
+    found = json.loads(report(capsys, directory, *UNTIL, "-o", "json"))["canaries"]
+    text, page = (report(capsys, directory, *UNTIL, "-o", output) for output in ("md", "html"))
+
+    assert [(each["object"], each["why"], each["fingerprint"]) for each in found] == [
+        ("IPAMClaim ns/a.blue", "the finding came back: flux did", "f-a"),
+        ("IPAMClaim ns/b.blue", "the finding is there all the same: flux did", "f-b"),
+    ]
+    assert [each["remediation"] for each in found] == ["release_ipam_claim"] * 2
+    assert [each["at"] - BEGAN for each in found] == [3600, 7800]
+    assert [(each.get("resumed"), each.get("by")) for each in found] == [(BEGAN + 4200, "ann"), (None, None)]
+    rows = [row for row in text.splitlines() if "flux did" in row]
+    assert [row.rpartition(" | ")[2] for row in rows] == ["2026-09-21T15:23:20Z by ann: flux is out of it |", "no |"]
+    assert "Canaries that stopped" in page
+    assert "2026-09-21T15:23:20Z by ann: flux is out of it" in page
+
+
+def test_a_canary_that_stopped_before_the_time_and_was_resumed_in_it_is_there(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    directory, time = stopped(tmp_path / "ledger"), ("--since", "2026-09-21T15:20:00Z", *UNTIL)
+    resumed, both = (
+        json.loads(report(capsys, directory, *words, "-o", "json"))["canaries"]
+        for words in (("--since", time[1], "--until", "2026-09-21T15:30:00Z"), time)
+    )
+    assert [each["object"] for each in resumed] == ["IPAMClaim ns/a.blue"]
+    assert len(both) == 2

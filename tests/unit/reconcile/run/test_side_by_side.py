@@ -111,7 +111,7 @@ def test_what_was_not_shadowed_is_a_difference_where_it_was_shown() -> None:
 OTHER = entry(Event.SHADOWED, 11.0, "web.blue", "f2")
 BOTH = shift(0.0, entry(Event.SHADOWED, 10.0), OTHER, shown=(row("shadowed"), row("shadowed", "f2")))
 OTHER_WRITTEN = entry(Event.INTENDED, 210.0, "web.blue", "f2")
-HELD = row("blocked", "f2", blocked=[{"gate": "canary", "why": f"{REMEDIATION} begins with one repair"}])
+HELD = row("blocked", "f2", blocked=[{"gate": "canary", "why": f"the canary of {REMEDIATION} follows VM ns/a"}])
 
 
 def test_a_canary_holds_back_all_but_one_and_is_named() -> None:

@@ -41,7 +41,8 @@ def test_each_finding_has_a_next_step_and_commands_with_its_names(check: Check, 
         assert finding.next.endswith(".")
         assert finding.commands
         assert [word for each in finding.commands for word in WORD.findall(each) if word in known] == []
-        assert finding.runbook.endswith(f"/{check.reasons[finding.reason].alert}.md") or not finding.runbook
+        at = f"/{check.reasons[finding.reason].alert}.md#{finding.reason.lower()}"
+        assert finding.runbook.endswith(at) or not finding.runbook
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)

@@ -210,7 +210,7 @@ async def test_wrong_tokens_push_out_no_decision() -> None:
         stage.reviews.add("viewer", FINDINGS)
         assert await stage.status("/", "viewer") == 200
         for at in range(5000):
-            await stage.access._user(f"wrong{at}", f"10.0.{at // 250}.{at % 250}")
+            await stage.access.user(f"wrong{at}", f"10.0.{at // 250}.{at % 250}")
         before = stage.questions("token")
         assert await stage.status("/", "viewer") == 200
         assert stage.questions("token") == before
@@ -247,7 +247,7 @@ async def test_whoever_guesses_tokens_is_stopped_and_nobody_else_is() -> None:
         for at in range(100, 160):
             await stage.status("/", f"wrong{at}")
         assert await stage.status("/", "viewer") == 200  # whose token has to be asked about again
-        user = await stage.access._user("late", "10.1.1.1")  # of another address
+        user = await stage.access.user("late", "10.1.1.1")  # of another address
         assert user is not None
         stage.now += 1.0
         assert await stage.status("/", "late") == 200

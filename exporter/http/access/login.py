@@ -1,0 +1,87 @@
+"""/login and /logout: a browser gets a session for a token that the API server accepts.
+
+What a form of another site sends never comes here: it has that site's Origin, which is refused at the door.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from urllib.parse import parse_qs
+
+from aiohttp import web
+
+from ...kube.errors import KubeError
+from ...kube.reviews import User
+from ..server.answers import as_text
+from .asking import LOGIN, LOGOUT, ask, own_path
+from .credentials import is_token
+from .decisions import BusyError
+from .sessions import Sessions
+
+__all__ = ["Login"]
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+_LONGEST = 1 << 15  # bytes of a form
+_PATIENCE = 10.0  # seconds in which it has to arrive
+_WRONG = "The API server does not accept this token. It has ended or is that of another cluster; create a new one."
+_NONE = "That is no token: paste all of it, and nothing else."
+_BUSY = "Too many wrong tokens came from your address. Try again in some seconds."
+_AWAY = "The API server could not be asked whose token this is. Try again in some seconds."
+
+
+class Login:
+    def __init__(self, user_of: Callable[[str, str], Awaitable[User | None]], sessions: Sessions) -> None:
+        """`user_of` a token that came from an address."""
+        self._user_of, self._sessions = user_of, sessions
+
+    @property
+    def gets(self) -> dict[str, Handler]:
+        return {LOGIN: self._form}
+
+    @property
+    def posts(self) -> dict[str, Handler]:
+        return {LOGIN: self._enter, LOGOUT: self._leave}
+
+    async def _form(self, request: web.Request) -> web.StreamResponse:
+        return await ask(request, 200, to=request.query.get("next", "/"))
+
+    async def _enter(self, request: web.Request) -> web.StreamResponse:
+        sent = await _sent(request)
+        if sent is None:
+            return as_text(413, f"a form may have {_LONGEST} bytes, and has to arrive within {_PATIENCE:.0f} seconds")
+        to = own_path(sent.get("next", "/"))
+        token = "".join(sent.get("token", "").split())  # what is copied from a terminal may be in several lines
+        if not is_token(token):
+            return await ask(request, 400, _NONE, to=to)
+        try:
+            user = await self._user_of(token, request.remote or "")
+        except BusyError:
+            return await ask(request, 429, _BUSY, to=to)
+        except KubeError:
+            return await ask(request, 503, _AWAY, to=to)
+        if user is None:
+            return await ask(request, 401, _WRONG, to=to)
+        response = web.Response(status=303, headers={"Location": to})
+        self._sessions.begin(request, response, token, user.name)
+        return response
+
+    async def _leave(self, request: web.Request) -> web.StreamResponse:
+        response = web.Response(status=303, headers={"Location": LOGIN})
+        self._sessions.end(request, response)
+        return response
+
+
+async def _sent(request: web.Request) -> dict[str, str] | None:
+    """None where it is too long or too slow."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            async for part in request.content.iter_any():
+                body += part
+                if len(body) > _LONGEST:
+                    return None
+    except TimeoutError:
+        return None
+    return {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}

@@ -1,0 +1,127 @@
+"""`steward explain`: by whatever name somebody has met it, and of one finding with its names filled in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from exporter.__main__ import main
+from tests.dumps import many
+
+VM = {
+    "apiVersion": "kubevirt.io/v1",
+    "kind": "VirtualMachine",
+    "metadata": {"namespace": "shop", "name": "web", "uid": "u"},
+    "spec": {
+        "runStrategy": "Always",
+        "instancetype": {"name": "u1.large"},
+        "template": {"spec": {"domain": {"devices": {}}}},
+    },
+}
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(["explain", *words])
+    shown = capsys.readouterr()
+    return code, shown.out, shown.err
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> list[str]:
+    path = tmp_path / "dump.yaml"
+    path.write_text(many([VM]), encoding="utf-8")
+    return ["--from", str(path), "--complete"]
+
+
+@pytest.fixture
+def missing(dump: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    """The finding that its instancetype is missing."""
+    main(["check", *dump, "-o", "json"])
+    found = json.loads(capsys.readouterr().out)["findings"]
+    (one,) = (each for each in found if each["reason"] == "ObjectMissing")
+    return {"fingerprint": one["fingerprint"], "cause": one["cause"]}
+
+
+@pytest.mark.parametrize("name", ["OrphanClaim", "orphanclaim", "ORPHANCLAIM", "kubevirt_ipamclaim_orphaned"])
+def test_a_reason_is_known_by_its_name_in_any_case_and_by_its_metric(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = said(capsys, name)
+    assert (code, err) == (0, "")
+    assert out.startswith("OrphanClaim (check ipam_claims)\n\n")
+
+
+def test_an_alert_is_all_its_reasons(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = said(capsys, "vminstancetypeunversioned")
+    assert (code, err) == (0, "")
+    assert [line.partition(" (")[0] for line in out.splitlines() if " (check " in line] == [
+        "DeletableInUse",
+        "Unversioned",
+        "ExpandPending",
+    ]
+
+
+def test_a_finding_is_explained_with_its_names(
+    missing: dict[str, str], dump: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in (missing["fingerprint"], missing["fingerprint"][:8], missing["cause"]):
+        code, out, err = said(capsys, name, *dump)
+        assert (code, err) == (0, "")
+        assert out.startswith("critical ObjectMissing: VM shop/web\n\n")
+        assert "\nAlert:    VMInstancetypeMissing\n" in out
+        assert "kubectl get virtualmachines.kubevirt.io -n shop web " in out
+
+
+def test_the_runbook_of_a_finding_is_about_it_alone_and_has_its_names(
+    missing: dict[str, str], dump: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = said(capsys, missing["fingerprint"], "--runbook", *dump)
+    assert (code, err) == (0, "")
+    assert out.startswith("VMInstancetypeMissing\nhttps://")
+    assert "Urgent" in out.splitlines()[2]
+    assert [line for line in out.splitlines() if line.isupper()] == [
+        "MEANING",
+        "IMPACT",
+        "DIAGNOSIS",
+        "MITIGATION",
+        "VERIFICATION",
+    ]
+    meant = out.partition("MEANING")[2].partition("IMPACT")[0]
+    assert "`ObjectMissing`:" in meant
+    assert "`PoolObjectMissing`:" not in meant
+    assert "NAMESPACE=shop" in out
+    assert " -n shop " in out
+
+
+def test_of_a_reason_alone_the_names_are_left_open(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = said(capsys, "objectmissing", "--runbook")
+    assert code == 0
+    assert "NAMESPACE='<namespace>'" in out
+    assert "REASON=ObjectMissing" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["orphanclam"], "no check, reason, alert or metric is called 'orphanclam'; did you mean OrphanClaim?"),
+        (
+            ["VMInstancetypeMising"],
+            "no check, reason, alert or metric is called 'VMInstancetypeMising'; did you mean VM",
+        ),
+        (["zzz"], "no check, reason, alert or metric is called 'zzz'; `steward explain` lists all"),
+        (["vsock"], "vsock is a feature: `steward features vsock` says whether it is allowed, and who asks for it"),
+        (["0123abcd", "DUMP"], "no finding and no cause has the id 0123abcd, or it is gone; `steward check -o wide`"),
+        (["DeprecatedInUse", "--runbook"], "DeprecatedInUse has no alert, and so no runbook; `steward explain Dep"),
+        (["0123abcd", "--complete"], "--complete says what a dump holds; it needs --from"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else "",
+)
+def test_what_can_not_be_explained_is_one_sentence(
+    words: list[str], says: str, dump: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [each for word in words for each in (dump if word == "DUMP" else [word])]
+    code, out, err = said(capsys, *given)
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert err.startswith(f"steward: {says}")

@@ -1,0 +1,64 @@
+"""Commands that an answer ends with look at the cluster that was asked, and not at another one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demo.apiserver.server import ApiServer
+from demo.command import kubeconfig
+from exporter.__main__ import main
+from tests.dumps import many
+
+
+def vm(name: str) -> dict[str, Any]:
+    spec = {"runStrategy": "Halted", "template": {"spec": {"domain": {"devices": {}}}}}
+    metadata = {"namespace": "shop", "name": name, "uid": name}
+    return {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": metadata, "spec": spec}
+
+
+VMS = [vm(f"web-{number:02}") for number in range(25)]
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[str]:
+    server = ApiServer()
+    await server.start()
+    server.load(VMS)
+    yield str(kubeconfig(tmp_path, server.url))
+    await server.stop()
+
+
+async def test_commands_have_the_kubeconfig_and_the_context(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
+    where = ["--kubeconfig", cluster, "--context", "demo"]
+    await asyncio.to_thread(main, ["check", *where, "--reason", "NotPersisted", "--commands"])
+    out = capsys.readouterr().out
+    own = f"--kubeconfig {cluster} --context demo"
+    commands = [line.strip() for line in out.splitlines() if line.strip().startswith("$ ")]
+    assert commands
+    for line in commands:
+        assert line.count(own) == line.count("kubectl ") + line.count("virtctl ") + line.count("steward reconcile "), (
+            line
+        )
+    assert f"and 5 more: steward check {own} " in out
+
+
+def test_of_a_dump_they_have_the_dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dump = tmp_path / "the dump.yaml"
+    dump.write_text(many(VMS), encoding="utf-8")
+    main(["check", "--from", str(dump), "--complete", "--reason", "NotPersisted"])
+    assert f"and 5 more: steward check --from '{dump}' --complete " in capsys.readouterr().out
+
+
+async def test_without_options_they_have_none(
+    cluster: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", cluster)
+    await asyncio.to_thread(main, ["check", "--reason", "NotPersisted"])
+    (more,) = (line for line in capsys.readouterr().out.splitlines() if " more: " in line)
+    assert more.split(": ")[1].split()[:2] == ["steward", "check"]
+    assert more.split(": ")[1].split()[3:] == ["-o", "wide"]
