@@ -45,6 +45,7 @@ from .prometheus.past import Past
 from .rules.paging import why_not_paging
 from .rules.urgency import urgencies
 from .seen import wait_until_seen
+from .sidecar.acting import Acting
 from .sidecar.follower import Follower
 from .sidecar.repairs import Repairs
 from .states import all_states
@@ -67,6 +68,7 @@ class Steward:
     outside: Outside
     repairs: Repairs = field(default_factory=Repairs)
     follower: Follower | None = None
+    acting: Acting | None = None
     profile: Profile = Profile.DEFAULT
     config: ReloadStatus = field(default_factory=lambda: ReloadStatus(tried=time.time()))
 
@@ -150,6 +152,7 @@ def _around(
     source = source_of(watched(asking), intake)
     repairs = Repairs(time.time() if config.reconcile.url else None)
     follower = Follower(config.reconcile, repairs) if config.reconcile.url else None
+    acting = Acting(config.reconcile) if config.reconcile.takes_tokens else None
     asked = config.prometheus
     past = Past(asked, time.time, time.monotonic) if asked.url else None
     steward = Steward(
@@ -157,6 +160,7 @@ def _around(
         Outside(past, asked),
         repairs,
         follower,
+        acting,
         profile,
     )
     steward.take(config)
@@ -216,17 +220,19 @@ async def serve(
     listings = Listings(steward.engine, versions)
     of_steward = (steward.engine, steward.aggregates, steward.failures, steward.exposition)
     registry, pages = registry_of(telemetry), why_not_paging()
-    table = routes(
+    shown, sent = routes(
         *(*of_steward, registry, served, steward.config, title, versions, listings, pages),
         urgencies(),
         steward.outside,
+        steward.acting if reviews else None,
     )
     login = login or LoginSettings()
     sessions = Sessions(login.session.total_seconds())
     access = _access(steward, reviews, listings, login, sessions, times) if reviews else None
     if access:
-        table |= (door := Login(access.user, sessions)).gets
-    app = build(steward.engine, table, served.requests, access, door.posts if access else {})
+        door = Login(access.user, sessions)
+        shown, sent = {**shown, **door.gets}, {**sent, **door.posts}
+    app = build(steward.engine, shown, served.requests, access, sent)
     async with (
         serving(app, host, port, tls, hosts) as url,
         steward.watching(),

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .checks import all_checks
+from .config.acknowledged import acknowledgements_of
 from .config.settings import Config
 from .engine.engine import Engine
 from .engine.intake import Intake
@@ -50,7 +51,8 @@ async def read_dump(
 
 
 def configure(engine: Engine, config: Config) -> None:
-    """Gives each check its settings."""
+    """Gives each check its settings, and says what is acknowledged."""
+    engine.acknowledge(acknowledgements_of(config.acknowledged))
     for check in engine.checks:
         if check.settings:
             engine.configure(check.id, config.of(check.id).settings or check.settings())

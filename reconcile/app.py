@@ -28,6 +28,7 @@ from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
 
 from .act.execute import IdleWriter, PlanWriter, ServerAnswer
+from .act.on_behalf import OnBehalf
 from .act.pauses import Pauses
 from .config.modes import may_write, mode_of, shadows
 from .config.settings import SidecarConfig
@@ -55,6 +56,7 @@ from .run.shadowing import Shadowing
 from .run.sidecar import Alerts, Sidecar
 from .run.verifying import Verifying
 from .run.witness import Witness
+from .show.actions import actions
 from .show.metrics import Measures
 from .show.plans import ShownRepairs
 from .show.server import OWN_TOKEN, build
@@ -201,7 +203,11 @@ async def run(
         sidecar = Sidecar(parts, found, ledger, election, verifying, history, pauses, alerts, by_hand, shadow=in_shadow)
         access = Access(reviews, others=OWN_TOKEN, times=times) if reviews else None
         webhook = receiver(config.webhook, firing) if config.webhook.enabled else None
-        app = build(board, measures, modes, secrets.token_hex(4), webhook, access)
+        act = None
+        if config.actions:
+            longest = lambda: parts.config.approval.longest.total_seconds()  # noqa: E731
+            act = actions(board, OnBehalf(transport, kinds, clock), clock, longest)
+        app = build(board, measures, modes, secrets.token_hex(4), webhook, access, act)
         async with (
             serving(app, *address(config.listen), tls, config.hosts) as url,
             aclosing(access) if access else nullcontext(),

@@ -14,6 +14,7 @@ from exporter.findings.finding import Finding, Severity
 from exporter.history.migrations import MigrationFailures
 from exporter.http.access.login import Login
 from exporter.http.application import Guard, build, serving
+from exporter.http.page.actions import Sidecar
 from exporter.http.page.outside import Outside
 from exporter.http.reports.listings import Listings
 from exporter.http.reports.result_cache import Versions
@@ -135,8 +136,11 @@ async def served(
     hosts: Iterable[str] = (),
     timer: Callable[[], float] | None = None,
     outside: Outside | None = None,
+    sidecar: Sidecar | None = None,
 ) -> AsyncIterator[Served]:
-    """With these checks beside that of the many findings. `tls` has both sides of it; `door` is where one logs in."""
+    """With these checks beside that of the many findings. `tls` has both sides of it; `door` is where one logs in, and
+    `sidecar` gets what is sent.
+    """
     made = Served(count, checks, repairs, timer)
     certificates, made.trusts = tls or (None, None)
     aggregates = Aggregates(made.engine.cluster, all_states())
@@ -149,15 +153,16 @@ async def served(
     )
     versions = Versions(made.engine, made.repairs)
     made.listings = Listings(made.engine, versions)
-    table = routes(
+    shown, sent = routes(
         *(made.engine, aggregates, made.failures, made.exposition, registry, own, config, "test", versions),
         made.listings,
         why_not_paging(),
         urgencies(),
         outside,
+        sidecar,
     )
     gets, posts = (door.gets, door.posts) if door else ({}, {})
-    app = build(made.engine, {**table, **gets}, own.requests, guard, posts)
+    app = build(made.engine, {**shown, **gets}, own.requests, guard, {**sent, **posts})
     async with serving(app, host, 0, certificates, hosts) as made.url:
         yield made
 

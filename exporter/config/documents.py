@@ -44,9 +44,9 @@ def pages(keys: Iterable[Key], note: str) -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for key in keys:
         default = f"`{in_yaml(key.default)}`" if key.default is not None else "not set"
-        flag = f"`{key.flag}`" if key.flag else ""
+        flag, variable = f"`{key.flag}`" if key.flag else "", f"`{key.variable}`" if key.variable else ""
         when = "at once" if key.live else "at the next start"
-        yield f"| `{key.name}` | {key.title} | {default} | {key.meaning} | `{key.variable}` | {flag} | {when} |"
+        yield f"| `{key.name}` | {key.title} | {default} | {key.meaning} | {variable} | {flag} | {when} |"
 
 
 def schema(checks: Iterable[Check]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ __all__ = [
     "OptionalServer",
     "OptionalText",
     "OptionalVersion",
+    "Text",
     "address",
     "field_of",
     "host_name",

@@ -22,6 +22,7 @@ _LIVE = (
     "settle",
     "assumeUpstreamVersion",
     "seriesLimit",
+    "acknowledged",
     "history",
     "cluster",
     "links",
@@ -38,6 +39,7 @@ class Key:
     title: str  # `whole number of series, 2 to 10000000`
     meaning: str
     default: Any
+    entries: tuple[Key, ...] = ()  # what each mapping of a list of them may have
 
     @property
     def name(self) -> str:
@@ -45,7 +47,9 @@ class Key:
 
     @property
     def variable(self) -> str:
-        """The environment variable that sets it."""
+        """The environment variable that sets it; empty where there is none."""
+        if self.entries:
+            return ""
         return PREFIX + "__".join(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", part).upper() for part in self.path)
 
     @property
@@ -87,7 +91,15 @@ def _keys(section: type[Section], top: tuple[str, ...], defaults: Any) -> Iterat
         else:
             options = get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
             given = next((each for each in options if get_origin(each) is Literal), kind)  # without the None
-            yield Key((*top, name), given, field.title or "", field.description or "", defaults[name])
+            entries = tuple(_entries(kind, (*top, name)))
+            yield Key((*top, name), given, field.title or "", field.description or "", defaults.get(name), entries)
+
+
+def _entries(kind: Any, path: tuple[str, ...]) -> Iterator[Key]:
+    """Of a list of mappings, what may be in one."""
+    for each in get_args(kind):
+        if isinstance(each, type) and issubclass(each, Section):
+            yield from _keys(each, path, {})
 
 
 def below(tree: Any, path: Iterable[str]) -> Any:

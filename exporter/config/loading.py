@@ -119,7 +119,7 @@ def _wrong(layer: _Layer, model: type[Config], keys: tuple[Key, ...]) -> Iterato
         if key in listed or key is links:
             yield links, path if layer.origin == "file" else layer.named(links), what
         else:
-            yield key, layer.named(key) if key else path, what
+            yield key, layer.named(key) if key and not key.entries else path, what
 
 
 def _of_links(tree: Any) -> Iterator[Key]:
@@ -133,7 +133,7 @@ def _of_links(tree: Any) -> Iterator[Key]:
 
 def _foreign(environment: Iterable[str], keys: Iterable[Key]) -> Iterator[Mistake]:
     """A variable that is ours by its look is a mistake; others may have names that begin like ours."""
-    known = [key.variable.removeprefix(PREFIX) for key in keys] + [CONFIG_VARIABLE.removeprefix(PREFIX)]
+    known = [key.variable.removeprefix(PREFIX) for key in keys if key.variable] + [CONFIG_VARIABLE.removeprefix(PREFIX)]
     for name in environment:
         rest = name.removeprefix(PREFIX)
         if rest != name and rest not in known and not _SERVICE.fullmatch(rest):
@@ -151,6 +151,8 @@ def _of_the_whole(config: Config, checks: Iterable[Check], refused: Iterable[Key
                 _ = config.of(check.id).settings
             except ValueError as error:  # of the struct's __post_init__
                 yield f"checks.{check.id}", str(error)
+    if "acknowledged" not in {key.name for key in refused}:
+        yield from _doubled(each.cause for each in config.acknowledged)
     key, why = config.tls.mistake(config.insecure)
     if key:
         yield key, why
@@ -164,3 +166,11 @@ def _of_the_whole(config: Config, checks: Iterable[Check], refused: Iterable[Key
         yield "links", "{cluster} stands for nothing; set cluster too"
     if not any(isinstance(kind, ApiKind) for check in checks if config.of(check.id).enabled for kind in check.reads):
         yield "checks", "nothing would be looked at; leave a check enabled"
+
+
+def _doubled(causes: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Which of two entries holds would depend on their order."""
+    first: dict[str, int] = {}
+    for number, cause in enumerate(causes):
+        if first.setdefault(cause, number) != number:
+            yield "acknowledged", f"entries {first[cause]} and {number}, counted from 0, are of the same cause {cause}"

@@ -27,6 +27,9 @@ def refusals(tree: Any, model: type[BaseModel], keys: tuple[Key, ...]) -> Iterat
         found = [(tuple(map(str, each["loc"])), each) for each in error.errors(include_url=False)]
         for path, each in sorted(found, key=lambda one: order.get(one[0], 0)):
             key = next((key for key in keys if key.path == path[: len(key.path)]), None)
+            if key is not None and key.entries and len(path) > len(key.path):
+                yield key, _shown(path), _of_entry(each, path, key)
+                continue
             unknown += each["type"] == "extra_forbidden"
             if unknown > _MOST_HINTS and each["type"] == "extra_forbidden":
                 yield key, _shown(path), "no such key"
@@ -38,6 +41,15 @@ def _paths(tree: Any, top: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     yield top
     for name, value in tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ():
         yield from _paths(value, (*top, str(name)))
+
+
+def _of_entry(error: Mapping[str, Any], path: tuple[str, ...], key: Key) -> str:
+    """What is wrong with a mapping of a list."""
+    within = (*key.path, *path[len(key.path) + 1 :])
+    field = next((each for each in key.entries if each.path == within[: len(each.path)]), None)
+    if error["type"] == "missing" and field is not None:
+        return f"it is missing; write {field.title}"
+    return _why(error, within, field, key.entries)
 
 
 def _why(error: Mapping[str, Any], path: tuple[str, ...], key: Key | None, keys: tuple[Key, ...]) -> str:
@@ -56,6 +68,8 @@ def _why(error: Mapping[str, Any], path: tuple[str, ...], key: Key | None, keys:
         case "greater_than_equal" | "less_than_equal":
             number = write_duration(value) if isinstance(value, timedelta) else str(value)
             return f"{number[:20]} is out of range; it must be {ends}"
+        case "too_long":
+            return f"it has {error['ctx']['actual_length']} entries; {error['ctx']['max_length']} are the most"
         case "bool_type":
             return f"{written} is neither true nor false"
         case _ if get_origin(key.type) is Literal:

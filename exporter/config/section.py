@@ -1,4 +1,4 @@
-"""A mapping of a configuration file, as a model."""
+"""A mapping of a configuration file, the exporter's or the sidecar's."""
 
 from __future__ import annotations
 

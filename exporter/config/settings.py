@@ -14,6 +14,7 @@ from msgspec.structs import fields
 from pydantic import Field, Strict, create_model
 
 from ..findings.check import Check
+from .acknowledged import Acknowledged
 from .forms import (
     Address,
     Duration,
@@ -148,6 +149,12 @@ class ReconcileSettings(Section):
     )
 
     @property
+    def takes_tokens(self) -> bool:
+        """Whether a token may be sent there: encrypted, or to this host."""
+        host = _HOST.match(self.url or "")
+        return bool(self.url) and (host is None or host[1] in _LOOPBACK)
+
+    @property
     def mistake(self) -> tuple[str, str]:
         """The key of what does not go together, and why; empty where all does."""
         for key, value in (
@@ -211,6 +218,13 @@ class Config(Section):
     metrics: MetricsSettings = Field(default_factory=MetricsSettings)
     history: HistorySettings = Field(default_factory=HistorySettings)
     reconcile: ReconcileSettings = Field(default_factory=ReconcileSettings)
+    acknowledged: Acknowledged = setting(
+        (),
+        "Causes that somebody knows of, each with cause (its id), until (a date or time), because, and optionally by "
+        "and severity, the worst that is acknowledged: by default warning, so that a critical finding comes back. "
+        "They are shown as such, and do not alert until then. `steward ignore` writes an entry.",
+        "list of mappings",
+    )
     cluster: OptionalText = setting(None, "What `{cluster}` stands for in links.", "text")
     links: Annotated[tuple[Link, ...], Strict(False)] = setting(
         (),

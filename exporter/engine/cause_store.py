@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ..findings.check import Check
-from ..findings.finding import Finding
+from ..findings.finding import Finding, Severity
 from ..store.record import Ref
 from .cause_history import WEEK, CauseHistory, Changes
 from .open_cause import OpenCause
@@ -50,6 +50,11 @@ class CauseStore:
 
     def get(self, cause: str) -> OpenCause | None:
         return self._causes.get(cause)
+
+    def severity_of(self, cause: str) -> Severity | None:
+        """None where no finding has the cause."""
+        found = self._causes.get(cause)
+        return found.severity if found else None
 
     def changes(self, cause: str) -> Changes:
         """What opened and closed of one lately."""

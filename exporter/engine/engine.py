@@ -22,8 +22,9 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any, Protocol, cast
 
+from ..findings.acknowledged import Acknowledgement, Acknowledgements
 from ..findings.check import PER_FLEET, Check
-from ..findings.finding import Finding, Unknown
+from ..findings.finding import Finding, Severity, Unknown
 from ..store.cluster import Change
 from ..store.reader import Reader, cluster_of
 from ..store.record import Record
@@ -88,7 +89,7 @@ class Engine:
         self._turn = Turn(timer)
         self._listeners: list[Listener] = []
         self.causes, self._was_ready = CauseStore(self.checks, clock), False
-        self.restraints = Restraints()
+        self.restraints, self.acknowledged = Restraints(), Acknowledgements()
         self._observers: list[Callable[[Change], None]] = []
         self._unknowns: tuple[int, tuple[Unknown, ...]] = (0, ())  # of which version
         self._held = 0
@@ -197,6 +198,17 @@ class Engine:
             self._interrupt((work,))
             work.add_everything(self.timer())
             self._dirty.set()
+
+    def acknowledge(self, acknowledged: Acknowledgements) -> None:
+        """From now on these are known of: the findings are the same, and are reported otherwise."""
+        if acknowledged != self.acknowledged:
+            self.acknowledged = acknowledged
+            self.generation += 1
+            self._dirty.set()
+
+    def known(self, cause: str, severity: Severity) -> Acknowledgement | None:
+        """By what a cause of this severity is acknowledged now."""
+        return self.acknowledged.of(cause, severity, self.clock())
 
     def settings(self) -> dict[str, Any]:
         """By which each check is evaluated, by its id."""

@@ -87,6 +87,13 @@ class OpenCause:
         return self._one.severity if self._one else Severity.INFO
 
     @property
+    def severities(self) -> dict[str, int]:
+        """How many findings of each severity, the worst first."""
+        if self._many:
+            return {each.value: len(self._many.ages[each]) for each in _WORST_FIRST if each in self._many.ages}
+        return {self._one.severity.value: 1} if self._one else {}
+
+    @property
     def objects(self) -> int:
         return len(self._many.subjects) if self._many else len(self)
 

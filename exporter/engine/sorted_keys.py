@@ -26,6 +26,9 @@ class SortedKeys(Generic[K]):
         self._blocks: list[list[K]] = []  # none is empty
         self._lasts: list[K] = []  # the last key of each block
 
+    def __len__(self) -> int:
+        return sum(map(len, self._blocks))
+
     def __bool__(self) -> bool:
         return bool(self._blocks)
 

@@ -31,6 +31,7 @@ from .api.vm import VMView
 from .api.waiting import Generation, Waits
 from .application import Routes
 from .html.rendering import prepare
+from .page.actions import ACTION_PATH, Actions, Sidecar
 from .page.address import Addresses
 from .page.drain import DrainPage, NodePage, NodesPage
 from .page.exports import Exports
@@ -89,9 +90,11 @@ def routes(
     paging: Mapping[str, str],
     urgencies: Mapping[str, Urgency],
     outside: Outside | None = None,
-) -> Routes:
+    sidecar: Sidecar | None = None,
+) -> tuple[Routes, Routes]:
     """`paging` says of a reason, CHECK/REASON, that has critical findings why they do not page; empty where they do.
-    `urgencies` are those of the alerts, by their names.
+    `urgencies` are those of the alerts, by their names. The second ones are those of what is sent, which the `sidecar`
+    gets.
     """
     prepare()
     instance = secrets.token_hex(4)
@@ -111,13 +114,14 @@ def routes(
         FeaturePages(frame, features),
         RunbookPages(frame, runbooks, urgencies),
     )
+    actions = Actions(frame, versions.repairs, sidecar)
     exports = Exports(frame, Addresses(engine))
-    return {
+    shown: Routes = {
         "/": Overview(engine, frame, drain, repairs).handle,
         "/findings": FindingsPage(engine, frame).handle,
         "/findings.csv": exports.csv,
         "/findings.json": exports.json,
-        "/findings/{fingerprint}": FindingPage(engine, frame, migrations, paging, runbooks).handle,
+        "/findings/{fingerprint}": FindingPage(engine, frame, migrations, paging, runbooks, actions).handle,
         "/vms/{namespace}/{name}": VMPage(frame, vms).handle,
         "/nodes/": NodesPage(engine, frame, drain).handle,
         "/nodes/{name}": NodePage(frame, drain).handle,
@@ -148,3 +152,4 @@ def routes(
         "/api/v1/impact": impact.handle,
         "/api/v1/vms/{namespace}/{name}": vms.handle,
     }
+    return shown, {ACTION_PATH: actions.handle}

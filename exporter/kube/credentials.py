@@ -35,7 +35,7 @@ from kubernetes.aio.config.kube_config import (
 from . import exec_plugin
 from .errors import ConfigError
 
-__all__ = ["Identity", "Loader", "identity_from_environment", "loader_from_environment"]
+__all__ = ["Identity", "Loader", "bearing", "identity_from_environment", "loader_from_environment"]
 
 log = logging.getLogger(__name__)
 
@@ -203,6 +203,18 @@ def _refresh_from_exec(loader: Any) -> Callable[[Any], Awaitable[None]]:
             configuration.api_key["BearerToken"] = loader.token
 
     return hook
+
+
+def bearing(loader: Loader, token: str) -> Loader:
+    """The same server, asked by this token: whatever the loader has to authenticate itself by is left out."""
+
+    async def load(into: kube_client.Configuration) -> None:
+        await loader(into)
+        into.refresh_api_key_hook = None
+        into.cert_file = into.key_file = into.username = into.password = None
+        into.api_key, into.api_key_prefix = {"BearerToken": f"Bearer {token}"}, {}
+
+    return load
 
 
 def _refresh_from_file(loader: Any, read: Callable[[], object], seconds: float) -> Callable[[Any], Awaitable[None]]:

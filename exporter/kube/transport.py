@@ -19,7 +19,7 @@ from kubernetes.aio import client as kube_client
 
 from .body import beginning
 from .clocks import ServerClocks, boottime
-from .credentials import Loader, loader_from_environment
+from .credentials import Loader, bearing, loader_from_environment
 from .errors import ConfigError, KubeError, StatusError, UnreachableError
 from .sending import DatedRequest, Sending, sent_as
 
@@ -85,6 +85,10 @@ class Transport:
         """
         loader = loader_from_environment(kubeconfig, context, token_seconds, plugin_seconds)
         return cls(loader, reload_seconds=reload_seconds)
+
+    def bearing(self, token: str) -> Transport:
+        """To the same server, with the permissions of a token and with no others."""
+        return Transport(bearing(self._loader, token))
 
     @property
     def server(self) -> str:

@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 from ..checks import all_checks
 from ..config.reloading import ReloadStatus
 from ..engine.engine import Engine
+from ..findings.severity import Severity
 from ..kube.watch.reflector import Reflector
 from ..store.source import UNREADABLE, Source, SyncState
 from ..store.text.skew import Skew
@@ -115,6 +116,13 @@ METRICS: dict[str, Described] = {
     ),
     "config_reload_success": Described(
         "gauge", (), "1 if the configuration was right when it was last read.", _MINIMAL
+    ),
+    "acknowledged_until_timestamp_seconds": Described(
+        "gauge",
+        ("cause", "severity"),
+        "Until when a cause is acknowledged, for each severity that it may have meanwhile. What the rules find of it "
+        "does not alert until then.",
+        _MINIMAL,
     ),
     "config_reload_timestamp_seconds": Described("gauge", (), "When the configuration was last read."),
     "certificate_expiry_timestamp_seconds": Described(
@@ -266,6 +274,12 @@ class Telemetry(Collector):
             "migration_failures": [((failure,), count) for failure, count in self._failures().items()],
             "config_info": [((self._config.digest,), 1)],
             "config_reload_success": [((), float(self._config.mistakes is None))],
+            "acknowledged_until_timestamp_seconds": [
+                ((each.cause, severity.value), each.until)
+                for each in self._engine.acknowledged.holding(self._engine.clock())
+                for severity in Severity
+                if each.covers(severity)
+            ],
             "config_reload_timestamp_seconds": [((), self._config.tried)],
             "certificate_expiry_timestamp_seconds": [] if expires is None else [((), expires)],
             "generation": [((), self._engine.generation)],

@@ -9,7 +9,7 @@ from ..findings.causes import Cause
 from ..findings.check import PER_FLEET, Family
 from ..findings.finding import Severity
 from .by_cause import alone_name, together_name
-from .held import SEVERITY, held_name
+from .held import ACKNOWLEDGED, SEVERITY, held_name, unless_acknowledged
 from .model import Alerting, Area, FindingAlert
 from .values import Values
 
@@ -147,7 +147,8 @@ class _Rule:
 
     def _counted(self) -> tuple[str, str, str]:
         labels = ("cluster", *self._by)
-        first = _first(self._query(held_name, labels), self._values)
+        known = f"on (cluster, cause, {SEVERITY}) {ACKNOWLEDGED}"
+        first = _first(self._query(held_name, labels, lambda *_: known), self._values)
         summary, parts = self._texts("")
         return (
             f"count by ({', '.join(labels)}) (\n  {self._series(held_name)}\n)",
@@ -178,7 +179,10 @@ class _Rule:
             for name, reason in check.reasons.items()
             if name in self._reasons and reason.alert == self._alert.name
         }
-        first = _first(self._query(held_name, ("cluster", "cause"), "unless", alone_name), self._values)
+        own = self._query(
+            held_name, ("cluster", "cause"), lambda family, matchers: f"{alone_name(family)}{{{matchers}}}"
+        )
+        first = _first(own, self._values)
         description = (
             f"{_of_reason(meanings, '')} One act may mend them, or the same act each: {first}. `steward check"
             " --reason {{ $labels.reason }}` lists them and says what to do."
@@ -186,7 +190,8 @@ class _Rule:
         return expr, summary, description
 
     def _series(self, name: Callable[[str], str]) -> str:
-        return "\n  or ".join(f"{name(family)}{{{matchers}}}" for family, matchers in self._selectors)
+        series = "\n  or ".join(f"{name(family)}{{{matchers}}}" for family, matchers in self._selectors)
+        return unless_acknowledged(series).replace("\n", "\n  ")
 
     def _texts(self, asks: str) -> tuple[str, list[str]]:
         """The summary, and the first parts of a description."""
@@ -197,15 +202,16 @@ class _Rule:
         self,
         name: Callable[[str], str],
         labels: tuple[str, ...],
-        but: str = "",
-        others: Callable[[str], str] | None = None,
+        but: Callable[[str, str], str] | None = None,
     ) -> str:
-        """The query of a template for the findings behind an alert."""
+        """The query of a template for the findings behind an alert; `but` gives what takes some of them out, by their
+        family and the matchers.
+        """
         matchers = ", ".join(f"{label}=%q" for label in labels)
         parts = []
         for family, selected in self._selectors:
             found = f"{name(family)}{{{selected}, {matchers}}}"
-            parts += [f"({found} {but} {others(family)}{{{matchers}}})"] if others else [found]
+            parts.append(f"({found} unless {but(family, matchers)})" if but else found)
         query = " or ".join(parts)
         filled = " ".join(f"$labels.{each}" for each in labels * query.count(matchers))
         return f"query (printf `{query}` {filled})"

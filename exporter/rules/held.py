@@ -27,9 +27,11 @@ from .model import Recording
 from .values import Values
 
 __all__ = [
+    "ACKNOWLEDGED",
     "ANSWERING",
     "KNOWN",
     "SEVERITY",
+    "acknowledged",
     "answering",
     "answers",
     "evaluated",
@@ -41,11 +43,13 @@ __all__ = [
     "off",
     "remembered",
     "remembered_at",
+    "unless_acknowledged",
 ]
 
 SEVERITY = "finding_severity"  # alerts have a severity of their own, which says how urgent they are
 ANSWERING = "check:kubevirt_steward_check_up:answering"
 KNOWN = "cluster:kubevirt_steward_build_info:known"
+ACKNOWLEDGED = "cause:kubevirt_steward_acknowledged:held"
 _EVALUATED = "rules:kubevirt_steward_findings:evaluated"
 _REMEMBERED_AT = "rules:kubevirt_steward_findings:remembered"
 _FLAP = "3m"
@@ -88,6 +92,25 @@ def known(values: Values) -> Recording:
     """The clusters that had a steward, for as long as they are not forgotten. The value is the number of replicas."""
     seen = f"last_over_time(kubevirt_steward_build_info[{values.forget}])"
     return Recording(record=KNOWN, expr=f"count by (cluster) ({seen})")
+
+
+def acknowledged() -> Recording:
+    """Until when each cause is acknowledged whose time is not over; while no replica of its cluster says anything, as
+    it was: a steward that is away wakes nobody for what is known.
+    """
+    name = "kubevirt_steward_acknowledged_until_timestamp_seconds"
+    return Recording(
+        record=ACKNOWLEDGED,
+        expr=f"""max by (cluster, cause, {SEVERITY}) (
+  label_replace({name}, "{SEVERITY}", "$1", "severity", "(.*)")
+) > time()
+or ({ACKNOWLEDGED} unless on (cluster) kubevirt_steward_ready) > time()""",
+    )
+
+
+def unless_acknowledged(series: str) -> str:
+    """The series of findings, or of causes, without those of a severity that is acknowledged."""
+    return f"{f'({series})' if ' or ' in series else series}\nunless on (cluster, cause, {SEVERITY}) {ACKNOWLEDGED}"
 
 
 def evaluated(part: str) -> Recording:

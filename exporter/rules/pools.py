@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..checks.networks.ipam_networks import CHECK, FULL
-from .held import ANSWERING, SEVERITY, answers, held_name, off
+from .held import ACKNOWLEDGED, ANSWERING, SEVERITY, answers, held_name, off
 from .model import Alerting, Recording, Rule
 from .values import Values
 
@@ -69,6 +69,7 @@ def pool_alerts(_: Values) -> Iterator[Rule]:
     got no address.
     """
     found = f'{held_name(PRESSURE.family.name)}{{reason="PoolPressure", {SEVERITY}='
+    known = f"and on (cluster, cause, {SEVERITY}) {ACKNOWLEDGED}"
     yield Recording(
         record=_REFUSED,
         expr=f"""min by (cluster, network) (
@@ -82,7 +83,8 @@ def pool_alerts(_: Values) -> Iterator[Rule]:
   or {found}"warning"}} unless on (cluster, network) {_USED}
 )
 unless on (cluster, network) {_FULL}
-unless on (cluster, network) {_REFUSED}""",
+unless on (cluster, network) {_REFUSED}
+unless on (cluster, network) ({found}"warning"}} {known})""",
         severity="warning",
         wait="15m",
         keep="10m",
@@ -93,7 +95,8 @@ unless on (cluster, network) {_REFUSED}""",
         f"""max by (cluster, network) (
   {_FULL}
   or {found}"critical"}} and on (cluster, network) {_REFUSED}
-)""",
+)
+unless on (cluster, network) ({found}"critical"}} {known})""",
         severity="critical",
         wait="10m",
         keep="15m",

@@ -69,6 +69,14 @@ class ReportedBlock(_Said, frozen=True, kw_only=True):
     until: Seconds | None = None
 
 
+class ReportedObject(_Said, frozen=True, kw_only=True):
+    """That bears approvals and pauses."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
 class ReportedRepair(_Said, frozen=True, kw_only=True):
     """What one remediation has to say of one finding.
 
@@ -93,6 +101,7 @@ class ReportedRepair(_Said, frozen=True, kw_only=True):
     blocked: tuple[ReportedBlock, ...] = ()
     commands: tuple[str, ...] = ()
     at: Seconds | None = None
+    bound_to: ReportedObject | None = msgspec.field(default=None, name="boundTo")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -128,7 +137,7 @@ class ReportedCanary(_Said, frozen=True, kw_only=True):
 
 
 class Plans(msgspec.Struct, frozen=True, kw_only=True):
-    """The sidecar's answer; `modes` has the mode of each remediation."""
+    """The sidecar's answer; `modes` has the mode of each remediation, `actions` is whether it takes approvals."""
 
     generation: str
     leading: bool
@@ -136,6 +145,7 @@ class Plans(msgspec.Struct, frozen=True, kw_only=True):
     repairs: tuple[ReportedRepair, ...]
     unseen: tuple[ReportedUnseen, ...] = ()
     canaries: tuple[ReportedCanary, ...] = ()
+    actions: bool = False
 
 
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,6 +155,7 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     repairs: list[msgspec.Raw] = []
     unseen: list[ReportedUnseen] = []
     canaries: list[ReportedCanary] = []
+    actions: bool = False
 
 
 _ANSWER, _REPAIR = msgspec.json.Decoder(_Answer), msgspec.json.Decoder(ReportedRepair)
@@ -172,6 +183,7 @@ def decoding(body: bytes) -> Generator[None, None, Plans]:
         repairs=tuple(repairs),
         unseen=tuple(answer.unseen[:_MOST]),
         canaries=tuple(answer.canaries[:_MOST_MODES]),
+        actions=answer.actions,
     )
 
 

@@ -10,16 +10,40 @@ from msgspec import UNSET, UnsetType
 from ..engine.cause_history import CauseHistory, Changes
 from ..engine.cause_store import CauseStore, Ended
 from ..engine.open_cause import OpenCause
+from ..findings.acknowledged import Acknowledgement, Acknowledgements
 from ..findings.causes import Reference
 from ..findings.check import Check
 from ..findings.finding import Finding, Severity, Unknown
 from ..store.record import Ref
 from .times import rfc3339
 
-__all__ = ["CauseReport", "CausesReport", "HistoryReport", "cause_order", "causes_of", "ended", "history_of", "reports"]
+__all__ = [
+    "AcknowledgedReport",
+    "CauseReport",
+    "CausesReport",
+    "HistoryReport",
+    "Known",
+    "KnownCause",
+    "acknowledged_text",
+    "cause_order",
+    "causes_of",
+    "ended",
+    "history_of",
+    "known_causes",
+    "reports",
+]
 
 _FIRST = 5  # objects that are named
 _FIRST_NAMESPACES = 10
+
+
+class AcknowledgedReport(msgspec.Struct, frozen=True, rename="camel"):
+    """That somebody knows of a cause, until when (RFC 3339 in UTC), why, who, and how bad it may be meanwhile."""
+
+    until: str
+    because: str
+    by: str
+    severity: str
 
 
 class CauseReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -28,7 +52,8 @@ class CauseReport(msgspec.Struct, frozen=True, rename="camel"):
     names some, as `first_namespaces` does of their namespaces. `vms` is how many VMs the findings are about. `changes`
     counts the findings that opened and closed, and `opened` and `closed` are those of the last hour, absent where
     nobody watched. `ended_at` is when the last finding of one that has none closed, and `last` the object of that;
-    both are absent of others.
+    both are absent of others. `acknowledged` is absent where the cause is not, or is worse than what was; `severities`
+    counts the findings.
     """
 
     cause: str
@@ -55,6 +80,23 @@ class CauseReport(msgspec.Struct, frozen=True, rename="camel"):
     changes: Changes | UnsetType = UNSET
     ended_at: str | UnsetType = UNSET
     last: Ref | UnsetType = UNSET
+    acknowledged: AcknowledgedReport | UnsetType = UNSET
+    severities: dict[str, int] = {}
+
+    @property
+    def is_known(self) -> bool:
+        """Whether somebody has acknowledged it, as bad as it is."""
+        return self.acknowledged is not UNSET
+
+
+class KnownCause(msgspec.Struct, frozen=True, rename="camel"):
+    """An entry of `acknowledged`, and what it comes to: `state` is acknowledged, over (its time has passed), worse (the
+    cause is worse than what was acknowledged), or closed, where no open finding has the cause.
+    """
+
+    cause: str
+    state: str
+    acknowledged: AcknowledgedReport
 
 
 class HistoryReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -78,6 +120,7 @@ class CausesReport(msgspec.Struct, frozen=True, rename="camel"):
     ended: tuple[CauseReport, ...]
     unknown: tuple[Unknown, ...]
     history: HistoryReport | UnsetType = UNSET
+    acknowledged: tuple[KnownCause, ...] = ()
 
 
 def history_of(history: CauseHistory, now: float) -> HistoryReport | UnsetType:
@@ -87,26 +130,36 @@ def history_of(history: CauseHistory, now: float) -> HistoryReport | UnsetType:
     return HistoryReport(rfc3339(history.since), rfc3339(history.each_since), history.whole(now))
 
 
-def cause_order(cause: CauseReport) -> tuple[int, int, str, str]:
-    """The worst first, then those of the most VMs, then the oldest."""
-    return -Severity(cause.severity).rank, -cause.vms, cause.since or "~", cause.cause
+def cause_order(cause: CauseReport) -> tuple[bool, int, int, str, str]:
+    """The worst first, then those of the most VMs, then the oldest; what is acknowledged comes last."""
+    return cause.is_known, -Severity(cause.severity).rank, -cause.vms, cause.since or "~", cause.cause
 
 
 Shown = Callable[[Finding], Finding]
+Known = Callable[[str, Severity], Acknowledgement | None]
+"""By what a cause of a severity is acknowledged."""
 
 
 def _as_it_is(finding: Finding) -> Finding:
     return finding
 
 
+def _unknown(_: str, __: Severity) -> None:
+    return None
+
+
 def causes_of(
-    findings: Iterable[Finding], checks: Iterable[Check], cluster: str = "", shown: Shown = _as_it_is
+    findings: Iterable[Finding],
+    checks: Iterable[Check],
+    cluster: str = "",
+    shown: Shown = _as_it_is,
+    known: Known = _unknown,
 ) -> list[CauseReport]:
     """Counted from scratch, in their order. `shown` is for the one whose advice is given."""
     checks = tuple(checks)
     store = CauseStore(checks, lambda: 0.0)
     store.update((), findings, counts=False)
-    made = reports(store, checks, None, shown)
+    made = reports(store, checks, None, shown, known)
     return sorted((msgspec.structs.replace(each, cluster=cluster) for each in made), key=cause_order)
 
 
@@ -115,6 +168,7 @@ def reports(
     checks: Iterable[Check],
     changes: Callable[[str], Changes] | None,
     shown: Shown = _as_it_is,
+    known: Known = _unknown,
 ) -> Iterator[CauseReport]:
     """Some causes, as they come. `changes` are those of one by its id; None where nobody watched."""
     by_id = {check.id: check for check in checks}
@@ -143,6 +197,8 @@ def reports(
             lately.hour.opened if lately is not None else UNSET,
             lately.hour.closed if lately is not None else UNSET,
             changes=lately if lately is not None else UNSET,
+            severities=cause.severities,
+            acknowledged=UNSET if (by := known(cause.id, cause.severity)) is None else acknowledged_report(by),
         )
 
 
@@ -150,3 +206,32 @@ def ended(causes: Iterable[Ended], checks: Iterable[Check], changes: Callable[[s
     for each in causes:
         for made in reports((each.cause,), checks, changes):
             yield msgspec.structs.replace(made, ended_at=rfc3339(each.at), last=each.last)
+
+
+def acknowledged_report(known: Acknowledgement) -> AcknowledgedReport:
+    return AcknowledgedReport(rfc3339(known.until), known.because, known.by, known.severity.value)
+
+
+def acknowledged_text(known: AcknowledgedReport) -> str:
+    """For people, in one line."""
+    by = f" by {known.by}" if known.by else ""
+    day = known.until.removesuffix("T00:00:00Z").removesuffix(":00Z").replace("T", " ")
+    return f"acknowledged until {day}{by}{f': {known.because}' if known.because else ''}"
+
+
+def known_causes(
+    acknowledged: Acknowledgements, severity_of: Callable[[str], Severity | None], now: float
+) -> tuple[KnownCause, ...]:
+    """What each entry comes to. `severity_of` is that of an open cause; None where there is none."""
+    return tuple(
+        KnownCause(each.cause, _state(each, severity_of(each.cause), now), acknowledged_report(each))
+        for each in acknowledged.all
+    )
+
+
+def _state(known: Acknowledgement, severity: Severity | None, now: float) -> str:
+    if now >= known.until:
+        return "over"
+    if severity is None:
+        return "closed"
+    return "acknowledged" if known.covers(severity) else "worse"

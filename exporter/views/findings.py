@@ -159,7 +159,7 @@ def with_causes(report: Report, engine: Engine, cluster: str = "") -> Report:
     chosen = {finding.fingerprint for finding in report.findings}
     findings = (finding for finding in engine.findings() if finding.fingerprint in chosen)
     return msgspec.structs.replace(
-        report, causes=causes_of(findings, engine.checks, cluster, engine.restraints.applied)
+        report, causes=causes_of(findings, engine.checks, cluster, engine.restraints.applied, engine.known)
     )
 
 

@@ -181,6 +181,11 @@ class SidecarConfig(Section):
     insecure: bool = setting(False, INSECURE)
     hosts: HostNames = setting((), HOSTS, "list of host names")
     tls: TLSSettings = Field(default_factory=TLSSettings)
+    actions: bool = setting(
+        False,
+        "true takes approvals and pauses by the exporter's page: written with the token of who asks, and never with "
+        "the sidecar's permissions.",
+    )
     ledger: LedgerSettings = Field(default_factory=LedgerSettings)
     lease: LeaseSettings = Field(default_factory=LeaseSettings)
     interval: Duration = setting("30s", "From one run to the next.", low="1s", high="1h")

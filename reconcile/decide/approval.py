@@ -45,9 +45,9 @@ def parse(text: str) -> Approval:
     return Approval(found[1], found[2], None if found[3] is None else _seconds(found[3]))
 
 
-def write(plan: Plan, by: str, until: float) -> str:
+def write(plan_hash: str, by: str, until: float) -> str:
     """The annotation's value. `until` is in seconds since 1970. Raises ValueError for a name that can't stand in it."""
-    text = f"{plan.hash} by {by} until {moment(until)}"
+    text = f"{plan_hash} by {by} until {moment(until)}"
     parse(text)
     return text
 

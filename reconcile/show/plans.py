@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from exporter.store.record import Ref
+
 from ..config.settings import Mode
 from ..confirm.confirm import Confirmed
 from ..decide.gates import Blocked
@@ -26,9 +28,9 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     """One finding and one remediation. `state`: planned, refused, blocked, waiting for approval, proposed, verifying,
     failed, shadowed: it would have been written, or unclear: it was sent, and may still arrive. `cause` is that of the
     finding, by its id, and `concerns` the same in words, once there is a plan. `subject` is what the finding is about,
-    `target` what is written. `at` is when it was looked at, in seconds since 1970. `content` is the object that is
-    created, and `difference` its lines as JSON, each after `+` where it is not in what it is `compared` with, `-` where
-    it is only in that, or a space.
+    `target` what is written, and `bound_to` the object that bears approvals. `at` is when it was looked at, in seconds
+    since 1970. `content` is the object that is created, and `difference` its lines as JSON, each after `+` where it is
+    not in what it is `compared` with, `-` where it is only in that, or a space.
     """
 
     fingerprint: str
@@ -57,6 +59,7 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     refused: Refused | None = None
     blocked: tuple[Blocked, ...] = ()
     commands: tuple[str, ...] = ()
+    bound_to: Ref | None = None
 
     @classmethod
     def of(cls, found: Found, remediation: str, mode: Mode, at: float) -> Repair:
@@ -92,6 +95,7 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
             cause=plan.cause_id or self.cause,
             concerns=words(plan.cause) if plan.cause is not None else "",
             target=str(plan.target),
+            bound_to=plan.bound_to,
             write=sentence(plan),
             why=plan.why,
             effect=plan.effect,

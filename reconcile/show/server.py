@@ -12,6 +12,7 @@ from exporter.http.application import Guard, application, expected
 from exporter.http.server.answers import json_answer
 
 from ..plan.unseen import gathered
+from .actions import PATH
 from .metrics import Measures
 from .plans import ShownRepairs
 
@@ -30,8 +31,11 @@ def build(
     instance: str,
     webhook: Handler | None = None,
     guard: Guard | None = None,
+    act: Handler | None = None,
 ) -> web.Application:
-    """`instance` is the ID of this run. `webhook` takes what Alertmanager posts, at a path of OWN_TOKEN."""
+    """`instance` is the ID of this run. `webhook` takes what Alertmanager posts, at a path of OWN_TOKEN, and `act` what
+    people ask for by the page.
+    """
 
     async def plans(request: web.Request) -> web.StreamResponse:
         await _wait(request, board, instance)
@@ -40,6 +44,7 @@ def build(
             "generation": f"{instance}.{board.generation}",
             "leading": measures.standing.leading,
             "modes": dict(modes),
+            "actions": act is not None,
             "canaries": measures.standing.canaries,
             "unseen": gathered(each.refused for each in repairs),
             "repairs": repairs,
@@ -58,6 +63,8 @@ def build(
     app = application({"/api/v1/plans": plans, "/metrics": metrics}, readyz, guard=guard)
     if webhook is not None:
         app.router.add_post(*OWN_TOKEN, webhook, expect_handler=expected)
+    if act is not None:
+        app.router.add_post(PATH, act, expect_handler=expected)
     return app
 
 

@@ -42,6 +42,15 @@ class Tab:
         await self.call("Page.navigate", url=url)
         await self.loaded()
 
+    async def follow(self, expression: str) -> None:
+        """Evaluates JavaScript that leads to another page, until that is loaded."""
+        own = next(self._ids)
+        parameters = {"expression": expression}
+        await self._socket.send_json({"id": own, "method": "Runtime.evaluate", "params": parameters})
+        async with asyncio.timeout(_ANSWERS):
+            while (message := await self._socket.receive_json()).get("method") != "Page.loadEventFired":
+                self._note(message)
+
     def _note(self, message: Any) -> None:
         if message.get("method") == "Network.requestWillBeSent":
             self.asked.append(message["params"]["request"]["url"])

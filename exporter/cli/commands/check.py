@@ -135,10 +135,12 @@ def refuse_unfound(report: Report, filters: Filters) -> None:
 
 
 def exit_code(report: Report, fail_on: str = "info", in_time: bool = True) -> int:
-    """2 goes before 1: what was found may not be all."""
+    """2 goes before 1: what was found may not be all. What is acknowledged does not count."""
     if report.unknown or unread(report) or not in_time or unsettled(report.probes):
         return 2
-    return int(any(Severity(each.severity).rank >= Severity(fail_on).rank for each in report.findings))
+    known = {(each.cluster, each.cause) for each in report.causes or () if each.is_known}
+    open_still = (each for each in report.findings if (each.cluster, each.cause) not in known)
+    return int(any(Severity(each.severity).rank >= Severity(fail_on).rank for each in open_still))
 
 
 async def _look(

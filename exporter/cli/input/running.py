@@ -11,15 +11,15 @@ import msgspec
 from ...findings.finding import Unknown
 from ...findings.severity import Severity
 from ...store.text.since import Since
-from ...views.causes import CauseReport, HistoryReport, cause_order
+from ...views.causes import CauseReport, HistoryReport, KnownCause, cause_order
 from ...views.drain import Drain, NodeReport
 from ...views.findings import FindingReport, NotApplicable, Report, SourceReport, UndecodableReport
 from ...views.fleet import UNSEEN_FLEET, FleetSummary
 from ...views.repairs import Reconcile
-from .asking import SECONDS, asking
+from .asking import SECONDS, answer_of, asking
 from .filters import UsageError
 
-__all__ = ["narrowed", "release_and_drains", "report_of"]
+__all__ = ["acknowledged_of", "narrowed", "release_and_drains", "report_of"]
 
 _WAIT = 30.0  # seconds
 
@@ -40,6 +40,7 @@ class _Findings(msgspec.Struct, frozen=True, rename="camel"):
 
 class _Causes(msgspec.Struct, frozen=True, rename="camel"):
     causes: list[CauseReport]
+    acknowledged: tuple[KnownCause, ...] = ()
     history: HistoryReport | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -66,6 +67,12 @@ async def report_of(arguments: argparse.Namespace, after: int | None = None) -> 
     async with asking(arguments) as steward:
         found = await steward.get("/api/v1/findings", _Findings, query, SECONDS + _WAIT)
         return _report(found, await steward.get("/api/v1/causes", _Causes))
+
+
+async def acknowledged_of(arguments: argparse.Namespace) -> tuple[tuple[KnownCause, ...], list[CauseReport]]:
+    """What each entry of its configuration comes to, and its causes. Raises UsageError where it does not answer."""
+    found = await answer_of(arguments, "/api/v1/causes", _Causes)
+    return found.acknowledged, found.causes
 
 
 def _report(found: _Findings, caused: _Causes) -> Report:
@@ -101,6 +108,7 @@ def _of(cause: CauseReport, findings: list[FindingReport]) -> CauseReport:
     since, source = _oldest(findings)
     return msgspec.structs.replace(
         cause,
+        severities=dict(Counter(each.severity for each in sorted(findings, key=_worst_first))),
         severity=max((each.severity for each in findings), key=lambda each: Severity(each).rank),
         objects=len(subjects),
         kinds=dict(sorted(Counter(each.kind for each in subjects).items())),
@@ -115,6 +123,10 @@ def _of(cause: CauseReport, findings: list[FindingReport]) -> CauseReport:
         closed=msgspec.UNSET,
         changes=msgspec.UNSET,
     )
+
+
+def _worst_first(finding: FindingReport) -> int:
+    return -Severity(finding.severity).rank
 
 
 def _oldest(findings: Iterable[FindingReport]) -> tuple[str, str]:

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...findings.severity import Severity
 from ...store.text.naming import counted, kind_word
-from ...views.causes import CauseReport
+from ...views.causes import CauseReport, acknowledged_text
 from ...views.findings import FindingReport, Report, plan_command
 from .ages import age
 from .aimed import HERE, Aim
 from .no_answer import answered, no_answer
 from .paragraphs import paragraph
 from .repair_text import repair
-from .screen import rows_of
+from .screen import cut, rows_of
 from .table import indented
+from .terminal import one_line
 from .unread import unread
 
-__all__ = ["HEAD", "Presentation", "cause_row", "check_text", "clusters_of", "names", "of_causes", "totals", "wide"]
+__all__ = [
+    "HEAD",
+    "Presentation",
+    "cause_row",
+    "check_text",
+    "clusters_of",
+    "names",
+    "objects_of",
+    "of_causes",
+    "totals",
+    "wide",
+]
 
 _FIRST = 20  # findings that are listed under a cause
 HEAD = ("SEVERITY", "REASON", "OBJECT", "AGE", "WHAT")
@@ -76,12 +88,14 @@ def _causes(report: Report, how: Presentation, *, several: bool) -> Iterator[str
         found = of.get((cause.cluster, cause.cause), [])
         if found:
             rows.append((*((cause.cluster,) if several else ()), *cause_row(cause, found, how.now)))
-            beneath.append((found if len(found) > 1 else [], found[0]))
+            beneath.append((cause, found if len(found) > 1 else [], found[0]))
     head = (*(("CLUSTER",) if several else ()), *HEAD)
     first, *lines = rows_of(head, rows, how.columns)
     yield f"{first}\n"
-    for line, (listed, worst) in zip(lines, beneath, strict=True):
+    for line, (cause, listed, worst) in zip(lines, beneath, strict=True):
         yield f"{line}\n"
+        if cause.acknowledged:
+            yield f"{cut(_UNDER + one_line(acknowledged_text(cause.acknowledged)), how.columns)}\n"
         yield from _listed(listed, how)
         yield from _advice(worst, how)
 
@@ -92,7 +106,7 @@ def cause_row(cause: CauseReport, found: Sequence[FindingReport], now: float) ->
         (one,) = found
         return one.severity, one.reason, _subject(one), age(one.since, one.since_source, now), one.message
     since = age(cause.since, cause.since_source, now)
-    return cause.severity, cause.reason, _objects(cause), since, cause.meaning
+    return cause.severity, cause.reason, objects_of(cause), since, cause.meaning
 
 
 def _listed(found: Sequence[FindingReport], how: Presentation) -> Iterator[str]:
@@ -126,7 +140,7 @@ def _subject(finding: FindingReport) -> str:
     return f"{kind_word(finding.subject.kind)} {finding.subject.path}"
 
 
-def _objects(cause: CauseReport) -> str:
+def objects_of(cause: CauseReport) -> str:
     """How many there are of which kind and where, and what they have in common."""
     counts = ", ".join(counted(number, kind_word(kind)) for kind, number in cause.kinds.items())
     where = f" in {cause.first_namespaces[0]}" if cause.namespaces == 1 else ""
@@ -138,7 +152,7 @@ def _objects(cause: CauseReport) -> str:
 
 def _ending(report: Report, clusters: Sequence[str], how: Presentation) -> Iterator[str]:
     several = len(clusters) > 1
-    yield f"{totals(report.findings)}{of_causes(report)}.\n"
+    yield f"{totals(report)}{of_causes(report)}.\n"
     for cluster in clusters:
         line = f"{f'{cluster}: ' if several else ''}{answered(report, cluster, how.checks, how.read.get(cluster, ''))}"
         yield f"{line}\n" if how.columns is None else paragraph(line, columns=how.columns)
@@ -146,10 +160,12 @@ def _ending(report: Report, clusters: Sequence[str], how: Presentation) -> Itera
         yield "`--commands` adds what to do; `steward explain REASON` says what a reason means.\n"
 
 
-def totals(findings: Iterable[FindingReport]) -> str:
-    """`3 critical, 1 warning, 12 info`; what there is none of is left out."""
-    found = [each.severity for each in findings]
-    counts = [(found.count(each.value), each.value) for each in reversed(Severity)]
+def totals(report: Report) -> str:
+    """`3 critical, 1 warning, 12 info, 2 acknowledged`; what there is none of is left out."""
+    known = {(each.cluster, each.cause) for each in report.causes or () if each.is_known}
+    found = ["acknowledged" if (f.cluster, f.cause) in known else f.severity for f in report.findings]
+    names = (*(each.value for each in reversed(Severity)), "acknowledged")
+    counts = [(found.count(each), each) for each in names]
     return ", ".join(f"{count:,} {name}" for count, name in counts if count) or "No findings"
 
 

@@ -59,7 +59,7 @@ def _head(found: Status, checks: frozenset[str], now: float) -> Iterator[str]:
     if report.undecodable:
         places = named(list(dict.fromkeys(each.namespace or "(none)" for each in report.undecodable)))
         yield f"Not read  {counted(len(report.undecodable), 'object')} in namespace {one_line(places)}"
-    yield f"Findings  {totals(report.findings)}{of_causes(report)}"
+    yield f"Findings  {totals(report)}{of_causes(report)}"
     if isinstance(report.history, HistoryReport):
         first, *more = changes_said(report.history.changes, report.history.since, now).split("; ")
         yield f"Changes   {first}"

@@ -16,8 +16,8 @@ __all__ = ["add"]
 
 
 _EXIT = (
-    "Exit code: 0 nothing found, 1 findings of --fail-on or worse, 2 no complete answer to what was asked, or a probe "
-    "contradicts or is refused."
+    "Exit code: 0 nothing found, 1 findings of --fail-on or worse that nobody has acknowledged, 2 no complete answer "
+    "to what was asked, or a probe contradicts or is refused."
 )
 
 

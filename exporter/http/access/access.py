@@ -26,7 +26,7 @@ from .credentials import token_of
 from .decisions import BusyError, Outage, Remembered, Times
 from .refusals import binding, cluster_binding, denied, later, unknown
 from .sessions import Sessions
-from .viewer import EVERY_NAMESPACE, Visible, see, sign_in
+from .viewer import EVERY_NAMESPACE, Visible, admit, see, sign_in
 from .wrong_tokens import Allowances
 
 __all__ = ["Access"]
@@ -118,6 +118,7 @@ class Access:
                 return await self._stranger(request, ended=session is not None)
             if not take(request, self._rooms, (user, path == METRICS.path)):
                 return later(request, 429, _FULL)
+            admit(request, token or session or "", lambda resource: self._may(user, resource))
             if session:
                 sign_in(request, user.name)
             stopped = await self._decided(request, path, user)

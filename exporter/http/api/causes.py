@@ -33,6 +33,12 @@ class CausesView:
         ended = await listing.ended() if wanted == Filter() else []
         history = listing.history() if wanted == Filter() else UNSET
         report = CausesReport(
-            around.generation, around.ready, tuple(causes), tuple(ended), tuple(around.unknown), history
+            around.generation,
+            around.ready,
+            tuple(causes),
+            tuple(ended),
+            tuple(around.unknown),
+            history,
+            listing.known_causes(),
         )
         return await json_answer(request, self._instance, report)

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 from ...findings.causes import Reference
 from ...store.record import Ref
-from ...views.causes import CauseReport
+from ...views.causes import AcknowledgedReport, CauseReport, acknowledged_text
 from ...views.commands import commands
 
 __all__ = ["FILTERS", "href", "kinds", "title_of"]
@@ -87,6 +87,11 @@ def short(text: str) -> str:
     return text[:8] if len(text) == _UUID and text.count("-") == 4 else text
 
 
+def known(acknowledged: AcknowledgedReport) -> str:
+    text = acknowledged_text(acknowledged)
+    return f"{text[0].upper()}{text[1:]}"
+
+
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "href": href,
     "segment": _part,
@@ -94,6 +99,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "commands": commands,
     "counted": counted,
     "kinds": kinds,
+    "known": known,
     "titled": title_of,
     "short": short,
     "capitalised": lambda text: text[:1].upper() + text[1:],

@@ -18,6 +18,7 @@ from ...views.timeline import Timeline
 from ..access.viewer import visible_to
 from ..api.migrations import MigrationsView
 from ..reports.listing import Listing
+from .actions import Actions
 from .frame import Frame
 from .runbook_parts import Runbooks
 
@@ -45,11 +46,17 @@ class AlertOfFinding:
 
 class FindingPage:
     def __init__(
-        self, engine: Engine, frame: Frame, migrations: MigrationsView, paging: Mapping[str, str], runbooks: Runbooks
+        self,
+        engine: Engine,
+        frame: Frame,
+        migrations: MigrationsView,
+        paging: Mapping[str, str],
+        runbooks: Runbooks,
+        actions: Actions,
     ) -> None:
         """`paging` says of a reason, CHECK/REASON, that has critical findings why they do not page; "" if they do."""
         self._engine, self._frame, self._migrations = engine, frame, migrations
-        self._paging, self._runbooks = paging, runbooks
+        self._paging, self._runbooks, self._actions = paging, runbooks, actions
         self._checks = {check.id: check for check in engine.checks}
         self._reasons = {(check.id, name): reason for check in engine.checks for name, reason in check.reasons.items()}
 
@@ -80,6 +87,7 @@ class FindingPage:
             "links": self._frame.outside.of_finding(finding),
             "past": await self._past(finding) if visible_to(request) is None else None,
             "failures_of": self._migrations.of,
+            "forms": await self._actions.forms(request, report.repairs or ()),
             "plan_command": plan_command,
             "states": REPAIR_STATES,
         }

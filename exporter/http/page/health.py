@@ -28,6 +28,7 @@ class HealthPage:
             "report": report,
             "trust": trust_of(report, [check.id for check in self._engine.checks]),
             "unknown": _by_why(report.unknown),
+            "acknowledged": listing.known_causes(),
             "most": _SHOWN,
         }
         return await self._frame.page(request, "health.html", values, here="/health")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from aiohttp import web
 
 from ...engine.engine import Engine
@@ -34,15 +36,20 @@ class Overview:
         generation = await listing.generation()
         causes = await listing.causes(Filter())
         severities = await listing.severities()
+        known = Counter[str]()
+        for each in causes:
+            if each.is_known:
+                known.update(each.severities)
         history = listing.history()
         nodes = await self._draining() if whole else []
         around = listing.surroundings(generation)
         waiting = self._repairs.groups.waiting if whole else ()
         values = {
             "generation": generation,
-            "counts": {each.value: severities[each.value] for each in reversed(Severity)},
+            "counts": {each.value: severities[each.value] - known[each.value] for each in reversed(Severity)},
             "curves": await self._frame.outside.curves(self._engine.clock()) if whole else [],
             "changes": changes_said(history.changes, history.since, self._engine.clock()) if history else "",
+            "known": known.total(),
             "causes": causes[:_WORST],
             "in_all": len(causes),
             "trust": trust_of(around, [check.id for check in self._engine.checks]),

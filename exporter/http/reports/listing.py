@@ -22,9 +22,10 @@ from ...engine.cause_history import Changes
 from ...engine.cause_store import CauseStore
 from ...engine.engine import Engine
 from ...engine.open_cause import OpenCause
-from ...findings.finding import Finding
+from ...findings.acknowledged import Acknowledgement
+from ...findings.finding import Finding, Severity
 from ...store.record import Ref
-from ...views.causes import CauseReport, HistoryReport, cause_order, reports
+from ...views.causes import CauseReport, HistoryReport, KnownCause, cause_order, known_causes, reports
 from ...views.findings import Filter, FindingReport, Report, order
 from ...views.selection import ANYTHING, Counts, Selection, counting
 from .everyone import Picture
@@ -78,7 +79,9 @@ class Listing:
     def __init__(self, engine: Engine, picture: Picture, most_size: int = MOST_SIZE) -> None:
         self._engine, self._picture = engine, picture
         self._chosen = Shared[Wanted, list[Finding]](lambda: picture.version, lambda each: 8 * len(each))
-        self._causes = Shared[Wanted, list[CauseReport]](lambda: picture.version, lambda each: 1000 * len(each))
+        self._causes = Shared[Wanted, list[CauseReport]](
+            lambda: (picture.version, self.acknowledged()), lambda each: 1000 * len(each)
+        )
         self._counts = Shared[Selection, Counts](lambda: picture.version)
         self._encoded = Shared[Filter, tuple[object, Encoded]](
             lambda: picture.reports, lambda each: sum(map(len, each[1].findings)), most_size
@@ -134,11 +137,24 @@ class Listing:
         self, causes: Iterable[OpenCause], changes: Callable[[str], Changes] | None
     ) -> list[CauseReport]:
         made = []
-        for each in reports(causes, self._engine.checks, changes, self._engine.restraints.applied):
+        for each in reports(causes, self._engine.checks, changes, self._engine.restraints.applied, self._known):
             made.append(each)
             if len(made) % _ROWS == 0:
                 await asyncio.sleep(0)
         return sorted(made, key=cause_order)
+
+    def acknowledged(self) -> tuple[Acknowledgement, ...]:
+        """Those whose time is not over: once it is, causes are reported otherwise."""
+        return self._engine.acknowledged.holding(self._engine.clock())
+
+    def _known(self, cause: str, severity: Severity) -> Acknowledgement | None:
+        """As the viewer may see it."""
+        return self._engine.known(cause, severity)
+
+    def known_causes(self) -> tuple[KnownCause, ...]:
+        """What each entry of the configuration comes to."""
+        engine = self._engine
+        return known_causes(engine.acknowledged, engine.causes.severity_of, engine.clock())
 
     async def of_cause(self, cause: str, wanted: Wanted) -> Sequence[Finding]:
         """The findings of one cause among what is chosen, in their order."""

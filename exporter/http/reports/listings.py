@@ -12,10 +12,11 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ...engine.engine import Engine
-from ...findings.finding import Finding
+from ...findings.acknowledged import Acknowledgement
+from ...findings.finding import Finding, Severity
 from ...store.kinds.namespace import Namespace
 from ...store.record import Ref
-from ...views.causes import CauseReport, HistoryReport, ended, history_of
+from ...views.causes import CauseReport, HistoryReport, KnownCause, ended, history_of
 from ...views.findings import Filter, FindingReport, order
 from ...views.selection import Counts, Selection
 from ..access.proofs import Proofs
@@ -45,7 +46,8 @@ class WholeListing(Listing):
         super().__init__(engine, picture)
         self._index = FindingIndex(engine)
         self._kept = Shared[bool, list[CauseReport]](
-            lambda: (engine.causes.version, engine.clock() // _MINUTE), lambda each: 1000 * len(each)
+            lambda: (engine.causes.version, engine.clock() // _MINUTE, self.acknowledged()),
+            lambda each: 1000 * len(each),
         )
 
     async def causes(self, wanted: Wanted) -> list[CauseReport]:
@@ -100,6 +102,14 @@ class TenantListing(Listing):
     def __init__(self, engine: Engine, picture: Picture) -> None:
         super().__init__(engine, picture, _MOST_SIZE_OF_TENANT)
         self._generation = Shared[None, int](lambda: picture.reports)
+
+    def _known(self, cause: str, severity: Severity) -> Acknowledgement | None:
+        """Without words, which may name anything."""
+        found = super()._known(cause, severity)
+        return None if found is None else msgspec.structs.replace(found, because="", by="")
+
+    def known_causes(self) -> tuple[KnownCause, ...]:
+        return ()
 
     async def encoded(self, wanted: Filter) -> Encoded:
         return (await self._encoded.get(wanted, lambda: self._encode(wanted)))[1]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...checks import all_checks
 from ...findings.check import PER_FLEET
 from ...findings.finding import Severity
-from ..held import ANSWERING, KNOWN, SEVERITY, answering, held_name, known
+from ..held import ANSWERING, KNOWN, SEVERITY, acknowledged, answering, held_name, known, unless_acknowledged
 from ..model import Alerting, Area, FindingAlert, Rule
 from ..values import Values
 
@@ -25,6 +25,7 @@ _EXPIRED = " or ".join(f"last_over_time({each}[1d])" for each in _EXPIRY)
 def _before(values: Values) -> Iterator[Rule]:
     yield answering()
     yield known(values)
+    yield acknowledged()
 
 
 def _after(values: Values) -> Iterator[Rule]:
@@ -47,7 +48,7 @@ def _replicas(values: Values) -> Iterator[Rule]:
     yield Alerting(
         alert="StewardDown",
         expr=f"""count by (cluster) (
-  {critical}
+  {unless_acknowledged(critical)}
 )
 unless on (cluster) last_over_time({ANSWERING}[{values.hold}])""",
         wait="10m",

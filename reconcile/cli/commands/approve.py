@@ -124,7 +124,7 @@ async def _approved(
         complain(aimed(f"{of}{why}", at.arguments))
         return 1
     until = time.time() + at.arguments.lasting
-    code = await _annotate(at, plan, made.whole, APPROVED_PLAN, write(plan, await who(at), until))
+    code = await _annotate(at, plan, made.whole, APPROVED_PLAN, write(plan.hash, await who(at), until))
     if not code:
         _warn(at.arguments, gates, until, of)
     return code

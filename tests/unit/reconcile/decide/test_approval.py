@@ -23,7 +23,7 @@ def why_not(text: Any) -> str:
 
 @pytest.mark.parametrize("by", ["alice", "system:serviceaccount:shop:bot", "Ada Lovelace", "a until b", "ä <b@c>"])
 def test_what_is_written_approves(by: str) -> None:
-    text = write(PLAN, by, NOW + DAY)
+    text = write(PLAN.hash, by, NOW + DAY)
     assert parse(text) == Approval(PLAN.hash, by, NOW + DAY)
     assert why_not(text) == ""
 
@@ -31,7 +31,7 @@ def test_what_is_written_approves(by: str) -> None:
 @pytest.mark.parametrize("by", ["", " a", "a ", "a\nb", "a\x1bb", "a" * 201, "\ud800"])
 def test_a_name_that_cannot_stand_in_it_is_refused(by: str) -> None:
     with pytest.raises(ValueError, match="no approval"):
-        write(PLAN, by, NOW + DAY)
+        write(PLAN.hash, by, NOW + DAY)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_an_object_that_cannot_be_read_does_not_approve(whole: Any) -> None:
 
 def test_another_object_of_that_name_has_another_hash() -> None:
     other = plan(target=Ref("IPAMClaim", "shop", "db.blue", "u2"))
-    text = write(PLAN, "a", NOW + 60)
+    text = write(PLAN.hash, "a", NOW + 60)
     assert "look at it, and approve anew" in approved(
         other, {"metadata": {"annotations": {APPROVED_PLAN: text}}}, NOW, LONGEST
     )

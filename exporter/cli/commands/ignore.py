@@ -1,0 +1,131 @@
+"""`steward ignore`: acknowledges a cause until a date, by an entry of the exporter's configuration."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from pathlib import Path
+
+from ...config.editing import add_to_file
+from ...config.settings import Config
+from ...dump import read_dump
+from ...engine.engine import Engine
+from ...findings.acknowledged import moment_of
+from ...offline.files import DumpError
+from ...views.causes import CauseReport, KnownCause, causes_of, known_causes
+from ..input.config import configured, sources_of
+from ..input.filters import UsageError
+from ..input.once import of_running, refuse_complete_without_dump
+from ..output.acknowledged import entry, listed, summary
+from ..output.progress import progress_line
+from ..output.screen import width
+from ..output.structured import written
+from ..output.terminal import complain, say
+
+__all__ = ["run"]
+
+_Seen = tuple[tuple[KnownCause, ...], list[CauseReport], dict[str, str]]
+"""What each entry comes to, the open causes, and the cause of each finding, both by their ids."""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    config = configured(arguments).config
+    try:
+        _refuse(arguments)
+        known, causes, of = asyncio.run(_seen(arguments, config))
+        if arguments.list:
+            say(written(known, arguments.output, lambda each: listed(each, causes, width())), arguments.output)
+            return 0
+        return _acknowledge(arguments, known, _named(arguments.cause, causes, of))
+    except (UsageError, DumpError) as error:
+        complain(str(error))
+        return 2
+
+
+def _refuse(arguments: argparse.Namespace) -> None:
+    """Raises UsageError for what is missing, or does not go together."""
+    refuse_complete_without_dump(arguments)
+    if arguments.list:
+        if arguments.cause or arguments.write:
+            raise UsageError("--list lists what is acknowledged; it takes no cause, and writes nothing")
+        return
+    if not arguments.cause:
+        raise UsageError("name the cause by its id, which `steward check -o wide` shows, or give --list")
+    if not arguments.until or not (arguments.because or "").strip():
+        raise UsageError("say until when, and why: --until 2026-12-01 --because TEXT")
+    for name in ("because", "by"):
+        if not (getattr(arguments, name) or "").isprintable():
+            raise UsageError(f"--{name} has to be one line of text")
+    try:
+        until = moment_of(arguments.until)
+    except ValueError as error:
+        raise UsageError(f"--until: {error}") from None
+    if until <= time.time():
+        raise UsageError(f"--until {arguments.until} is over already")
+    if arguments.write and sources_of(arguments).file is None:
+        raise UsageError("--write puts the entry into the file of --config; name it")
+
+
+async def _seen(arguments: argparse.Namespace, config: Config) -> _Seen:
+    if of_running(arguments):
+        from ..input.running import acknowledged_of, report_of  # not for a dump
+
+        known, causes = await acknowledged_of(arguments)
+        report = None if arguments.list else await report_of(arguments)
+        return known, causes, {each.fingerprint: each.cause for each in report.findings} if report else {}
+    if arguments.dump is not None:
+        with progress_line() as progress:
+            reading = read_dump(arguments.dump, time.time(), config, complete=arguments.complete, progress=progress)
+            engine, _ = await reading
+        return _of(engine)
+    from ..input.looking import looking  # not for a dump
+
+    async with looking(arguments, config, views=()) as look:
+        return _of(look.steward.engine)
+
+
+def _of(engine: Engine) -> _Seen:
+    known = known_causes(engine.acknowledged, engine.causes.severity_of, engine.clock())
+    causes = causes_of(engine.findings(), engine.checks, known=engine.known)
+    return known, causes, {each.fingerprint: each.cause for each in engine.findings()}
+
+
+def _named(wanted: str, causes: list[CauseReport], of: dict[str, str]) -> CauseReport:
+    """Raises UsageError for an id that is of none, or of several."""
+    ids = {each.cause for each in causes if each.cause.startswith(wanted)}
+    ids |= {cause for finding, cause in of.items() if finding.startswith(wanted)}
+    if len(ids) > 1:
+        raise UsageError(f"{len(ids)} causes have an id that begins with {wanted}; write more digits")
+    if not ids:
+        raise UsageError(
+            f"no open cause has the id {wanted[:60]}, and no finding; `steward check -o wide` shows the ids"
+        )
+    (found,) = ids
+    return next(each for each in causes if each.cause == found)
+
+
+def _acknowledge(arguments: argparse.Namespace, known: tuple[KnownCause, ...], cause: CauseReport) -> int:
+    if any(each.cause == cause.cause for each in known):
+        raise UsageError(f"the configuration has an entry of cause {cause.cause} already; change that one")
+    severity = arguments.severity or cause.severity
+    fields = {"cause": cause.cause, "until": arguments.until, "because": arguments.because}
+    fields |= {"by": arguments.by} if arguments.by else {}
+    fields["severity"] = severity
+    file = sources_of(arguments).file
+    if not arguments.write or file is None:
+        say(entry(fields, summary(cause)))
+        return 0
+    return _write(file, fields, cause)
+
+
+def _write(file: Path, fields: dict[str, str], cause: CauseReport) -> int:
+    try:
+        add_to_file(file, fields, summary(cause))
+    except (ValueError, OSError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        complain(f"{file} is as it was: {why}")
+        say(entry(fields, summary(cause)))
+        return 2
+    say(f"{file} has the entry: {summary(cause)}. A steward that runs with it takes it within seconds.\n")
+    return 0

@@ -1,0 +1,244 @@
+"""Approvals and pauses by the page: a real API server decides by the token of whoever sends the form.
+
+Alice sees everything and may patch PodDisruptionBudgets of one namespace, bob sees everything, carol sees nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+
+from exporter.config.settings import ReconcileSettings
+from exporter.http.access.access import Access
+from exporter.http.access.form_tokens import form_token
+from exporter.http.application import serving
+from exporter.kube.reviews import Reviews
+from exporter.kube.transport import Transport
+from exporter.sidecar.acting import Acting
+from exporter.sidecar.repairs import Repairs, decoding
+from exporter.store.record import Ref
+from exporter.views.in_slices import at_once
+from reconcile.act.on_behalf import OnBehalf
+from reconcile.app import kinds_of
+from reconcile.decide.approval import parse
+from reconcile.plan.remediations import all_remediations
+from reconcile.show.actions import actions
+from reconcile.show.metrics import Measures
+from reconcile.show.plans import Repair, ShownRepairs
+from reconcile.show.server import build
+from tests.cluster.accounts import Account, account
+from tests.cluster.apiserver import ApiServer
+from tests.cluster.browser import CHROMIUM, browser
+from tests.cluster.client import Client
+from tests.cluster.conftest import MakeApiServer
+from tests.cluster.exporter import grant, grant_access
+from tests.cluster.resources import Resource
+from tests.many_causes import causes_of_vms
+from tests.served import Served, served
+
+APPROVED = "steward.kubevirt-steward.io/approved-plan"
+PAUSED = "steward.kubevirt-steward.io/paused"
+PDBS = Resource("policy", "v1", "poddisruptionbudgets")
+EVENTS = Resource("", "v1", "events")
+HASH = "3f9c2a0011223344"
+REMEDIATION = "delete_orphan_pdb"
+NOW = 1_790_000_000.0
+
+
+@pytest.fixture(scope="module")
+def server(module_api_server: MakeApiServer) -> ApiServer:
+    made = module_api_server()
+    grant(made.client())
+    grant_access(made.client())
+    return made
+
+
+@dataclass
+class Stage:
+    """`page` is the exporter's, whose sidecar has one plan that waits, of a PDB."""
+
+    page: Served
+    sidecar: str
+    admin: Client
+    namespace: str
+    name: str
+    alice: Account
+    bob: Account
+
+    @property
+    def fingerprint(self) -> str:
+        return next(iter(self.page.engine.findings())).fingerprint
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        return dict(self.admin.get(PDBS, self.namespace, self.name)["metadata"].get("annotations") or {})
+
+    def form(self, who: Account, act: str = "approve", **more: str) -> dict[str, str]:
+        what = (act, self.fingerprint, REMEDIATION, HASH)
+        made = form_token(who.token, what, time.time())
+        return {"remediation": REMEDIATION, "plan": HASH, "token": made, **more}
+
+    async def send(self, who: Account, act: str = "approve", **more: str) -> tuple[int, str]:
+        path = f"{self.page.url}/findings/{self.fingerprint}/{act}"
+        headers = {"Origin": self.page.url, "Authorization": f"Bearer {who.token}"}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(path, data=self.form(who, act, **more), headers=headers) as answer,
+        ):
+            return answer.status, await answer.text()
+
+
+def patching(admin: Client, namespace: str, who: Account) -> None:
+    """Lets somebody get and patch PDBs there, and create Events."""
+    name = f"patch-{uuid.uuid4().hex[:8]}"
+    rules = [
+        {"apiGroups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": ["get", "patch"]},
+        {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+    ]
+    made = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}}
+    admin.create({**made, "rules": rules})
+    who.grant(name, namespace)
+
+
+@asynccontextmanager
+async def staged(server: ApiServer) -> AsyncIterator[Stage]:
+    admin = server.client()
+    namespace, name = f"test-{uuid.uuid4().hex[:8]}", "kubevirt-disruption-budget-x"
+    admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    pdb = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name, "namespace": namespace}}
+    uid = admin.create({**pdb, "spec": {"minAvailable": 1}})["metadata"]["uid"]
+    alice, bob = account(admin), account(admin)
+    for who in (alice, bob):
+        who.grant("steward-viewer")
+    patching(admin, namespace, alice)
+    transport = Transport.from_environment(str(server.kubeconfig("steward-exporter")))
+    reviews, board, repairs = Reviews(transport), ShownRepairs(), Repairs(1.0)
+    measures = Measures(all_remediations(), {}, board)
+    act = actions(board, OnBehalf(transport, kinds_of(all_remediations()), lambda: NOW), lambda: NOW, lambda: 3600.0)
+    inner, outer = Access(reviews), Access(reviews)
+    app = build(board, measures, {}, "i1", None, inner, act)
+    async with aclosing(inner), aclosing(outer), serving(app, "127.0.0.1", 0) as url:
+        acting = Acting(ReconcileSettings(url=url))
+        made = served(0, checks=[causes_of_vms(1, 1)], repairs=repairs, guard=outer, sidecar=acting)
+        async with made as page:
+            bound = Ref("PodDisruptionBudget", namespace, name, uid)
+            of = next(iter(page.engine.findings())).fingerprint
+            await board.put(planned(of, namespace, bound))
+            repairs.take(await followed(url, bob))
+            yield Stage(page, url, admin, namespace, name, alice, bob)
+    await transport.close()
+
+
+def planned(fingerprint: str, namespace: str, bound: Ref) -> Repair:
+    return Repair(
+        fingerprint=fingerprint,
+        remediation=REMEDIATION,
+        check="eviction_pdbs",
+        reason="OrphanPDB",
+        namespace=namespace,
+        mode="approve",
+        state="waiting",
+        at=NOW,
+        hash=HASH,
+        target=str(bound),
+        bound_to=bound,
+    )
+
+
+async def followed(url: str, who: Account) -> Any:
+    """What the sidecar answers to the exporter."""
+    headers = {"Authorization": f"Bearer {who.token}"}
+    async with aiohttp.ClientSession() as session, session.get(f"{url}/api/v1/plans", headers=headers) as answer:
+        assert answer.status == 200, await answer.text()
+        return at_once(decoding(await answer.read()))
+
+
+async def test_whoever_may_patch_it_approves_and_it_is_theirs(
+    server: ApiServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with staged(server) as at:
+        with caplog.at_level(logging.INFO, "reconcile.act.on_behalf"):
+            status, html = await at.send(at.alice)
+        assert status == 200, html
+        approval = parse(at.annotations[APPROVED])
+        by = f"system:serviceaccount:{at.alice.namespace}:{at.alice.name}"
+        assert (approval.hash, approval.by, approval.until) == (HASH, by, NOW + 3600)
+        (event,) = [each for each in at.admin.list(EVENTS, at.namespace)["items"] if each["reason"] == "RepairApproved"]
+        assert event["involvedObject"]["name"] == at.name
+        assert by in event["message"]
+        assert HASH in event["message"]
+        assert [f'by="{by}"' in each for each in caplog.messages] == [True]
+
+
+async def test_whoever_may_not_writes_nothing_and_hears_why(server: ApiServer) -> None:
+    """Bob sees everything, and has made the form himself: it is the API server that refuses him."""
+    async with staged(server) as at:
+        for act in ("approve", "pause"):
+            status, html = await at.send(at.bob, act)
+            assert (status, at.annotations) == (403, {}), html
+            assert "Not done" in html
+            assert "poddisruptionbudgets" in html
+        carol = account(at.admin)
+        assert (await at.send(carol))[0] == 403
+        assert at.annotations == {}
+
+
+async def test_a_pause_is_theirs_too(server: ApiServer) -> None:
+    async with staged(server) as at:
+        assert (await at.send(at.alice, "pause", because="we look at it"))[0] == 200
+        by = f"system:serviceaccount:{at.alice.namespace}:{at.alice.name}"
+        assert at.annotations[PAUSED] == f"we look at it ({by})"
+
+
+async def test_the_sidecar_writes_nothing_else_than_what_waits_there(server: ApiServer) -> None:
+    async with staged(server) as at:
+        wanted = {"act": "approve", "fingerprint": at.fingerprint, "remediation": REMEDIATION, "plan": HASH}
+        cases: list[tuple[Any, int]] = [
+            ({**wanted, "plan": "f" * 16}, 409),
+            ({**wanted, "fingerprint": "f" * 16}, 409),
+            ({**wanted, "remediation": "release_ipam_claim"}, 409),
+            ({**wanted, "act": "apply"}, 400),
+            ({**wanted, "object": "Secret kube-system/x"}, 400),
+            ({**wanted, "act": "pause", "because": "a\nb"}, 409),
+            ([], 400),
+            ("x" * 5000, 413),
+        ]
+        headers = {"Authorization": f"Bearer {at.alice.token}"}
+        async with aiohttp.ClientSession(headers=headers) as session:
+            for body, code in cases:
+                async with session.post(f"{at.sidecar}/api/v1/actions", data=msgspec.json.encode(body)) as answer:
+                    assert (answer.status, "error" in json.loads(await answer.read())) == (code, True), body
+            async with session.get(f"{at.sidecar}/api/v1/actions") as answer:
+                assert answer.status in (404, 405)
+        async with aiohttp.ClientSession() as session, session.post(f"{at.sidecar}/api/v1/actions") as answer:
+            assert answer.status == 401
+        assert at.annotations == {}
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+@pytest.mark.parametrize("script", [True, False])
+async def test_a_browser_sends_the_form_with_and_without_a_script(
+    server: ApiServer, tmp_path: Path, script: bool
+) -> None:
+    async with staged(server) as at, browser(tmp_path) as tab:
+        await tab.call("Emulation.setScriptExecutionDisabled", value=not script)
+        address = at.page.url.removeprefix("http://")
+        await tab.open(f"http://x:{at.bob.token}@{address}/findings/{at.fingerprint}")
+        assert await tab.value("document.querySelectorAll('form.act').length") == 0
+        address = address.replace("127.0.0.1", "localhost")  # the browser keeps bob's token for the other one
+        await tab.open(f"http://x:{at.alice.token}@{address}/findings/{at.fingerprint}")
+        assert await tab.value("document.querySelectorAll('form.act').length") == 2
+        await tab.follow("document.querySelector('form.act button').click()")
+        assert await tab.value("document.querySelector('h1').textContent") == "Done"
+        assert parse(at.annotations[APPROVED]).hash == HASH
