@@ -309,7 +309,7 @@ def test_an_empty_file_or_section_sets_nothing_or_little(text: str, tmp_path: Pa
         ),
         (
             "- listen",
-            "a list can't stand here; write a mapping with listen, insecure, hosts, tls, kubeconfig, context, ",
+            "a list can't stand here; write a mapping with listen, insecure, hosts, tls, login, kubeconfig, context, ",
         ),
         ("tls: {certFile: /c}", "tls: certFile and keyFile go together; set both or none"),
         (
