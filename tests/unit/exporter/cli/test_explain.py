@@ -97,8 +97,8 @@ def test_the_runbook_of_a_finding_is_about_it_alone_and_has_its_names(
         "VERIFICATION",
     ]
     meant = out.partition("MEANING")[2].partition("IMPACT")[0]
-    assert "`ObjectMissing`:" in meant
-    assert "`PoolObjectMissing`:" not in meant
+    assert "`ObjectMissing`" in meant
+    assert "`UnknownKind`" not in meant
     assert "NAMESPACE=shop" in out
     assert " -n shop " in out
 
