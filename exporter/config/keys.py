@@ -91,7 +91,8 @@ def _keys(section: type[Section], top: tuple[str, ...], defaults: Any) -> Iterat
         else:
             options = get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
             given = next((each for each in options if get_origin(each) is Literal), kind)  # without the None
-            entries = tuple(_entries(kind, (*top, name)))
+            # Links have a variable, and their mistakes keys of their own (`loading`).
+            entries = () if field.title == LINKS else tuple(_entries(kind, (*top, name)))
             yield Key((*top, name), given, field.title or "", field.description or "", defaults.get(name), entries)
 
 

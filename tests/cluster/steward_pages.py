@@ -66,7 +66,13 @@ class Site:
         return _exposition(self.findings) + "".join(lines).encode() + _sidecar(self.trouble)
 
     def _telemetry(self) -> Iterator[str]:
-        values = {"ready": 1, "build_info": 1, "config_reload_success": 1, "kind_synced": 1, "kind_objects": VMS}
+        values: dict[str, float] = {
+            "ready": 1,
+            "build_info": 1,
+            "config_reload_success": 1,
+            "kind_synced": 1,
+            "kind_objects": VMS,
+        }
         values["certificate_expiry_timestamp_seconds"] = EXPIRES
         values["kind_current_timestamp_seconds"] = time.time()
         yield "process_start_time_seconds 1.0\n"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from exporter.cli.commands.networks import _text as rendered
+from exporter.cli.output.networks import listed_networks
 from exporter.store.source import SyncState
 from exporter.views.network_state import STATES, NetworkState
 from tests.viewed_networks import Viewed
@@ -74,7 +74,7 @@ def test_what_can_not_be_seen_is_unknown() -> None:
 
 
 def test_the_table_says_why_a_network_is_not_ready() -> None:
-    text = rendered(Viewed([UDN | {"deleting": True}, NAD, POD, PLAIN, {**UDN, "name": "late"}]).take())
+    text = listed_networks(Viewed([UDN | {"deleting": True}, NAD, POD, PLAIN, {**UDN, "name": "late"}]).take(), None)
     usage, not_ready = text.split("NOT READY")
     assert [line.split()[0] for line in usage.splitlines()[1:] if " ready " in line] == ["lan"]
     assert "being deleted" in usage

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from exporter.checks import all_checks
-from exporter.cli.commands.networks import _text as rendered
+from exporter.cli.output.networks import listed_networks
 from exporter.store.source import SyncState
 from exporter.usage.addresses import AddressUse
 from exporter.views.reclaimable import RECLAIMABLE
@@ -274,7 +274,7 @@ def test_metric_json_command_line_and_page_count_the_same() -> None:
     }
     assert subnet["capacity"] + sum(withheld.values()) == 254
 
-    (row,) = [line for line in rendered(viewed.take()).splitlines() if line.startswith("tenantblue")]
+    (row,) = [line for line in listed_networks(viewed.take(), None).splitlines() if line.startswith("tenantblue")]
     assert f" {subnet['used']} " in row
     for use, count in used.items():
         assert (f"{count} {use}" in row) is bool(count)
