@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -24,7 +24,6 @@ _VALUE = "[A-Za-z0-9._-]*"
 _EXISTS = re.compile(rf"(!?)\s*{_KEY}")
 _EQUALS = re.compile(rf"{_KEY}\s*(==|=|!=)\s*({_VALUE})")
 _AMONG = re.compile(rf"{_KEY}\s+(in|notin)\s*\(\s*({_VALUE}(?:\s*,\s*{_VALUE})*)\s*\)")
-_COMMA = re.compile(r",(?![^(]*\))")  # not one between parentheses
 
 
 class WireRequirement(Wire, frozen=True, gc=False):
@@ -127,7 +126,19 @@ def selector_in(text: str) -> Selector:
     """From `key=value,other!=value,key,!key,key in (a,b),key notin (a)`, as kubectl has it. Raises ValueError for text
     that is none.
     """
-    return Selector(tuple(_requirement(each.strip(), text) for each in _COMMA.split(text)))
+    return Selector(tuple(_requirement(each.strip(), text) for each in _parts(text)))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """What is between the commas that are between no parentheses."""
+    begun, within = 0, False
+    for at, character in enumerate(text):
+        if character in "()":
+            within = character == "("
+        elif character == "," and not within:
+            yield text[begun:at]
+            begun = at + 1
+    yield text[begun:]
 
 
 def _requirement(term: str, text: str) -> Requirement:

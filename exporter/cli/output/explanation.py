@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import inspect
+from typing import TYPE_CHECKING
 
 from ...checks import all_checks
 from ...findings.check import PER_FLEET, Check, Reason
 from ...runbook import link
 from ...store.text.naming import kind_word
-from ...views.findings import FindingReport
 from .grid import grid
 from .paragraphs import paragraph
 from .table import indented
 from .terminal import one_line
+
+if TYPE_CHECKING:
+    from ...views.findings import FindingReport
 
 __all__ = ["of_check", "of_finding", "of_reason"]
 

@@ -15,7 +15,7 @@ from .paragraphs import paragraph
 
 __all__ = ["labels_of", "runbook_text"]
 
-_LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
+_LINK = re.compile(r"\[([^][]+)\]\([^()]*\)")
 _SETS = "='<"  # a variable to what the alert has, as NAME='<name>'
 _BULLET = re.compile(r"(\s*(?:[*-]|\d+\.) )")
 _LABELS = ("vm", "node", "network", "feature", "reason", "group", "fingerprint")

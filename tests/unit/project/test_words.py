@@ -59,7 +59,9 @@ _TEXT = (".py", ".yaml", ".html", ".md")
 
 def texts() -> Iterator[tuple[Path, int, str]]:
     """Each text with its file and first line."""
-    prose = {path for pattern in _PROSE for path in TOP.glob(pattern) if path.is_file() and path.suffix not in _PICTURES}
+    prose = {
+        path for pattern in _PROSE for path in TOP.glob(pattern) if path.is_file() and path.suffix not in _PICTURES
+    }
     copies = {*TOP.glob("deploy/helm/*/files/**/*"), *TOP.glob("rules/mixin/boards/*")}
     for path in sorted(prose - copies):
         if path.suffix == ".py":

@@ -280,7 +280,7 @@ async def test_the_api_answers_with_causes() -> None:
         _, _, findings = await server.get("/api/v1/findings")
     assert (status, again, refused) == (200, 304, 400)
     assert b"nosuch" in why
-    assert report.keys() == {"generation", "ready", "causes", "ended", "unknown", "history"}
+    assert report.keys() == {"generation", "ready", "causes", "ended", "unknown", "history", "acknowledged"}
     assert {each["cause"] for each in report["causes"]} == {each["cause"] for each in json.loads(findings)["findings"]}
     assert sum(each["findings"] for each in report["causes"]) == len(json.loads(findings)["findings"])
     assert (filtered["causes"], filtered["ended"], "history" in filtered) == ([], [], False)

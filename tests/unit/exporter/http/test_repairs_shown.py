@@ -70,7 +70,7 @@ async def test_each_finding_has_what_is_known_of_it(server: Served) -> None:
     say(server.repairs, "1", said, repair("of nobody"))
     whole, _ = await report(server)
     assert {each["fingerprint"]: each["repairs"] for each in whole["findings"]} == {
-        first: [{**said, "refused": None}],
+        first: [{**said, "refused": None, "boundTo": None}],
         **{each: [] for each in fingerprints(server)[1:]},
     }
     modes = {"release_ipam_claim": "plan"}

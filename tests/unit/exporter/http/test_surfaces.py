@@ -368,7 +368,7 @@ def test_check_without_an_api_server_says_what_it_tried(tmp_path: Path, capsys: 
         (["explain"], 0, "OrphanClaim"),
         (["explain", "ipam_claims"], 0, "Reads: IPAMClaim"),
         (["explain", "DuplicateIP"], 0, "kubevirt_ipamclaim_ip_duplicate"),
-        (["explain", "DuplicateIp"], 2, "did you mean DuplicateIP?"),
+        (["explain", "DuplicateIpp"], 2, "did you mean DuplicateIP?"),
         (["check", "--kubeconfig", "/nowhere/config"], 2, "/nowhere/config can't be used"),
     ],
 )

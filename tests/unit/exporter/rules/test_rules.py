@@ -196,6 +196,7 @@ def test_a_recorded_series_is_named_after_level_metric_and_operation(rule: Rule)
         "kubevirt_steward_findings",
         "kubevirt_ipam_pool",
         "kubevirt_steward_objective",
+        "kubevirt_steward_acknowledged",
     }
     assert operation
     asked = any(each.metric == rule.name for other in EVERY_RULE for each in selectors(other.expr))

@@ -71,6 +71,7 @@ lease: {namespace: ns, name: n, duration: 30s}
 interval: 1m
 verifyAfter: 5m
 settleAfter: 10m
+actions: true
 """
     got = loaded(tmp_path, text)
     written = {line.split(":")[0] for line in text.splitlines() if line and line[0] != " "}

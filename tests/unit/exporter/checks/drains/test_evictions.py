@@ -237,7 +237,7 @@ def test_a_controller_may_say_how_long_it_waits() -> None:
     (finding,) = evaluated(CHECK, CASES["external_whose_controller_has_a_deadline"]).engine.findings()
     assert finding.evidence["handler"] == "capi/worker-1"
     assert finding.evidence["deadline"] == "2026-09-21T14:03:20Z"
-    assert "gives up at 2026-09-21T14:03:20Z" in finding.message
+    assert "deadline 2026-09-21T14:03:20Z" in finding.message
 
 
 def test_before_1_7_the_oldest_attempt_gives_the_start_of_the_request() -> None:
