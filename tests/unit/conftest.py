@@ -21,6 +21,8 @@ from tests.tls_files import Tls
 
 __all__ = ["Tls"]
 
+_LEVEL = logging.root.level
+
 
 @pytest.fixture(scope="session")
 def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
@@ -38,10 +40,11 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
 
 @pytest.fixture(autouse=True)
 def root_logger() -> Iterator[None]:
-    """As it was, after a test has set it up."""
-    level, handlers = logging.root.level, list(logging.root.handlers)
+    """As it was, whatever a test or what is made for a whole module has set up."""
+    logging.root.setLevel(_LEVEL)
+    handlers = list(logging.root.handlers)
     yield
-    logging.root.setLevel(level)
+    logging.root.setLevel(_LEVEL)
     logging.root.handlers[:] = handlers
 
 
