@@ -120,6 +120,7 @@ async def assemble_dump(path: str, now: float, config: Config, *, complete: bool
 
     steward = _around(of, alone, clock=lambda: now)
     await sources[0].read(progress)
+    steward.engine.settle = 0.0  # nothing else is on its way
     while steward.engine.step():
         pass
     return steward
