@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from .acknowledged import MOST
 from .documents import in_yaml
 from .file import content_of
 from .reader import read
@@ -22,6 +23,7 @@ _LIST = "acknowledged"
 
 def entry_lines(entry: dict[str, str], comment: str = "") -> list[str]:
     """As it stands in the list. Ids are in quotes: some look like numbers."""
+    comment = " ".join("".join(each if each.isprintable() else " " for each in comment).split())  # names may be in it
     lines = [f"{key}: {json.dumps(value) if key == 'cause' else in_yaml(value)}" for key, value in entry.items()]
     lines[0] += f" # {comment}" if comment else ""
     return [f"- {lines[0]}", *(f"  {line}" for line in lines[1:])]
@@ -49,6 +51,7 @@ def with_entry(text: str, entry: dict[str, str], comment: str = "") -> str:
     before, mistakes = read(text.encode())
     if mistakes or not (before is None or isinstance(before, dict)):
         raise ValueError("it has mistakes; `steward config check` says which")
+    _refuse_more((before or {}).get(_LIST), entry["cause"])
     lines = text.splitlines(keepends=True)
     if lines and not lines[-1].endswith(("\n", "\r")):
         lines[-1] += "\n"
@@ -60,6 +63,15 @@ def with_entry(text: str, entry: dict[str, str], comment: str = "") -> str:
     if mistakes or after != whole:
         raise ValueError(f"it is written in a form in which `{_LIST}` can't be added to; put the entry in by hand")
     return changed
+
+
+def _refuse_more(there: Any, cause: str) -> None:
+    """A steward refuses a file with two entries of a cause, or with too many. Raises ValueError."""
+    entries = there if isinstance(there, list) else []
+    if any(isinstance(each, dict) and each.get("cause") == cause for each in entries):
+        raise ValueError(f"it has an entry of cause {cause} already; change that one")
+    if len(entries) >= MOST:
+        raise ValueError(f"`{_LIST}` has {len(entries)} entries, and may have {MOST}; take out those that are over")
 
 
 def _place(text: str, end: int) -> tuple[int, str, list[str]]:

@@ -22,11 +22,15 @@ _WHOLE_FIRST = 20  # findings of a cause that are shown with commands and eviden
 def html_of(report: Report, how: Presentation) -> str:
     clusters = clusters_of(report)
     several = len(clusters) > 1
+    of_known = {(each.cluster, each.cause) for each in report.causes or () if each.is_known}
+    known = [each for each in report.findings if (each.cluster, each.cause) in of_known]
     counts = Counter(each.severity for each in report.findings)
+    counts.subtract(each.severity for each in known)
     parts = [line for each in clusters for line in no_answer(report, each, how.checks, several=several, commands=True)]
     values = {
         "total": len(report.findings),
         "causes": _grouped(report),
+        "known": len(known),
         "counts": {each.value: counts[each.value] for each in reversed(Severity)},
         "answered": [
             f"{f'{each}: ' if several else ''}{answered(report, each, how.checks, how.read.get(each, ''))}"

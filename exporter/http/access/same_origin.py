@@ -56,9 +56,12 @@ def _unmet(request: web.BaseRequest) -> tuple[int, str] | None:
 
 
 def _foreign(request: web.BaseRequest, host: str) -> tuple[int, str] | None:
-    """To follow a link to the page is no harm: who links to it can't read it."""
+    """To follow a link to the page is no harm: who links to it can't read it. To send a form is: one of http:// at
+    this very host, where anybody on the way could answer, has an Origin with the right host.
+    """
     headers = request.headers
-    follows = headers.get("Sec-Fetch-Mode") == "navigate" and headers.get("Sec-Fetch-Dest") == "document"
+    opens = headers.get("Sec-Fetch-Mode") == "navigate" and headers.get("Sec-Fetch-Dest") == "document"
+    follows = opens and request.method in ("GET", "HEAD")
     if headers.get("Sec-Fetch-Site") in ("cross-site", "same-site") and not follows:
         return 403, "a page of another site asked for this; open it in a tab of its own"
     origin = headers.get("Origin")

@@ -115,6 +115,8 @@ async def _fields(request: web.Request) -> Mapping[str, str]:
     """Raises ValueError, one sentence, for what no form of ours sends."""
     if request.content_type != "application/x-www-form-urlencoded":
         raise ValueError("it is no form that was sent")
+    if (request.charset or "utf-8").lower() != "utf-8":
+        raise ValueError("the form is not in UTF-8, as ours is")
     if request.content_length is None or request.content_length > _BYTES:
         raise ValueError(f"the form is longer than {_BYTES} bytes")
     try:

@@ -14,6 +14,8 @@ import pytest
 
 from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
+from exporter.config.acknowledged import MOST
+from exporter.config.editing import entry_lines, with_entry
 from tests.dumps import many
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -167,6 +169,10 @@ def test_what_is_acknowledged_is_said_and_counted_apart(
         assert f"{worst['findings']} acknowledged: {len(before['findings'])} findings of" in out
         if command == "check":
             assert f"acknowledged until {LATER} by alice: the vendor knows\n" in out
+    _, page, _ = said(capsys, "check", "--from", str(dump), "--complete", "--config", config, "-o", "html")
+    assert f"Acknowledged until {LATER} by alice: the vendor knows" in page
+    assert f"<b>{worst['findings']}</b> acknowledged" in page
+    assert f"<b>{critical - worst['findings']}</b> critical" in page
 
 
 def test_it_comes_back_at_its_date_and_when_it_is_worse(
@@ -250,3 +256,26 @@ def test_bad_input_gets_one_sentence(dump: Path, tmp_path: Path, capsys: pytest.
         if (code, out, err.count("\n")) != (2, "", 1) or sentence not in err:
             wrong.append((words, code, out, err))
     assert not wrong
+
+
+def entry_of(cause: str) -> dict[str, str]:
+    return {"cause": cause, "until": LATER, "because": "x", "severity": "warning"}
+
+
+def test_no_file_is_written_that_a_steward_would_refuse() -> None:
+    """What runs may not have taken an entry of the file yet, and does not say that it is there."""
+    with pytest.raises(ValueError, match="has an entry of cause 0123456789abcdef already"):
+        with_entry(COMMENTED, entry_of("0123456789abcdef"))
+    text = ""
+    for number in range(MOST):
+        text += "" if text else "acknowledged:\n"
+        text += "".join(f"{line}\n" for line in entry_lines(entry_of(f"{number:016x}")))
+    with pytest.raises(ValueError, match=f"may have {MOST}; take out those that are over"):
+        with_entry(text, entry_of("f" * 16))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\x85", "\u2028", "\r\n"])
+def test_a_name_in_the_comment_adds_no_line(end: str) -> None:
+    lines = entry_lines(entry_of("0123456789abcdef"), f"warning, 1 VM in ns{end}insecure: true")
+    assert lines[0] == '- cause: "0123456789abcdef" # warning, 1 VM in ns insecure: true'
+    assert all(each.isprintable() for each in lines)

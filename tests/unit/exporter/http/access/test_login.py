@@ -199,6 +199,18 @@ async def test_a_form_of_another_site_is_refused(origin: str) -> None:
         assert (await stage.get("/", session)).status == 200
 
 
+async def test_a_form_that_http_of_this_host_has_a_browser_send_is_refused() -> None:
+    """Whoever is on the way answers for http:// at any host: Origin has the right host then, and it is another site."""
+    async with login_stage() as stage:
+        stage.reviews.add("mallory's", FINDINGS)
+        opens = {"Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document"}
+        own = stage.url.partition("://")[2]
+        for site in ("cross-site", "same-site"):
+            answer = await stage.log_in("mallory's", Origin=f"http://{own}", Sec_Fetch_Site=site, **opens)
+            assert (answer.status, answer.session) == (403, "")
+        assert (await stage.get("/login", Sec_Fetch_Site="cross-site", **opens)).status == 200
+
+
 async def test_nothing_but_the_forms_takes_a_post() -> None:
     async with login_stage() as stage:
         stage.reviews.add("good", FINDINGS)

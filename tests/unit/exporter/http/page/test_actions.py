@@ -26,6 +26,7 @@ from tests.served import Served, served
 
 HASH = "3f9c2a0011223344"
 REMEDIATION = "release_ipam_claim"
+FORM = "application/x-www-form-urlencoded"
 HOSTILE = 'db"><script>alert(1)</script>'
 
 
@@ -97,7 +98,7 @@ async def send(
         "Host": "127.0.0.1",
         "Origin": "http://127.0.0.1",
         "Sec-Fetch-Site": "same-origin",
-        "Content-Type": "application/x-www-form-urlencoded",
+        "Content-Type": FORM,
         "Authorization": basic(token),
         "Content-Length": str(len(body)),
         **{name.replace("_", "-"): value for name, value in headers.items()},
@@ -173,6 +174,12 @@ async def test_no_foreign_page_and_no_forged_form_reaches_the_sidecar() -> None:
             "a field of its own": ({**good, "admin": "1"}, {}),
             "JSON": ("{}", {"Content_Type": "application/json"}),
             "text, which needs no preflight": (urlencode(good), {"Content_Type": "text/plain"}),
+            "a form in no code that there is": (good, {"Content_Type": f"{FORM}; charset=nope"}),
+            "one whose code has half characters": ("token=1.+2AA-", {"Content_Type": f"{FORM}; charset=utf-7"}),
+            "one that http:// of this host sends": (
+                good,
+                {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document"},
+            ),
             "a long one": ({**good, "because": "x" * 5000}, {}),
             "no token": (good, {"Authorization": ""}),
         }
