@@ -146,7 +146,7 @@ def test_a_vm_of_the_own_namespace_is_shown_with_what_is_not_seen_of_it(server: 
     assert (done.returncode, done.stderr) == (2, "")
     assert done.stdout.startswith(f"VM {NS}/plain does not run (runStrategy Halted).\n")
     assert "NotPersisted" in done.stdout
-    assert 'Node: nodes may not be listed or watched; grant "list"' in " ".join(done.stdout.split())
+    assert "At its next start Not known: cannot list nodes in all namespaces" in " ".join(done.stdout.split())
 
 
 def test_a_drain_is_not_previewed_for_who_may_see_no_node(server: ApiServer, tenant: Account) -> None:

@@ -77,6 +77,11 @@ class OneVM:
             return (source.why if source is not None else "") or f"{name}: it is not watched"
         return ""
 
+    def blind_here(self, kind: type[Record]) -> str:
+        """Why the objects of a kind in its namespace can't be seen; empty where they can."""
+        source = self.cluster.get(Source, "", kind.__name__)
+        return "" if source is not None and self.namespace in source.within else self.blind(kind)
+
     def unseen(self, kinds: Collection[type[Record]]) -> tuple[UnseenKind, ...]:
         """Those of the kinds that can't be seen."""
         sources = ((kind, self.cluster.get(Source, "", kind.name)) for kind in KINDS if kind.record in kinds)

@@ -42,7 +42,7 @@ def runs(context: OneVM) -> RunningPlace | None:
     """None of one that does not run."""
     vmi = context.vmi
     if vmi is None:
-        why = "" if context.proposed else context.blind(VirtualMachineInstance)
+        why = "" if context.proposed else context.blind_here(VirtualMachineInstance)
         return RunningPlace(unknown=why) if why else None
     since, source = _since(vmi)
     return RunningPlace(

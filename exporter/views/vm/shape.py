@@ -67,7 +67,7 @@ def interfaces(context: OneVM) -> Iterator[InterfaceReport]:
 def _interface(context: OneVM, name: str, nad: str, absent: bool) -> InterfaceReport:
     vm, vmi = context.vm, context.vmi
     macs = (*(vmi.macs if vmi is not None else ()), *(vm.macs if vm is not None else ()))
-    claims = context.blind(IPAMClaim)
+    claims = context.blind_here(IPAMClaim)
     claim = None if claims else context.view.named(IPAMClaim, context.namespace, claim_name(context.name, name))
     missing, unknown = _nad(context, nad)
     try:
@@ -120,8 +120,8 @@ def sizes(context: OneVM) -> Iterator[SizeReport]:
     for found in resolved(context):
         wanted = found.reference
         kept = found.mode in (ReferenceMode.PINNED, ReferenceMode.REVISION)
-        unknown = context.blind(ControllerRevision) if kept else ""
-        live = context.blind(LIVE[found.kind]) if found.kind else ""
+        unknown = context.blind_here(ControllerRevision) if kept else ""
+        live = context.blind_here(LIVE[found.kind]) if found.kind else ""
         unknown = unknown or ("" if kept else live)
         yield SizeReport(
             role=found.role.value,
