@@ -87,4 +87,4 @@ def test_check_shows_the_plan_and_what_approves_it(cluster: ApiServer, tmp_path:
     )
     assert "undo: none" in said
     chosen = f"--remediation delete_orphan_ipam_claim --plan {repair['hash']}"
-    assert f"$ steward reconcile apply {repair['fingerprint']} {chosen}" in lines
+    assert f"$ steward reconcile apply --kubeconfig {kubeconfig} {repair['fingerprint']} {chosen}" in lines

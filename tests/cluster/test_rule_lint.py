@@ -36,6 +36,7 @@ def seeded(binary: Tools) -> Iterator[Prometheus]:
         prometheus.start()
         prometheus.wait_for('{__name__=~"cause:.+:together"}')
         prometheus.wait_for("network:kubevirt_ipam_pool_used:full")
+        prometheus.wait_for('rules:kubevirt_steward_findings:remembered{part!=""}')
         prometheus.wait_for("VM:kubevirt_vm_firmware_uuid_info:held")
         yield prometheus
     finally:
