@@ -71,7 +71,7 @@ class Frame:
         self, request: web.Request, status: int, sentence: str, *, here: str = "", more: Mapping[str, Any] | None = None
     ) -> web.StreamResponse:
         """What can't be answered, in a sentence."""
-        values = {"sentence": sentence, **(more or {})}
+        values = {"sentence": sentence, "refused": status == 400, **(more or {})}
         return await self.page(request, "mistake.html", values, here=here, status=status)
 
 
