@@ -66,7 +66,7 @@ async def test_a_repair_is_approved_and_stays_and_another_is_taken_back(capsys: 
             yield joined.result()
 
     task = asyncio.create_task(demo(("127.0.0.1", 0), 0.05, [watched]))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         once = await joined
         await once.over.wait()
     task.cancel()
