@@ -179,7 +179,7 @@ async def test_status_of_it_has_the_release_and_the_drains_of_a_look_at_the_clus
     assert [line for line in asked if line.startswith("Drains")] == [
         line for line in looked if line.startswith("Drains")
     ]
-    assert any(line.startswith("Drains    node05: 6 VMs left") for line in asked)
+    assert any(line.startswith("Drains    node05: 6 VMs still on it") for line in asked)
     (changes,) = (line for line in asked if line.startswith("Changes "))
     assert re.fullmatch("Changes   .* since the steward began to count .* ago", changes)
     assert not any(line.startswith("Changes ") for line in looked)  # a single look has seen nothing change
