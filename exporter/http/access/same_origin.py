@@ -57,7 +57,7 @@ def _unmet(request: web.BaseRequest) -> tuple[int, str] | None:
 
 def _foreign(request: web.BaseRequest, host: str) -> tuple[int, str] | None:
     """To follow a link to the page is no harm: who links to it can't read it. To send a form is: one of http:// at
-    this very host, where anybody on the way could answer, has an Origin with the right host.
+    this very host, where anybody on the way could answer, has an Origin of the same host.
     """
     headers = request.headers
     opens = headers.get("Sec-Fetch-Mode") == "navigate" and headers.get("Sec-Fetch-Dest") == "document"
