@@ -14,7 +14,7 @@ from exporter.findings.finding import Finding, Severity
 from exporter.history.migrations import MigrationFailures
 from exporter.http.access.login import Login
 from exporter.http.application import Guard, build, serving
-from exporter.http.page.actions import Sidecar
+from exporter.http.page.actions import TakesActions
 from exporter.http.page.outside import Outside
 from exporter.http.reports.listings import Listings
 from exporter.http.reports.result_cache import Versions
@@ -136,7 +136,7 @@ async def served(
     hosts: Iterable[str] = (),
     timer: Callable[[], float] | None = None,
     outside: Outside | None = None,
-    sidecar: Sidecar | None = None,
+    sidecar: TakesActions | None = None,
 ) -> AsyncIterator[Served]:
     """With these checks beside that of the many findings. `tls` has both sides of it; `door` is where one logs in, and
     `sidecar` gets what is sent.

@@ -12,7 +12,7 @@ from ..findings.check import Check
 from .names import FLAGS, PREFIX
 from .reader import read, scalar
 from .section import Section
-from .settings import LINKS, model_of
+from .settings import model_of
 
 __all__ = ["Key", "below", "keys_of", "keys_within", "tree_of"]
 
@@ -47,9 +47,7 @@ class Key:
 
     @property
     def variable(self) -> str:
-        """The environment variable that sets it; empty where there is none."""
-        if self.entries:
-            return ""
+        """The environment variable that sets it."""
         return PREFIX + "__".join(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", part).upper() for part in self.path)
 
     @property
@@ -66,7 +64,7 @@ class Key:
         """What the text of a variable or flag would be in a file."""
         if self.type in (bool, int, float):
             return scalar(text)
-        if self.title == LINKS:
+        if self.entries:  # as it is written in a file
             found, mistakes = read(text.encode("utf-8", "surrogateescape"))
             return text if mistakes else found
         return [part.strip() for part in text.split(",")] if isinstance(self.default, list) else text
@@ -91,8 +89,7 @@ def _keys(section: type[Section], top: tuple[str, ...], defaults: Any) -> Iterat
         else:
             options = get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
             given = next((each for each in options if get_origin(each) is Literal), kind)  # without the None
-            # Links have a variable, and their mistakes keys of their own (`loading`).
-            entries = () if field.title == LINKS else tuple(_entries(kind, (*top, name)))
+            entries = tuple(_entries(kind, (*top, name)))
             yield Key((*top, name), given, field.title or "", field.description or "", defaults.get(name), entries)
 
 

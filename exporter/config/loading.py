@@ -15,16 +15,13 @@ from typing import Any
 from ..findings.check import Check
 from ..store.kind import ApiKind
 from .file import opened
-from .keys import Key, below, keys_of, keys_within, tree_of
+from .keys import Key, below, keys_of, tree_of
 from .mistakes import Mistake, Mistakes, nearest
 from .names import CONFIG_VARIABLE, PREFIX
-from .outside import Link
 from .refusals import refusals
 from .settings import Config, model_of
 
 __all__ = ["Loaded", "Sources", "Value", "load"]
-
-_MOST = 200  # links of which mistakes are explained one by one
 
 # Kubernetes sets such variables for a service; one may be called `steward`.
 _SERVICE = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT|PORT)(_.*)?")
@@ -91,10 +88,10 @@ def load(checks: Iterable[Check], sources: Sources) -> Loaded | Mistakes:
         _Layer("environment", tree_of(variables), attrgetter("variable"), "environment {}"),
         _Layer("command line", tree_of(flags), attrgetter("flag"), "flag {}"),
     ):
-        wrong = list(_wrong(layer, model, keys))
+        wrong = list(refusals(layer.tree, model, keys))
         refused |= {key for key, _, _ in wrong if key}
         set_by |= {key: layer for key in keys if key not in refused and below(layer.tree, key.path) is not None}
-        reported = [Mistake(layer.place, path, what) for _, path, what in wrong]
+        reported = [Mistake(layer.place, _called(layer, key, path), what) for key, path, what in wrong]
         if layer.place == "environment":
             reported = sorted([*reported, *_foreign(sources.environment, keys)], key=attrgetter("path"))
         mistakes += reported
@@ -111,29 +108,14 @@ def load(checks: Iterable[Check], sources: Sources) -> Loaded | Mistakes:
     return Loaded(config, keys, shown, file.digest)
 
 
-def _wrong(layer: _Layer, model: type[Config], keys: tuple[Key, ...]) -> Iterator[tuple[Key | None, str, str]]:
-    """The key of what is wrong, how it is called there, and the sentence."""
-    links = next(key for key in keys if key.path == ("links",))
-    listed = tuple(_of_links(layer.tree))
-    for key, path, what in refusals(layer.tree, model, (*listed, *keys)):
-        if key in listed or key is links:
-            yield links, path if layer.origin == "file" else layer.named(links), what
-        else:
-            yield key, layer.named(key) if key and not key.entries else path, what
-
-
-def _of_links(tree: Any) -> Iterator[Key]:
-    """The keys of links, as many as there are: in no model."""
-    found = below(tree, ("links",))
-    for number in range(min(len(found), _MOST) if isinstance(found, list) else 0):
-        at = ("links", str(number))
-        yield from keys_within(Link, at)
-        yield Key(at, Link, "mapping with a name and a url", "", None)
+def _called(layer: _Layer, key: Key | None, path: str) -> str:
+    """Of a list of mappings, a file shows in which of them it is."""
+    return path if key is None or (key.entries and layer.origin == "file") else layer.named(key)
 
 
 def _foreign(environment: Iterable[str], keys: Iterable[Key]) -> Iterator[Mistake]:
     """A variable that is ours by its look is a mistake; others may have names that begin like ours."""
-    known = [key.variable.removeprefix(PREFIX) for key in keys if key.variable] + [CONFIG_VARIABLE.removeprefix(PREFIX)]
+    known = [key.variable.removeprefix(PREFIX) for key in keys] + [CONFIG_VARIABLE.removeprefix(PREFIX)]
     for name in environment:
         rest = name.removeprefix(PREFIX)
         if rest != name and rest not in known and not _SERVICE.fullmatch(rest):

@@ -49,6 +49,8 @@ def _of_entry(error: Mapping[str, Any], path: tuple[str, ...], key: Key) -> str:
     field = next((each for each in key.entries if each.path == within[: len(each.path)]), None)
     if error["type"] == "missing" and field is not None:
         return f"it is missing; write {field.title}"
+    if field is None and error["type"] == "value_error":  # of the mapping as a whole
+        return str(error["ctx"]["error"])
     return _why(error, within, field, key.entries)
 
 

@@ -35,7 +35,6 @@ from .section import Section
 __all__ = [
     "HOSTS",
     "INSECURE",
-    "LINKS",
     "CheckSettings",
     "Config",
     "HistorySettings",
@@ -51,7 +50,6 @@ __all__ = [
 INSECURE = "true serves plain HTTP without tokens: whoever reaches it can read everything. Without it TLS is required."
 HOSTS = "Names that are answered to without TLS, beside localhost, the host of `listen` and every IP address."
 
-LINKS = "list of links"  # in a variable as it is written in a file
 
 LogFormat = Literal["logfmt", "json"]
 MetricsProfile = Literal["minimal", "default", "full"]
@@ -230,7 +228,7 @@ class Config(Section):
         (),
         "Pages of others that the pages of VMs, nodes, networks and findings link to. Each has a `name`, a `url` with "
         "`{name}` and the like, and may have `kinds`: docs/page.md.",
-        LINKS,
+        "list of links",
     )
     prometheus: PrometheusSettings = Field(default_factory=PrometheusSettings)
     checks: Section = Field(default_factory=Section)

@@ -12,10 +12,10 @@ from ..store.record import Ref
 from .cause_history import WEEK, CauseHistory, Changes
 from .open_cause import OpenCause
 
-__all__ = ["CauseStore", "Ended"]
+__all__ = ["CauseStore", "EndedCause"]
 
 
-class Ended(NamedTuple):
+class EndedCause(NamedTuple):
     """A cause without findings, since when in seconds since 1970, and the object whose finding closed last."""
 
     cause: OpenCause
@@ -31,7 +31,7 @@ class CauseStore:
         self._causes: dict[str, OpenCause] = {}
         # Those without findings, the first ones ended first, as long as the history knows them. Of a dict the first one
         # would be searched past all that were taken out.
-        self._ended: OrderedDict[str, Ended] = OrderedDict()
+        self._ended: OrderedDict[str, EndedCause] = OrderedDict()
         self._latest = 0.0  # what the clock said last
         self.history = CauseHistory()
         self.version = 0  # another one after each change
@@ -43,7 +43,7 @@ class CauseStore:
     def __len__(self) -> int:
         return len(self._causes) - len(self._ended)
 
-    def ended(self) -> Iterator[Ended]:
+    def ended(self) -> Iterator[EndedCause]:
         """Those whose last finding closed within the last week, the last one first."""
         self._forget(self._clock())
         return reversed(self._ended.values())
@@ -84,7 +84,7 @@ class CauseStore:
             self.history.note(cause.id, now, 0, 1)
         if not cause:
             self._ended.pop(cause.id, None)
-            self._ended[cause.id] = Ended(cause, now, finding.subject)
+            self._ended[cause.id] = EndedCause(cause, now, finding.subject)
 
     def _add(self, finding: Finding, now: float, *, counts: bool) -> None:
         cause = self._causes.get(finding.cause)

@@ -31,7 +31,7 @@ from .api.vm import VMView
 from .api.waiting import Generation, Waits
 from .application import Routes
 from .html.rendering import prepare
-from .page.actions import ACTION_PATH, Actions, Sidecar
+from .page.actions import ACTION_PATH, Actions, TakesActions
 from .page.address import Addresses
 from .page.drain import DrainPage, NodePage, NodesPage
 from .page.exports import Exports
@@ -90,7 +90,7 @@ def routes(
     paging: Mapping[str, str],
     urgencies: Mapping[str, Urgency],
     outside: Outside | None = None,
-    sidecar: Sidecar | None = None,
+    sidecar: TakesActions | None = None,
 ) -> tuple[Routes, Routes]:
     """`paging` says of a reason, CHECK/REASON, that has critical findings why they do not page; empty where they do.
     `urgencies` are those of the alerts, by their names. The second ones are those of what is sent, which the `sidecar`

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ..engine.cause_history import CauseHistory, Changes
-from ..engine.cause_store import CauseStore, Ended
+from ..engine.cause_store import CauseStore, EndedCause
 from ..engine.open_cause import OpenCause
 from ..findings.acknowledged import Acknowledgement, Acknowledgements
 from ..findings.causes import Reference
@@ -202,7 +202,9 @@ def reports(
         )
 
 
-def ended(causes: Iterable[Ended], checks: Iterable[Check], changes: Callable[[str], Changes]) -> Iterator[CauseReport]:
+def ended(
+    causes: Iterable[EndedCause], checks: Iterable[Check], changes: Callable[[str], Changes]
+) -> Iterator[CauseReport]:
     for each in causes:
         for made in reports((each.cause,), checks, changes):
             yield msgspec.structs.replace(made, ended_at=rfc3339(each.at), last=each.last)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from exporter.store.record import Ref
+
 from ..plan.plan import Plan
 from ..plan.requests import MANAGER
 from ..plan.time_text import moment
 
-__all__ = ["REASONS", "event"]
+__all__ = ["REASONS", "event", "event_on"]
 
 _LONGEST_NAME = 200  # of the object, in the Event's name; a name has 253 characters at most
 _LONGEST_MESSAGE = 1024
@@ -21,14 +23,21 @@ def event(plan: Plan, attempt: str, outcome: str, at: float, api_version: str) -
 
     `outcome` is done, failed, or in_use where something uses what was released.
     """
-    target = plan.bound_to
-    namespace = target.namespace or "default"
-    name = f"{target.name[:_LONGEST_NAME].rstrip('.-')}.{attempt}{'.in-use' if outcome == 'in_use' else ''}"
     # No names of others: whoever reads Events here need not know what finding and ledger say of other namespaces.
+    said = f"{plan.remediation}: {_says(plan, attempt, outcome)} (attempt {attempt})"
+    suffix = f"{attempt}{'.in-use' if outcome == 'in_use' else ''}"
+    return event_on(plan.bound_to, api_version, suffix, _reason(plan, outcome), said, at, warns=outcome != "done")
+
+
+def event_on(
+    target: Ref, api_version: str, suffix: str, reason: str, message: str, at: float, *, warns: bool = False
+) -> tuple[str, Mapping[str, Any]]:
+    """Its namespace, and the Event on an object. `suffix` makes its name unique."""
+    namespace = target.namespace or "default"
     return namespace, {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"namespace": namespace, "name": name},
+        "metadata": {"namespace": namespace, "name": f"{target.name[:_LONGEST_NAME].rstrip('.-')}.{suffix}"},
         "involvedObject": {
             "apiVersion": api_version,
             "kind": target.kind,
@@ -36,9 +45,9 @@ def event(plan: Plan, attempt: str, outcome: str, at: float, api_version: str) -
             "name": target.name,
             "uid": target.uid,
         },
-        "reason": _reason(plan, outcome),
-        "message": f"{plan.remediation}: {_says(plan, attempt, outcome)} (attempt {attempt})"[:_LONGEST_MESSAGE],
-        "type": "Normal" if outcome == "done" else "Warning",
+        "reason": reason,
+        "message": message[:_LONGEST_MESSAGE],
+        "type": "Warning" if warns else "Normal",
         "firstTimestamp": moment(at),
         "lastTimestamp": moment(at),
         "count": 1,

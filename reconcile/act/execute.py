@@ -17,7 +17,7 @@ from exporter.store.kind import ApiKind
 
 from ..confirm.reading import document
 from ..plan.plan import Step
-from ..plan.requests import Request, annotating, event_request, request
+from ..plan.requests import Request, annotating, event_request, metadata, request
 
 __all__ = ["IdleWriter", "PlanWriter", "ServerAnswer", "WriteOutcome"]
 
@@ -71,8 +71,9 @@ class PlanWriter:
             return ""
         return f"cannot create an Event in namespace {namespace}: {answer.why}"
 
-    async def annotate(self, path: str, annotations: Mapping[str, str | None]) -> ServerAnswer:
-        """Sets our own annotations on an object by its URL path, and takes off those that are None.
+    async def annotate(self, path: str, annotations: Mapping[str, str | None], *, uid: str = "") -> ServerAnswer:
+        """Sets our own annotations on an object by its URL path, and takes off those that are None. With a `uid`, on
+        no other object of that name.
 
         It is read right before, and again where somebody else wrote in between: who pauses something means whatever
         else is written to it. Raises KubeError where it can't be read.
@@ -84,6 +85,8 @@ class PlanWriter:
                 wanted = annotating(path, whole, annotations)
             except ValueError as error:
                 raise MalformedError(f"GET {path} was answered with something else: {error}") from error
+            if uid and uid != metadata(whole)["uid"]:
+                return ServerAnswer(outcome=WriteOutcome.CHANGED, request=wanted, why="it is another object by now")
             answer = await self._sent(wanted)
             if answer.outcome is not WriteOutcome.CHANGED:
                 break

@@ -18,15 +18,12 @@ from exporter.store.kind import ApiKind
 from exporter.store.record import Ref
 
 from ..confirm.reading import ApiReads, object_path
-from ..plan.requests import MANAGER
-from ..plan.time_text import moment
+from .events import event_on
 from .execute import PlanWriter, WriteOutcome
 
 __all__ = ["OnBehalf", "RefusedError"]
 
 log = logging.getLogger(__name__)
-_LONGEST_NAME = 200  # of the object, in the name of an Event
-_LONGEST_MESSAGE = 1024
 
 
 class RefusedError(Exception):
@@ -57,13 +54,18 @@ class OnBehalf:
             version = await ApiReads(own).served(kind)
             writer = PlanWriter(own)
             wanted = annotations(by)
-            answer = await writer.annotate(object_path(kind, version, target.namespace, target.name), wanted)
+            path = object_path(kind, version, target.namespace, target.name)
+            answer = await writer.annotate(path, wanted, uid=target.uid)
             if answer.outcome is not WriteOutcome.ACCEPTED:
                 status = 403 if answer.code == 403 else 502 if answer.outcome is WriteOutcome.UNCLEAR else 409
                 raise RefusedError(f"{target} is not annotated: {answer.why}", status)
             log.info('event="asked for" what=%s by="%s" object="%s"', reason, by, target)
             api_version = f"{kind.group}/{version}" if kind.group else version
-            why = await writer.record(*self._event(target, api_version, reason, by, wanted))
+            said = "; ".join(f"{name}: {text}" for name, text in wanted.items() if text is not None)
+            made = event_on(
+                target, api_version, secrets.token_hex(8), reason, f"{by} by the page: {said}", self._clock()
+            )
+            why = await writer.record(*made)
             if why:
                 log.info('event="no Event" why="%s"', why)
             return by
@@ -76,32 +78,3 @@ class OnBehalf:
             raise RefusedError(str(error), 400) from error
         finally:
             await own.close()
-
-    def _event(
-        self, target: Ref, api_version: str, reason: str, by: str, wanted: Mapping[str, str | None]
-    ) -> tuple[str, Mapping[str, Any]]:
-        namespace, at = target.namespace or "default", moment(self._clock())
-        said = "; ".join(f"{name}: {text}" for name, text in wanted.items() if text is not None)
-        return namespace, {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {
-                "namespace": namespace,
-                "name": f"{target.name[:_LONGEST_NAME].rstrip('.-')}.{secrets.token_hex(8)}",
-            },
-            "involvedObject": {
-                "apiVersion": api_version,
-                "kind": target.kind,
-                "namespace": target.namespace,
-                "name": target.name,
-                "uid": target.uid,
-            },
-            "reason": reason,
-            "message": f"{by} by the page: {said}"[:_LONGEST_MESSAGE],
-            "type": "Normal",
-            "firstTimestamp": at,
-            "lastTimestamp": at,
-            "count": 1,
-            "source": {"component": MANAGER},
-            "reportingComponent": MANAGER,
-        }

@@ -18,7 +18,7 @@ from ..show.deeds import Deed, deeds_of, ending
 from ..show.stops import CanaryStop, Stops
 from ..show.tallies import Counts, counts_of
 
-__all__ = ["AttemptRow", "Told", "entries_about", "entries_of", "history_of", "newest", "rows", "told_in"]
+__all__ = ["AttemptRow", "Summary", "entries_about", "entries_of", "history_of", "newest", "rows", "summary_of"]
 
 _SHADOWED = (Event.SHADOWED, Event.WENT)
 
@@ -30,7 +30,7 @@ class AttemptRow(NamedTuple):
     end: str
 
 
-class Told(NamedTuple):
+class Summary(NamedTuple):
     """What the ledgers have of each attempt, and of what was only shadowed, the oldest first; what was counted; and
     which canaries stopped.
     """
@@ -76,12 +76,12 @@ def entries_about(directory: Path, attempt: str) -> list[Entry]:
     return found
 
 
-def told_in(directory: Path) -> Told:
+def summary_of(directory: Path) -> Summary:
     """Raises LedgerError."""
     counts: Counts = []
     stops = Stops()
     found = deeds_of(stops.take(counts_of(entry, counts)) for entry in entries_of(directory))
-    return Told(found, sorted(counts, key=lambda each: each[0]), stops.found)
+    return Summary(found, sorted(counts, key=lambda each: each[0]), stops.found)
 
 
 def newest(directory: Path, since: float, limit: int) -> list[Entry]:

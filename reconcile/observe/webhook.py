@@ -6,7 +6,6 @@ that was not repeated in time no longer counts.
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import logging
 from collections.abc import Awaitable, Callable
@@ -17,6 +16,7 @@ from aiohttp import web
 
 from exporter.config.mistakes import quoted
 from exporter.http.server.answers import json_error
+from exporter.http.server.bodies import body_of
 
 from ..config.servers import WebhookSettings
 from ..decide.gates import Alert
@@ -26,7 +26,6 @@ __all__ = ["Firing", "receiver"]
 log = logging.getLogger(__name__)
 
 _BODY_BYTES = 4 * 2**20
-_PART = 1 << 16
 _SECONDS = 10.0  # for the body
 _MOST = 20_000  # alerts that are kept
 
@@ -88,11 +87,10 @@ def receiver(
         if refusal is not None:
             return refusal
         try:
-            async with asyncio.timeout(_SECONDS):
-                content = await _body(request)
+            content = await body_of(request, _BODY_BYTES, _SECONDS)
         except TimeoutError:
             return json_error(408, f"the notification did not arrive within {_SECONDS:g} s")
-        if content is None:
+        except ValueError:
             return json_error(413, f"a notification must have at most {_BODY_BYTES // 2**20} MiB; set max_alerts")
         try:
             count = firing.take(content)
@@ -121,13 +119,3 @@ def _refusal(request: web.Request, token_file: str) -> web.Response | None:
         response.headers["WWW-Authenticate"] = "Bearer"
         return response
     return None
-
-
-async def _body(request: web.Request) -> bytes | None:
-    """All of it; None where it is too large."""
-    body = bytearray()
-    async for part in request.content.iter_chunked(_PART):
-        body += part
-        if len(body) > _BODY_BYTES:
-            return None
-    return bytes(body)

@@ -5,7 +5,6 @@ Who asks was let in by the guard; what they may write is for the API server to s
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal, get_args
 
@@ -14,6 +13,7 @@ from aiohttp import web
 
 from exporter.http.access.credentials import token_of
 from exporter.http.server.answers import json_error
+from exporter.http.server.bodies import body_of
 
 from ..act.on_behalf import OnBehalf, RefusedError
 from ..decide.approval import write
@@ -52,11 +52,13 @@ def actions(
         if token is None:
             return json_error(401, "the request has no token, with which it would be written")
         try:
-            wanted = _WANTED.decode(await _body(request))
+            wanted = _WANTED.decode(await body_of(request, _BODY_BYTES, _SECONDS))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             return json_error(400, f"the body is no action; there are {', '.join(get_args(_Act))}: {error}")
         except ValueError as error:
             return json_error(413, str(error))
+        except TimeoutError:
+            return json_error(408, f"the body was not sent within {_SECONDS:g} s")
         repair = board.get(wanted.fingerprint, wanted.remediation)
         if why := _why_not(repair, wanted) or repair is None or repair.bound_to is None:
             return json_error(409, str(why))
@@ -98,17 +100,3 @@ def _why_not(repair: Repair | None, wanted: _Wanted) -> str:
     if len(wanted.because) > _LONGEST or not wanted.because.isprintable():
         return f"the reason has to be one line of at most {_LONGEST} characters"
     return ""
-
-
-async def _body(request: web.Request) -> bytes:
-    """Raises ValueError for one that is too long or too slow."""
-    content = b""
-    try:
-        async with asyncio.timeout(_SECONDS):
-            while part := await request.content.read(_BODY_BYTES):
-                content += part
-                if len(content) > _BODY_BYTES:
-                    raise ValueError(f"the body is longer than {_BODY_BYTES} bytes")
-    except TimeoutError as error:
-        raise ValueError(f"the body was not sent within {_SECONDS:g} s") from error
-    return content

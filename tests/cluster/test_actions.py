@@ -201,6 +201,20 @@ async def test_a_pause_is_theirs_too(server: ApiServer) -> None:
         assert at.annotations[PAUSED] == f"we look at it ({by})"
 
 
+async def test_another_object_of_that_name_is_not_meant(server: ApiServer) -> None:
+    async with staged(server) as at:
+        pdb = at.admin.get(PDBS, at.namespace, at.name)
+        at.admin.delete(PDBS, at.namespace, at.name)
+        meta = {"name": at.name, "namespace": at.namespace}
+        at.admin.create(
+            {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta, "spec": pdb["spec"]}
+        )
+        for act in ("approve", "pause"):
+            status, html = await at.send(at.alice, act)
+            assert (status, at.annotations) == (409, {}), html
+            assert "it is another object by now" in html
+
+
 async def test_the_sidecar_writes_nothing_else_than_what_waits_there(server: ApiServer) -> None:
     async with staged(server) as at:
         wanted = {"act": "approve", "fingerprint": at.fingerprint, "remediation": REMEDIATION, "plan": HASH}

@@ -26,8 +26,8 @@ def of_check(check: Check, columns: int | None) -> str:
     reads = ", ".join(kind.name for kind in check.reads)
     rows = [(name, _severities(reason, "|"), reason.meaning) for name, reason in check.reasons.items()]
     story = inspect.getdoc(inspect.getmodule(check.find)) or ""
-    told = story if columns is None else "\n".join(_prose(part, columns) for part in story.split("\n\n")).rstrip("\n")
-    return f"{check.id}: {check.title}\n\n{told}\n\n{_prose(f'Reads: {reads}', columns)}\n" + grid(
+    text = story if columns is None else "\n".join(_prose(part, columns) for part in story.split("\n\n")).rstrip("\n")
+    return f"{check.id}: {check.title}\n\n{text}\n\n{_prose(f'Reads: {reads}', columns)}\n" + grid(
         ("REASON", "SEVERITY", "MEANING"), rows, columns
     )
 

@@ -5,7 +5,6 @@ What a form of another site sends never comes here: it has that site's Origin, w
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qs
 
@@ -14,6 +13,7 @@ from aiohttp import web
 from ...kube.errors import KubeError
 from ...kube.reviews import User
 from ..server.answers import as_text
+from ..server.bodies import body_of
 from .asking import LOGIN, LOGOUT, ask, own_path
 from .credentials import is_token
 from .decisions import BusyError
@@ -75,13 +75,8 @@ class Login:
 
 async def _sent(request: web.Request) -> dict[str, str] | None:
     """None where it is too long or too slow."""
-    body = bytearray()
     try:
-        async with asyncio.timeout(_PATIENCE):
-            async for part in request.content.iter_any():
-                body += part
-                if len(body) > _LONGEST:
-                    return None
-    except TimeoutError:
+        body = await body_of(request, _LONGEST, _PATIENCE)
+    except (TimeoutError, ValueError):
         return None
     return {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}

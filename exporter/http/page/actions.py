@@ -6,10 +6,10 @@ the sidecar gets the viewer's token, and writes with that.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
+from urllib.parse import parse_qs
 
 from aiohttp import web
 
@@ -20,9 +20,10 @@ from ...sidecar.repairs import Repairs, ReportedRepair
 from ...store.kind import ApiKind
 from ..access.form_tokens import form_token, refusal
 from ..access.viewer import may, own_token, visible_to
+from ..server.bodies import body_of
 from .frame import Frame
 
-__all__ = ["ACTION_PATH", "Actions", "Sidecar"]
+__all__ = ["ACTION_PATH", "Actions", "TakesActions"]
 
 ACTION_PATH = "/findings/{fingerprint}/{act}"
 _ACTS = ("approve", "pause")
@@ -31,7 +32,7 @@ _SECONDS = 10.0  # for it to arrive
 _FIELDS = ("remediation", "plan", "because", "token")
 
 
-class Sidecar(Protocol):
+class TakesActions(Protocol):
     async def act(self, token: str, wanted: dict[str, str]) -> tuple[int, str]:
         """The status, and what was done or why not."""
 
@@ -41,7 +42,7 @@ class Actions:
         self,
         frame: Frame,
         repairs: Repairs,
-        sidecar: Sidecar | None,
+        sidecar: TakesActions | None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Without a `sidecar` there are no forms."""
@@ -117,15 +118,12 @@ async def _fields(request: web.Request) -> Mapping[str, str]:
         raise ValueError("it is no form that was sent")
     if (request.charset or "utf-8").lower() != "utf-8":
         raise ValueError("the form is not in UTF-8, as ours is")
-    if request.content_length is None or request.content_length > _BYTES:
-        raise ValueError(f"the form is longer than {_BYTES} bytes")
     try:
-        async with asyncio.timeout(_SECONDS):
-            sent = await request.post()
+        sent = parse_qs((await body_of(request, _BYTES, _SECONDS)).decode(), keep_blank_values=True)
     except TimeoutError as error:
         raise ValueError(f"the form was not sent within {_SECONDS:g} s") from error
     except UnicodeDecodeError as error:
         raise ValueError("the form is no text") from error
-    if any(name not in _FIELDS or len(sent.getall(name)) > 1 for name in sent):
+    if any(name not in _FIELDS or len(values) > 1 for name, values in sent.items()):
         raise ValueError("the form has fields that ours does not have")
-    return {name: str(sent.get(name, "")) for name in _FIELDS}
+    return {name: sent.get(name, [""])[0] for name in _FIELDS}

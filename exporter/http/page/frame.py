@@ -42,6 +42,7 @@ class Frame:
         """A page of the room `here`. It follows the generation that was there before it was made."""
         visible, now = visible_to(request), self._engine.clock()
         listing = self.listings.of(visible)
+        history = listing.history()
         generation = values.get("generation", await listing.generation())
         around = listing.surroundings(generation)
         common = {
@@ -61,8 +62,8 @@ class Frame:
             "age": partial(age, now),
             "origin": origin,
             "time": rfc3339,
-            "lately": partial(_said, latest, listing.history(), now),
-            "changes_of": partial(_said, changes_said, listing.history(), now),
+            "lately": partial(_said, latest, history, now),
+            "changes_of": partial(_said, changes_said, history, now),
             "q": "",
         }
         return await page_of(request, template, common | dict(values), status)

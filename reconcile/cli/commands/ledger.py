@@ -20,7 +20,7 @@ from ...plan.time_text import moment
 from ...show.plans import sentence
 from ...show.tallies import Span, by_cause, by_day
 from ..fitting import rows_whole
-from ..ledger_pages import entries_about, newest, rows, told_in
+from ..ledger_pages import entries_about, newest, rows, summary_of
 from ..ledger_proof import accept, both, compare
 from ..ledger_tables import of_attempts, of_causes, of_days, of_shadowed
 from ..next_commands import readable
@@ -81,7 +81,7 @@ def _listed(arguments: argparse.Namespace, directory: Path) -> int:
 
 def _accounted(arguments: argparse.Namespace, directory: Path, since: float) -> str:
     """By day, by cause, or one by one. Raises LedgerError."""
-    deeds, counts, _ = told_in(directory)
+    deeds, counts, _ = summary_of(directory)
     output, limit = arguments.output, arguments.limit
     if arguments.daily:
         span = Span(since or time.time() - _DAYS * _DAY, math.inf)

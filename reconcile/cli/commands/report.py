@@ -14,7 +14,7 @@ from ...ledger.reading import extent
 from ...show.report import LedgerReport, reported
 from ...show.report_tables import html_of, markdown_of
 from ...show.tallies import Span
-from ..ledger_pages import told_in
+from ..ledger_pages import summary_of
 from ..report_text import text_of
 from ..times import given
 from ..writing import read_directory
@@ -42,6 +42,8 @@ def _report(arguments: argparse.Namespace) -> LedgerReport:
     if since >= until:
         raise ValueError(f"--since {arguments.since} is not before --until {arguments.until or 'now'}")
     directory = read_directory(arguments)
-    told = told_in(directory)
+    summary = summary_of(directory)
     own = extent(directory)
-    return reported(told.deeds, told.counts, told.stops, Span(since, until), ledger=own.ledger, cluster=own.cluster)
+    return reported(
+        summary.deeds, summary.counts, summary.stops, Span(since, until), ledger=own.ledger, cluster=own.cluster
+    )

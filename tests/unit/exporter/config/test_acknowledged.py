@@ -72,8 +72,10 @@ def test_a_date_is_its_beginning_in_utc(text: str, same: str) -> None:
     assert moment_of(text) == moment_of(same)
 
 
-def test_no_variable_sets_the_list(tmp_path: Path) -> None:
-    got = read(tmp_path, f"acknowledged:\n{ENTRY}", {"STEWARD_ACKNOWLEDGED": "x"})
+def test_a_variable_has_the_list_as_a_file_does(tmp_path: Path) -> None:
+    got = read(tmp_path, "", {"STEWARD_ACKNOWLEDGED": ENTRY})
     assert isinstance(got, Loaded)
     assert len(got.config.acknowledged) == 1
-    assert got.values["acknowledged"].origin == "file"
+    wrong = read(tmp_path, "", {"STEWARD_ACKNOWLEDGED": "x"})
+    assert isinstance(wrong, Mistakes)
+    assert [(each.path, each.what) for each in wrong.each] == [("STEWARD_ACKNOWLEDGED", '"x" is no list of mappings')]

@@ -55,7 +55,7 @@ def test_links_of_a_file_and_of_a_variable_are_the_same(tmp_path: Path) -> None:
     [
         ({"url": CONSOLE}, "links.0: a link needs a name"),
         ({"name": "x"}, "links.0: a link needs a url"),
-        (5, "links.0: 5 is no mapping with a name and a url"),
+        (5, "links.0: 5 can't stand here; write a mapping with name, url, kinds"),
         ({"name": "x", "url": CONSOLE, "kind": "VM"}, 'links.0.kind: no such key; did you mean "kinds"?'),
         (
             {"name": "x", "url": "https://h/{nam}"},

@@ -39,7 +39,7 @@ def of(name: str) -> Plan:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> tuple[Path, str]:
+def written(tmp_path: Path) -> tuple[Path, str]:
     """A ledger, and an attempt of it that has failed."""
     with Ledger.open(tmp_path / "ledger", clock=lambda: BEGAN, cluster="c-1") as ledger:
         ledger.append(Event.COUNTED, counts={"release_ipam_claim": Counted(44, 42)})
@@ -78,11 +78,11 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> OnTerminal:
 def test_a_ledger_is_whole_in_any_width(
     on_terminal: OnTerminal,
     capsys: pytest.CaptureFixture[str],
-    told: tuple[Path, str],
+    written: tuple[Path, str],
     words: tuple[str, ...],
     columns: int,
 ) -> None:
-    directory, attempt = told
+    directory, attempt = written
     command = ["reconcile", "ledger", *(attempt if each == "ATTEMPT" else each for each in words)]
     command += ["--ledger", str(directory)]
     text = on_terminal(lambda: main(command), columns)
@@ -94,9 +94,9 @@ def test_a_ledger_is_whole_in_any_width(
 
 @WIDTHS
 def test_a_report_on_a_terminal_has_what_markdown_has_without_noughts(
-    on_terminal: OnTerminal, capsys: pytest.CaptureFixture[str], told: tuple[Path, str], columns: int
+    on_terminal: OnTerminal, capsys: pytest.CaptureFixture[str], written: tuple[Path, str], columns: int
 ) -> None:
-    command = ["reconcile", "report", *SPAN, "--ledger", str(told[0])]
+    command = ["reconcile", "report", *SPAN, "--ledger", str(written[0])]
     text = on_terminal(lambda: main(command), columns)
 
     assert max(map(len, text.splitlines())) <= columns

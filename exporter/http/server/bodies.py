@@ -1,0 +1,22 @@
+"""The body of a request, within bounds of size and time."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiohttp import web
+
+__all__ = ["body_of"]
+
+
+async def body_of(request: web.BaseRequest, most: int, seconds: float) -> bytes:
+    """All of it. Raises TimeoutError where it does not arrive in time, and ValueError where it has more than `most`
+    bytes, of which no more are read.
+    """
+    body = bytearray()
+    async with asyncio.timeout(seconds):
+        async for part in request.content.iter_any():
+            body += part
+            if len(body) > most:
+                raise ValueError(f"the body is longer than {most} bytes")
+    return bytes(body)
