@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO
 
-from .cli.output.logs import log_as
-from .cli.output.terminal import OutputError, complain, say_lines
+from .cli.output.text.logs import log_as
+from .cli.output.text.terminal import OutputError, complain, say_lines
 from .cli.parsing import parsed
 from .config.mistakes import MistakesError
 from .config.names import LOG_LEVEL, QUIET

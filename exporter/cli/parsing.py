@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from ..config.names import LOG_LEVEL, LOG_LEVELS
 from ..version import installed
 from .input.subcommands import subcommands
-from .output.terminal import say, say_lines
+from .output.text.terminal import say, say_lines
 from .parsers import all_commands
 
 __all__ = ["parsed", "steward"]

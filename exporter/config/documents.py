@@ -44,7 +44,7 @@ def pages(keys: Iterable[Key], note: str) -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for key in keys:
         default = f"`{in_yaml(key.default)}`" if key.default is not None else "not set"
-        flag, variable = f"`{key.flag}`" if key.flag else "", f"`{key.variable}`" if key.variable else ""
+        flag, variable = f"`{key.flag}`" if key.flag else "", f"`{key.variable}`"
         when = "at once" if key.live else "at the next start"
         yield f"| `{key.name}` | {key.title} | {default} | {key.meaning} | {variable} | {flag} | {when} |"
 

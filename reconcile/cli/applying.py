@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from exporter.cli.output.terminal import complain, one_line, say
+from exporter.cli.output.text.terminal import complain, one_line, say
 
 from ..config.settings import Mode
 from ..confirm.confirm import Confirmed

@@ -7,8 +7,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from exporter.cli.output.paragraphs import paragraph
-from exporter.cli.output.terminal import one_line
+from exporter.cli.output.text.paragraphs import paragraph
+from exporter.cli.output.text.terminal import one_line
 
 __all__ = ["fitted", "rows_whole"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exporter.cli.output.structured import yaml_of
-from exporter.cli.output.terminal import one_line
+from exporter.cli.output.text.structured import yaml_of
+from exporter.cli.output.text.terminal import one_line
 
 from ..confirm.confirm import Confirmed
 from ..plan.kustomize import KustomizePatch, field_owners, kustomized

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from exporter.cli.output.terminal import complain, say
+from exporter.cli.output.text.terminal import complain, say
 
 from ..act.execute import PlanWriter, WriteOutcome
 from ..ledger import Ledger, prove

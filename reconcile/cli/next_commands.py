@@ -6,7 +6,7 @@ import argparse
 import re
 import shlex
 
-from exporter.cli.output.screen import width
+from exporter.cli.output.text.screen import width
 
 from .fitting import fitted
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import unified_diff
 from typing import Any
 
-from exporter.cli.output.structured import yaml_of
-from exporter.cli.output.terminal import one_line
+from exporter.cli.output.text.structured import yaml_of
+from exporter.cli.output.text.terminal import one_line
 
 from ..confirm.confirm import Confirmed
 from ..plan.outcome import before_and_after, shareable

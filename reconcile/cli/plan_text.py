@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.cli.output.table import table
-from exporter.cli.output.terminal import one_line
+from exporter.cli.output.text.table import table
+from exporter.cli.output.text.terminal import one_line
 
 from ..plan.unseen import Unseen, gathered
 from ..show.plans import Repair

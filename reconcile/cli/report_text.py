@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.cli.output.paragraphs import WIDTH, paragraph
-from exporter.cli.output.terminal import one_line
+from exporter.cli.output.text.paragraphs import WIDTH, paragraph
+from exporter.cli.output.text.terminal import one_line
 
 from ..show.report import LedgerReport
 from ..show.report_tables import TITLE, ReportTable, facts_of, left_out, tables_of

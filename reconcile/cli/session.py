@@ -13,8 +13,8 @@ from typing import Any
 
 from exporter.app import assemble, wait_until_seen
 from exporter.checks import all_checks
-from exporter.cli.output.logs import log_as
-from exporter.cli.output.terminal import complain
+from exporter.cli.output.text.logs import log_as
+from exporter.cli.output.text.terminal import complain
 from exporter.config.loading import Sources
 from exporter.config.loading import load as load_exporter
 from exporter.config.mistakes import Mistakes, MistakesError

@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Iterator
 
-from exporter.cli.output.terminal import one_line
+from exporter.cli.output.text.terminal import one_line
 
 from ..config.settings import Mode
 from ..confirm.confirm import Confirmed

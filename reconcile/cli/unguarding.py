@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exporter.cli.output.terminal import say
+from exporter.cli.output.text.terminal import say
 from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.kube.errors import AbsentError
 from exporter.store.kind import ApiKind

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from exporter.cli.output.terminal import complain
+from exporter.cli.output.text.terminal import complain
 from exporter.kube.errors import KubeError
 from exporter.kube.reviews import own_name
 

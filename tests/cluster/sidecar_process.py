@@ -22,7 +22,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from exporter.cli.input.listen_address import run_until_signalled
-from exporter.cli.output.logs import log_as
+from exporter.cli.output.text.logs import log_as
 from exporter.config.settings import Config as ExporterConfig
 from exporter.kube.transport import Transport
 from reconcile.app import run

@@ -26,12 +26,12 @@ from ..input.labels import labelled_in_cluster, refuse_none
 from ..input.names import known_to
 from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump
 from ..input.undated import undated
-from ..output.aimed import aimed
 from ..output.edit_probes import edits
-from ..output.formats import TEXTS
-from ..output.report import Presentation, rendered, unread
-from ..output.screen import colours, painted, width
-from ..output.terminal import complain, say
+from ..output.findings.report import Presentation, rendered, unread
+from ..output.text.aimed import aimed
+from ..output.text.formats import TEXTS
+from ..output.text.screen import colours, painted, width
+from ..output.text.terminal import complain, say
 
 __all__ = ["run"]
 

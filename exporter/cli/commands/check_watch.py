@@ -14,9 +14,9 @@ from ..input.filters import Filters, UsageError
 from ..input.labels import labelled_in_cluster
 from ..input.names import known_to
 from ..input.undated import undated
-from ..output.changes import changes
-from ..output.screen import width
-from ..output.terminal import say, say_lines
+from ..output.findings.changes import changes
+from ..output.text.screen import width
+from ..output.text.terminal import say, say_lines
 
 __all__ = ["refuse_watch", "watch"]
 

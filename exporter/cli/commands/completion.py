@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..output.completion import completion
-from ..output.terminal import say
+from ..output.text.terminal import say
 
 __all__ = ["run"]
 

@@ -10,8 +10,8 @@ from ...config.loading import Sources, load
 from ...config.mistakes import Mistakes
 from ...config.names import CONFIG_VARIABLE
 from ..input.config import configured, sources_of
-from ..output.table import table
-from ..output.terminal import complain, say
+from ..output.text.table import table
+from ..output.text.terminal import complain, say
 
 __all__ = ["run_check", "run_show"]
 

@@ -9,9 +9,9 @@ from ...views.differences import Change, Differences, differences
 from ..input.config import configured
 from ..input.reports import report_at
 from ..output.differences import differed
-from ..output.screen import width
-from ..output.structured import written
-from ..output.terminal import complain, say
+from ..output.text.screen import width
+from ..output.text.structured import written
+from ..output.text.terminal import complain, say
 
 __all__ = ["run"]
 

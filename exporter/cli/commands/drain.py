@@ -30,12 +30,12 @@ from ..input.eviction_probes import with_probes
 from ..input.filters import UsageError
 from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump
 from ..input.undated import all_undated
-from ..output.aimed import aimed
 from ..output.drain import drained
-from ..output.progress import progress_line
-from ..output.screen import width
-from ..output.structured import written
-from ..output.terminal import complain, say
+from ..output.text.aimed import aimed
+from ..output.text.progress import progress_line
+from ..output.text.screen import width
+from ..output.text.structured import written
+from ..output.text.terminal import complain, say
 
 __all__ = ["run"]
 

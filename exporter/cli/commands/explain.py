@@ -10,9 +10,9 @@ from ...checks import all_checks
 from ...domain.features.rules import BY_ID
 from ...findings.check import Check, Reason
 from ..output.explanation import of_check, of_finding, of_reason
-from ..output.grid import grid
-from ..output.screen import prose_width, width
-from ..output.terminal import complain, say
+from ..output.text.grid import grid
+from ..output.text.screen import prose_width, width
+from ..output.text.terminal import complain, say
 
 __all__ = ["run"]
 
@@ -84,7 +84,7 @@ def _one(arguments: argparse.Namespace, columns: int | None) -> int:
     from ..input.filters import UsageError
     from ..input.once import aim_of
     from ..input.one_finding import finding_of
-    from ..output.aimed import aimed
+    from ..output.text.aimed import aimed
 
     try:
         finding = aimed(finding_of(arguments), aim_of(arguments))

@@ -18,10 +18,10 @@ from ..input.filters import UsageError
 from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump
 from ..input.undated import all_undated
 from ..output.features import listed_features
-from ..output.progress import progress_line
-from ..output.screen import width
-from ..output.structured import written
-from ..output.terminal import complain, say
+from ..output.text.progress import progress_line
+from ..output.text.screen import width
+from ..output.text.structured import written
+from ..output.text.terminal import complain, say
 
 __all__ = ["run"]
 

@@ -6,7 +6,7 @@ import argparse
 
 from ...config.mistakes import nearest
 from ..input.subcommands import subcommands
-from ..output.terminal import complain
+from ..output.text.terminal import complain
 
 __all__ = ["run"]
 

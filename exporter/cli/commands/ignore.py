@@ -17,11 +17,11 @@ from ...views.causes import CauseReport, KnownCause, causes_of, known_causes
 from ..input.config import configured, sources_of
 from ..input.filters import UsageError
 from ..input.once import of_running, refuse_complete_without_dump
-from ..output.acknowledged import entry, listed, summary
-from ..output.progress import progress_line
-from ..output.screen import width
-from ..output.structured import written
-from ..output.terminal import complain, say
+from ..output.findings.acknowledged import entry, listed, summary
+from ..output.text.progress import progress_line
+from ..output.text.screen import width
+from ..output.text.structured import written
+from ..output.text.terminal import complain, say
 
 __all__ = ["run"]
 

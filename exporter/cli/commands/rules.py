@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...rules import Alerting, Values, rule_files
 from ...rules.formats import document, files
-from ..output.terminal import complain, say
+from ..output.text.terminal import complain, say
 
 __all__ = ["run"]
 

@@ -25,9 +25,9 @@ from ..input.filters import UsageError
 from ..input.following import LOOK, following, ignore_hangup
 from ..input.listen_address import run_until_signalled
 from ..input.once import refuse_complete_without_dump
-from ..output.logs import log_as, say
-from ..output.progress import progress_line
-from ..output.terminal import complain, one_line
+from ..output.text.logs import log_as, say
+from ..output.text.progress import progress_line
+from ..output.text.terminal import complain, one_line
 
 __all__ = ["follow", "run"]
 

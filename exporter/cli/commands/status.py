@@ -20,12 +20,12 @@ from ..input.config import configured
 from ..input.filters import UsageError
 from ..input.once import complain_if_late, of_running, refuse_complete_without_dump
 from ..input.undated import undated
-from ..output.progress import progress_line
-from ..output.report import unread
-from ..output.screen import colours, painted, width
+from ..output.findings.report import unread
 from ..output.status import Status, status
-from ..output.structured import written
-from ..output.terminal import complain, say
+from ..output.text.progress import progress_line
+from ..output.text.screen import colours, painted, width
+from ..output.text.structured import written
+from ..output.text.terminal import complain, say
 
 __all__ = ["run"]
 

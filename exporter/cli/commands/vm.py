@@ -18,11 +18,11 @@ from ..input.filters import UsageError
 from ..input.manifest import read_manifest
 from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump
 from ..input.undated import all_undated
-from ..output.aimed import aimed
-from ..output.progress import progress_line
-from ..output.screen import prose_width
-from ..output.structured import written
-from ..output.terminal import complain, say
+from ..output.text.aimed import aimed
+from ..output.text.progress import progress_line
+from ..output.text.screen import prose_width
+from ..output.text.structured import written
+from ..output.text.terminal import complain, say
 from ..output.vm import whole_vm
 
 __all__ = ["run"]

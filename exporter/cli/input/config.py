@@ -10,7 +10,7 @@ from ...checks import all_checks
 from ...config.loading import Loaded, Sources, load
 from ...config.mistakes import Mistakes, MistakesError
 from ...config.names import CONFIG_VARIABLE, FLAGS
-from ..output.logs import log_as
+from ..output.text.logs import log_as
 
 __all__ = ["configured", "sources_of"]
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..output.terminal import one_line
+from ..output.text.terminal import one_line
 from .filters import UsageError
 
 __all__ = ["Dump", "dumps_of"]

@@ -25,8 +25,8 @@ from ...views.causes import causes_of
 from ...views.findings import Report, UndecodableReport, merged, reported, take, with_causes
 from ...views.fleet import UNSEEN_FLEET
 from ...views.times import rfc3339
-from ..output.progress import progress_line
-from ..output.terminal import complain
+from ..output.text.progress import progress_line
+from ..output.text.terminal import complain
 from .dumps import Dump
 from .filters import Filters
 from .labels import refuse_none

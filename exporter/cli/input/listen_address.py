@@ -9,7 +9,7 @@ import socket
 from collections.abc import Coroutine
 from typing import Any
 
-from ..output.terminal import complain
+from ..output.text.terminal import complain
 
 __all__ = ["run_until_signalled"]
 

@@ -15,7 +15,7 @@ from ...kube.transport import Transport
 from ...store.cluster import Cluster
 from ...store.reader import Reading
 from ...store.source import Source, SyncState
-from ..output.terminal import complain
+from ..output.text.terminal import complain
 from .cluster import transport_of
 from .filters import UsageError
 

@@ -6,8 +6,8 @@ import argparse
 import shlex
 from collections.abc import Iterable
 
-from ..output.aimed import Aim
-from ..output.terminal import complain
+from ..output.text.aimed import Aim
+from ..output.text.terminal import complain
 from .filters import UsageError
 
 __all__ = ["aim_of", "complain_if_late", "of_running", "refuse_complete_without_dump"]

@@ -10,7 +10,7 @@ from ...config.settings import Config
 from ...dump import read_dump
 from ...findings.severity import Severity
 from ...views.findings import FindingReport, Report, take, with_causes
-from ..output.progress import progress_line
+from ..output.text.progress import progress_line
 from .config import configured
 from .filters import UsageError
 from .once import of_running, refuse_complete_without_dump

@@ -12,7 +12,7 @@ from ...dump import read_dump
 from ...kube.errors import MALFORMED
 from ...offline.files import DumpError
 from ...views.findings import Report, take
-from ..output.progress import progress_line
+from ..output.text.progress import progress_line
 
 __all__ = ["report_at"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...store.text.naming import counted, kind_word
 from ...views.differences import Change, Differences
-from .screen import rows_of
+from .text.screen import rows_of
 
 __all__ = ["differed"]
 

@@ -11,11 +11,11 @@ from ...domain.drains.departure import DrainState
 from ...views.drain import STAYS, TITLES, Drain, NodeReport, VMReport
 from ...views.drain.probing import EvictionProbeAnswer
 from ...views.drain.report import Probed
-from .grid import grid
-from .paragraphs import paragraph, step
-from .screen import rows_of
-from .table import table
-from .terminal import one_line
+from .text.grid import grid
+from .text.paragraphs import paragraph, step
+from .text.screen import rows_of
+from .text.table import table
+from .text.terminal import one_line
 
 __all__ = ["drained"]
 

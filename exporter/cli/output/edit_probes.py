@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...views.edits import EditProbes
-from .table import indented, table
-from .terminal import one_line
+from .text.table import indented, table
+from .text.terminal import one_line
 
 __all__ = ["edits"]
 

@@ -9,10 +9,10 @@ from ...checks import all_checks
 from ...findings.check import PER_FLEET, Check, Reason
 from ...runbook import link
 from ...store.text.naming import kind_word
-from .grid import grid
-from .paragraphs import paragraph
-from .table import indented
-from .terminal import one_line
+from .text.grid import grid
+from .text.paragraphs import paragraph
+from .text.table import indented
+from .text.terminal import one_line
 
 if TYPE_CHECKING:
     from ...views.findings import FindingReport

@@ -6,8 +6,8 @@ from collections import Counter
 
 from ...store.text.naming import named
 from ...views.features import FeatureReport, Features, GateReport
-from .grid import grid
-from .terminal import one_line
+from .text.grid import grid
+from .text.terminal import one_line
 
 __all__ = ["listed_features"]
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from ...views.edits import EditProbes
 from ...views.impact import TITLES, Affected, FeatureTotals, GateChange, Impact, SubjectOutcome, Totals, exit_code
 from .edit_probes import edits
-from .grid import grid
-from .paragraphs import paragraph
-from .terminal import one_line
+from .text.grid import grid
+from .text.paragraphs import paragraph
+from .text.terminal import one_line
 
 __all__ = ["impacted"]
 

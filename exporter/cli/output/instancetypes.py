@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...store.text.naming import kind_word, named
 from ...views.instancetypes import InstancetypeReport, Instancetypes
-from .grid import grid
-from .terminal import one_line
+from .text.grid import grid
+from .text.terminal import one_line
 
 __all__ = ["listed_instancetypes"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from ...views.network_state import STATES
 from ...views.networks import NetworkReport, Networks
-from .grid import grid
-from .terminal import one_line
+from .text.grid import grid
+from .text.terminal import one_line
 
 __all__ = ["listed_networks"]
 

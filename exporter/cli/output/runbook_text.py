@@ -11,7 +11,7 @@ from ...http.html.markdown import Block, names_in, sections, with_names
 from ...rules.urgency import urgencies
 from ...runbook import link, texts
 from ...views.findings import FindingReport
-from .paragraphs import paragraph
+from .text.paragraphs import paragraph
 
 __all__ = ["labels_of", "runbook_text"]
 

@@ -13,12 +13,12 @@ from ...views.drain import STAYS, NodeReport
 from ...views.findings import FindingReport, Report
 from ...views.lately import changes_said
 from ...views.repairs import Reconcile
-from .ages import age
-from .check_report import HEAD, cause_row, of_causes, totals
-from .no_answer import answered
-from .paragraphs import WIDTH
-from .screen import cut, rows_of
-from .terminal import one_line
+from .findings.check_report import HEAD, cause_row, of_causes, totals
+from .findings.no_answer import answered
+from .text.ages import age
+from .text.paragraphs import WIDTH
+from .text.screen import cut, rows_of
+from .text.terminal import one_line
 
 __all__ = ["Status", "status"]
 

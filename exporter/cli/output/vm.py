@@ -8,8 +8,8 @@ from ...store.kinds.virtual_machine_instance import FINAL
 from ...views.drain import TITLES
 from ...views.findings import FindingReport
 from ...views.vm import NodeAnswer, Places, VMWhole
-from .paragraphs import WIDTH, as_wide_as, paragraph, step
-from .terminal import one_line
+from .text.paragraphs import WIDTH, as_wide_as, paragraph, step
+from .text.terminal import one_line
 from .vm_shape import shape
 
 __all__ = ["whole_vm"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...views.vm import VMWhole
 from ...views.vm.report import FeatureUse, InterfaceReport, SizeReport
-from .paragraphs import paragraph
+from .text.paragraphs import paragraph
 
 __all__ = ["shape"]
 

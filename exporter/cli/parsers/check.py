@@ -10,7 +10,7 @@ from ..options.edit_probes import add_probe_options
 from ..options.filters import add_filter_options
 from ..options.look import add_look_options
 from ..options.running import add_exporter_options
-from ..output.formats import FORMATS
+from ..output.text.formats import FORMATS
 
 __all__ = ["add"]
 

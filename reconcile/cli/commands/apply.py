@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from exporter.cli.output.terminal import complain, say
+from exporter.cli.output.text.terminal import complain, say
 
 from ...config.settings import Mode
 from ...observe.source import Found, Observed

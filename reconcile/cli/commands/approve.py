@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from exporter.cli.output.terminal import complain, say
+from exporter.cli.output.text.terminal import complain, say
 
 from ...act.execute import PlanWriter, WriteOutcome
 from ...config.settings import Mode

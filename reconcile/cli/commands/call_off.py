@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from exporter.cli.output.terminal import complain, one_line, say
+from exporter.cli.output.text.terminal import complain, one_line, say
 
 from ...config.settings import Mode
 from ...confirm.confirm import Confirmed

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from exporter.cli.output.screen import width
-from exporter.cli.output.structured import json_of, written, yaml_of
-from exporter.cli.output.terminal import complain, one_line, say
+from exporter.cli.output.text.screen import width
+from exporter.cli.output.text.structured import json_of, written, yaml_of
+from exporter.cli.output.text.terminal import complain, one_line, say
 
 from ...ledger import Entry, Event, LedgerError, prove
 from ...plan.plan import Delete

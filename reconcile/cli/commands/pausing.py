@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from datetime import UTC, datetime
 
-from exporter.cli.output.terminal import complain, say
+from exporter.cli.output.text.terminal import complain, say
 from exporter.kube.errors import KubeError
 
 from ...act.execute import PlanWriter, WriteOutcome

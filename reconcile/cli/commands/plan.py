@@ -6,9 +6,9 @@ import argparse
 import time
 from collections.abc import Sequence
 
-from exporter.cli.output.screen import width
-from exporter.cli.output.structured import written
-from exporter.cli.output.terminal import say
+from exporter.cli.output.text.screen import width
+from exporter.cli.output.text.structured import written
+from exporter.cli.output.text.terminal import say
 
 from ...act.execute import PlanWriter
 from ...confirm.confirm import Confirmed

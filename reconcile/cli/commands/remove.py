@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from exporter.cli.output.terminal import complain, one_line, say
+from exporter.cli.output.text.terminal import complain, one_line, say
 from exporter.kube.clocks import boottime
 from exporter.kube.errors import KubeError
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import time
 
-from exporter.cli.output.screen import width
-from exporter.cli.output.structured import json_of
-from exporter.cli.output.terminal import complain, say
+from exporter.cli.output.text.screen import width
+from exporter.cli.output.text.structured import json_of
+from exporter.cli.output.text.terminal import complain, say
 
 from ...ledger import LedgerError
 from ...ledger.reading import extent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from exporter.checks import all_checks
-from exporter.cli.output.terminal import say
+from exporter.cli.output.text.terminal import say
 
 from ...permissions.accounts import ServiceAccount
 from ...permissions.manifests import in_lines

@@ -8,8 +8,8 @@ from typing import Any
 
 from exporter.cli.input.following import LOOK, following, ignore_hangup
 from exporter.cli.input.listen_address import run_until_signalled
-from exporter.cli.output.logs import log_as, say
-from exporter.cli.output.terminal import complain
+from exporter.cli.output.text.logs import log_as, say
+from exporter.cli.output.text.terminal import complain
 from exporter.config.reloading import Reloading
 from exporter.kube.transport import Transport
 

@@ -7,7 +7,7 @@ import shlex
 import time
 from dataclasses import replace
 
-from exporter.cli.output.terminal import complain, say
+from exporter.cli.output.text.terminal import complain, say
 
 from ...act.execute import PlanWriter, WriteOutcome
 from ...confirm.reading import object_path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from exporter.cli.output.terminal import complain, say
+from exporter.cli.output.text.terminal import complain, say
 
 from ...plan.undo import Lost
 from ...run.witness import cluster_uid

@@ -15,7 +15,7 @@ import pytest
 
 from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
-from exporter.cli.output.ages import age, duration
+from exporter.cli.output.text.ages import age, duration
 from tests.dumps import many
 from tests.terminals import on_terminal
 

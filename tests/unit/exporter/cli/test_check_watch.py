@@ -19,7 +19,7 @@ from demo.command import kubeconfig
 from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
 from exporter.app import assemble, serve, wait_until_seen
-from exporter.cli.output.changes import changes
+from exporter.cli.output.findings.changes import changes
 from exporter.findings.finding import Unknown
 from exporter.kube.transport import Transport
 from exporter.views.findings import Report

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from demo.apiserver.errors import ApiError
-from exporter.cli.output.logs import log_as, safe, say
+from exporter.cli.output.text.logs import log_as, safe, say
 from exporter.kube.errors import StatusError
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.fakeapi.faults import Fault

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from ...store.text.since import Since
+from ....store.text.since import Since
 
 __all__ = ["age", "duration"]
 

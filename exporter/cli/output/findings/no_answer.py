@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...checks import all_checks
-from ...offline.source import command, named_lists
-from ...store.kind import ApiKind
-from ...store.source import FILE, SyncState
-from ...store.text.naming import counted, named, plural
-from ...views.findings import Report
-from .paragraphs import paragraph
-from .terminal import one_line
+from ....checks import all_checks
+from ....offline.source import command, named_lists
+from ....store.kind import ApiKind
+from ....store.source import FILE, SyncState
+from ....store.text.naming import counted, named, plural
+from ....views.findings import Report
+from ..text.paragraphs import paragraph
+from ..text.terminal import one_line
 
 __all__ = ["answered", "no_answer"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from ...views.findings import Report
+from ....views.findings import Report
 
 __all__ = ["csv_of"]
 

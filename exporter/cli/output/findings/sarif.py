@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...checks import all_checks
-from ...findings.finding import Severity
-from ...runbook import link
-from ...version import installed
-from ...views.findings import FindingReport, Report, advice
-from .structured import json_of
+from ....checks import all_checks
+from ....findings.finding import Severity
+from ....runbook import link
+from ....version import installed
+from ....views.findings import FindingReport, Report, advice
+from ..text.structured import json_of
 
 __all__ = ["sarif"]
 

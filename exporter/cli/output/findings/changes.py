@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ...findings.finding import Unknown
-from ...store.text.naming import kind_word
-from ...views.differences import Change, Difference, differences
-from ...views.findings import Report
-from ...views.times import rfc3339
-from .screen import Row, rows_of
+from ....findings.finding import Unknown
+from ....store.text.naming import kind_word
+from ....views.differences import Change, Difference, differences
+from ....views.findings import Report
+from ....views.times import rfc3339
+from ..text.screen import Row, rows_of
 
 __all__ = ["changes"]
 

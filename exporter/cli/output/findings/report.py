@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...views.findings import Report
+from ....views.findings import Report
 from .check_report import Presentation, check_text, names, wide
 from .unread import unread
 
@@ -16,13 +16,13 @@ def rendered(report: Report, output: str, how: Presentation) -> str:
 
 
 def _json(report: Report, _: Presentation) -> str:
-    from .structured import json_of
+    from ..text.structured import json_of
 
     return json_of(report)
 
 
 def _yaml(report: Report, _: Presentation) -> str:
-    from .structured import yaml_of
+    from ..text.structured import yaml_of
 
     return yaml_of(report)
 

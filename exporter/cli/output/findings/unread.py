@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...store.source import FILE
-from ...views.findings import Report
+from ....store.source import FILE
+from ....views.findings import Report
 
 __all__ = ["unread"]
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from ...checks import all_checks
-from ...views.findings import FindingReport, Report, advice
+from ....checks import all_checks
+from ....views.findings import FindingReport, Report, advice
 
 __all__ = ["junit"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ...config.editing import entry_lines
-from ...views.causes import CauseReport, KnownCause
+from ....config.editing import entry_lines
+from ....views.causes import CauseReport, KnownCause
+from ..text.screen import rows_of
+from ..text.terminal import one_line
 from .check_report import objects_of
-from .screen import rows_of
-from .terminal import one_line
 
 __all__ = ["entry", "listed", "summary"]
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...findings.severity import Severity
-from ...store.text.naming import counted, kind_word
-from ...views.causes import CauseReport, acknowledged_text
-from ...views.findings import FindingReport, Report, plan_command
-from .ages import age
-from .aimed import HERE, Aim
+from ....findings.severity import Severity
+from ....store.text.naming import counted, kind_word
+from ....views.causes import CauseReport, acknowledged_text
+from ....views.findings import FindingReport, Report, plan_command
+from ..text.ages import age
+from ..text.aimed import HERE, Aim
+from ..text.paragraphs import paragraph
+from ..text.screen import cut, rows_of
+from ..text.table import indented
+from ..text.terminal import one_line
 from .no_answer import answered, no_answer
-from .paragraphs import paragraph
 from .repair_text import repair
-from .screen import cut, rows_of
-from .table import indented
-from .terminal import one_line
 from .unread import unread
 
 __all__ = [

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from ...offline.source import Progress, Tally
+from ....offline.source import Progress, Tally
 from .terminal import one_line
 
 __all__ = ["progress_line"]

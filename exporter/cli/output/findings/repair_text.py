@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...sidecar.repairs import ReportedRepair
-from .table import indented
+from ....sidecar.repairs import ReportedRepair
+from ..text.table import indented
 
 __all__ = ["repair"]
 

@@ -1,0 +1,1 @@
+"""What is found, in each form that it is printed in."""
