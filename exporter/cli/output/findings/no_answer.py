@@ -94,7 +94,9 @@ def answered(report: Report, cluster: str, checks: frozenset[str], read: str) ->
     silent = {each.check for each in report.unknown if each.cluster == cluster and each.check in checks}
     elsewhere = {each.check for each in report.not_applicable if each.cluster == cluster and each.check in checks}
     asked = len(checks) - len(elsewhere)
-    parts = [f"{asked - len(silent)} of {counted(asked, 'check')} answered"]
+    # One that has no answer for a namespace or an object alone has answered elsewhere.
+    partly = silent - {each.check for each in report.unknown if each.cluster == cluster and not each.partition}
+    parts = [f"{asked - len(silent)} of {counted(asked, 'check')} answered{' everywhere' if partly else ''}"]
     parts += [f"{counted(len(elsewhere), 'check')} of what is not served here"] if elsewhere else []
     parts += [f"{sum(source.synced for source in sources)} of {len(sources)} kinds seen"] if sources else []
     return "; ".join([*parts, *([read] if read else [])]) + "."
