@@ -78,7 +78,8 @@ def test_the_last_lines_are_totals_and_what_answered(check: Check, report: Any) 
     totals = ", ".join(f"{number} {name}" for name, number in counts.items())
     assert text.splitlines()[-2] == (f"{totals}: {len(report['findings'])} findings of {len(report['causes'])} causes.")
     silent = {each["check"] for each in report["unknown"]}
-    answered = re.match(r"(\d+) of (\d+) checks answered everywhere; (\d+) of \3 kinds seen; read 1 file, ", text.splitlines()[-1])
+    last = text.splitlines()[-1]
+    answered = re.match(r"(\d+) of (\d+) checks answered everywhere; (\d+) of \3 kinds seen; read 1 file, ", last)
     assert answered is not None
     assert int(answered[2]) - int(answered[1]) == len(silent)
     no_answer = text.partition("No answer:\n")[2].partition("\n\n")[0].splitlines()
