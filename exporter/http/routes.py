@@ -118,7 +118,7 @@ def routes(
     exports = Exports(frame, Addresses(engine))
     shown: Routes = {
         "/": Overview(engine, frame, drain, repairs).handle,
-        "/findings": FindingsPage(engine, frame).handle,
+        "/findings": FindingsPage(engine, frame, actions).handle,
         "/findings.csv": exports.csv,
         "/findings.json": exports.json,
         "/findings/{fingerprint}": FindingPage(engine, frame, migrations, paging, runbooks, actions).handle,

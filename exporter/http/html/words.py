@@ -18,6 +18,7 @@ _SIZES = tuple(f"Virtual{kind}" for kind in ("MachineInstancetype", "MachineClus
 _PREFERENCES = ("VirtualMachinePreference", "VirtualMachineClusterPreference")
 _SHORT = {"VirtualMachine": "VM", "VirtualMachineInstance": "VMI", "VirtualMachineInstanceMigration": "migration"}
 _UUID = 36  # characters
+_BEGINNING = 150
 
 
 def href(ref: Ref) -> str:
@@ -82,6 +83,13 @@ def _members(cause: CauseReport) -> str:
     return kinds(cause.kinds) + (f" in {place}" if place else "")
 
 
+def beginning(text: str) -> str:
+    """A text that is long, up to a word, with an ellipsis."""
+    if len(text) <= _BEGINNING:
+        return text
+    return f"{text[:_BEGINNING].rsplit(' ', 1)[0].rstrip(' ,;:.')}…"
+
+
 def short(text: str) -> str:
     """A UUID by its first characters; all of any other text."""
     return text[:8] if len(text) == _UUID and text.count("-") == 4 else text
@@ -102,5 +110,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "known": known,
     "titled": title_of,
     "short": short,
+    "beginning": beginning,
     "capitalised": lambda text: text[:1].upper() + text[1:],
 }

@@ -88,6 +88,7 @@ class FindingPage:
             "past": await self._past(finding) if visible_to(request) is None else None,
             "failures_of": self._migrations.of,
             "forms": await self._actions.forms(request, report.repairs or ()),
+            "acknowledging": await self._actions.acknowledging(request, cause),
             "plan_command": plan_command,
             "states": REPAIR_STATES,
         }
