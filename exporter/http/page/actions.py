@@ -73,10 +73,11 @@ class Actions:
         place = plans.acknowledges if plans is not None else None
         if token is None or place is None or cause is None or cause.is_known:
             return ""
+        wanted = (Resource("", "configmaps", verb, place.namespace, place.name) for verb in ("get", "patch"))
         try:
-            allowed = await may(request, Resource("", "configmaps", "patch", place.namespace, place.name))
+            allowed = all([await may(request, each) for each in wanted])
         except KubeError:
-            return ""
+            return ""  # the command to copy is there
         return form_token(token, (_ACKNOWLEDGE, cause.cause, cause.severity), self._clock()) if allowed else ""
 
     def _taking(self, request: web.Request) -> Plans | None:

@@ -45,14 +45,15 @@ class Recorder:
 
 
 async def by_token(request: web.Request) -> web.StreamResponse | None:
-    """Alice may patch IPAMClaims of ns and the steward's ConfigMap, and bob nothing."""
+    """Alice may patch IPAMClaims of ns, and get and patch the steward's ConfigMap. Eve may get that, bob nothing."""
     token = token_of(request)
     if token is None:
         return web.Response(status=401)
 
     async def may(resource: Resource) -> bool:
         claims = Resource("k8s.cni.cncf.io", "ipamclaims", "patch", "ns")
-        return token == "alice" and resource in (claims, Resource("", "configmaps", "patch", "steward", "exporter"))
+        got, patched = (Resource("", "configmaps", verb, "steward", "exporter") for verb in ("get", "patch"))
+        return resource in {"alice": (claims, got, patched), "eve": (got,)}.get(token, ())
 
     admit(request, token, may)
     return None
@@ -264,7 +265,7 @@ async def test_what_is_not_acknowledged_by_the_page_is_by_a_command() -> None:
             *("steward", "ignore", of, "--until", "2999-01-01", "--because", "the vendor's")
         ]
         others: list[tuple[str, dict[str, Any]]]
-        others = [("bob", PLACE), ("alice", {}), ("alice", {**PLACE, "actions": False})]
+        others = [("bob", PLACE), ("eve", PLACE), ("alice", {}), ("alice", {**PLACE, "actions": False})]
         for token, more in others:
             async with acting(**more) as (other, _):
                 html = await page(other, token)
