@@ -57,6 +57,15 @@ async def test_the_ten_worst_causes_in_the_order_of_the_api(http: aiohttp.Client
     assert html.index("Drains under way") < html.index("The 10 worst")
 
 
+async def test_a_drain_under_way_stands_above_the_causes_as_its_own_page_has_it(http: aiohttp.ClientSession) -> None:
+    """One of those that migrate does so for too long, which only the findings say."""
+    _, html, _ = await get(http, "/")
+    said = r'<a href="/drain\?node=node05"><code>node05</code></a>: (\d+) VMs still on it, <b class="blocked">(\d+)'
+    ((there, stay),) = re.findall(f"<b>Drain</b> {said} of them stay</b>", html)
+    _, drain, _ = await get(http, "/drain?node=node05")
+    assert f"{stay} of {there} VMs do not leave by themselves." in drain
+
+
 async def test_addresses_of_before_lead_to_the_findings(http: aiohttp.ClientSession) -> None:
     async with http.get("/?reason=Duplicate&namespace=shop", allow_redirects=False) as answer:
         assert (answer.status, answer.headers["Location"]) == (302, "/findings?reason=Duplicate&namespace=shop")
