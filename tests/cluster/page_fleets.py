@@ -77,7 +77,7 @@ async def fleets(folder: Path) -> AsyncIterator[list[Fleet]]:
             Fleet(
                 "tenant",
                 tenant.url,
-                (*_FEW, *_of_first(tenant), "/search?q=vm-00000", "/runbooks/"),
+                (*_FEW, "/findings?severity=critical", _of_first(tenant)[1], "/search?q=vm-00000", "/runbooks/"),
                 {"Tenant": "ns-00 ns-01"},
             ),
             Fleet("dump", of_dump, (*_FEW, f"/findings/{first.fingerprint}", "/vms/billing/oracle-1", "/drain")),

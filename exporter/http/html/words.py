@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 from ...findings.causes import Reference
 from ...store.record import Ref
+from ...store.text.naming import sentence
 from ...views.causes import AcknowledgedReport, CauseReport, acknowledged_text
 from ...views.commands import commands
 
@@ -100,6 +101,10 @@ def known(acknowledged: AcknowledgedReport) -> str:
     return f"{text[0].upper()}{text[1:]}"
 
 
+def capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "href": href,
     "segment": _part,
@@ -111,5 +116,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "titled": title_of,
     "short": short,
     "beginning": beginning,
-    "capitalised": lambda text: text[:1].upper() + text[1:],
+    "capitalised": capitalised,
+    "whole_sentence": lambda text: sentence(capitalised(text)),
 }

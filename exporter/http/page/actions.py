@@ -128,8 +128,6 @@ class Actions:
         self, request: web.Request, status: int, sentence: str, fingerprint: str, command: str = ""
     ) -> web.StreamResponse:
         """`command` is what prints the same, for whoever has to put it in by hand."""
-        sentence = f"{sentence[:1].upper()}{sentence[1:]}"
-        sentence = sentence if sentence.endswith(".") else f"{sentence}."
         values: dict[str, Any] = {
             "sentence": sentence,
             "fingerprint": fingerprint,

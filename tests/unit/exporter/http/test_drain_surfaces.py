@@ -114,7 +114,8 @@ async def test_the_page_gives_the_form_back_with_the_mistake_and_the_nodes_that_
 ) -> None:
     status, html, _ = await get(http, "/drain?node=nod1")
     assert status == 400
-    assert "no node is called &#39;nod1&#39;; did you mean node0" in html
+    assert "No node is called &#39;nod1&#39;; did you mean node0" in html
+    assert "<h1>Drains</h1>" in html
     assert '<input name="node" list="nodes" value="nod1"' in html
     assert '<a href="/drain?node=node02"><code>node02</code></a>' in html
 

@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 
 from exporter.sidecar.repairs import Repairs, decoding
+from exporter.store.source import SyncState
 from exporter.views.in_slices import at_once
 from tests.asking import get
 from tests.many_causes import causes_of_vms
@@ -128,6 +129,18 @@ async def test_repairs_that_wait_for_somebody_are_named() -> None:
         of_all = await page(server, "/repairs")
         assert "Waiting for an approval: 1" in of_all
         assert second in of_all[of_all.index('id="refused"') :]
+
+
+async def test_none_is_said_to_be_seen_where_not_everything_is() -> None:
+    async with served(0) as server:
+        server.evaluation.evaluate()
+        assert "<b>0</b> critical</a>" in await page(server)
+        for name in server.evaluation.kinds:
+            server.evaluation.sync_state(name, SyncState.FORBIDDEN)
+        server.evaluation.evaluate()
+        html = await page(server)
+        assert "<b>0</b> critical seen</a>" in html
+        assert "VMs can&#39;t be seen" in html or "VMs can't be seen" in html
 
 
 async def test_a_next_step_that_is_long_says_where_the_rest_is() -> None:
