@@ -20,6 +20,7 @@ from ..annotations import Note
 from ..kind import ApiKind
 from ..record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
 from ..text.quantity import Amounts
+from .common.pvcs import pvcs_of
 from .common.vm_spec import WireDomain, WireVMSpec, sealed_by
 
 __all__ = ["KIND", "VirtualMachine"]
@@ -113,6 +114,7 @@ class VirtualMachine(Record, frozen=True, gc=False):
     shape: Shape | None  # what its template sets itself, where it has one of the two
     asks: tuple[Request, ...]  # features, of its template as it is written
     demand: Demand  # of its node, beside features
+    pvcs: tuple[str, ...]  # the PersistentVolumeClaims of its volumes, by their names
     memory: Amounts  # that its launcher pod asks for at the least, as far as its template says (memory_demand.py)
     start_requested: bool  # by somebody, and not done yet
     settled: bool  # its status has the same run strategy: what that starts at once has been started
@@ -229,6 +231,7 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         shape=shape_of(spec.template) if instancetype or preference else None,
         asks=asks_of(_asking(spec, status, strategy)),
         demand=demand_of(template),
+        pvcs=pvcs_of(template),
         memory=memory_demand(domain),
         start_requested=bool(requested and requested[0] and requested[0].action == "Start"),
         settled=bool(strategy) and status.run_strategy == strategy,

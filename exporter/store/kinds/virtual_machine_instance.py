@@ -31,6 +31,7 @@ from ..record import (
 )
 from ..text.nesting import decoded
 from ..text.since import UNKNOWN, Since, Time
+from .common.pvcs import pvcs_of
 from .common.vm_spec import WireDomain, WireVMSpec, sealed_by
 
 __all__ = ["FINAL", "KIND", "PENDING", "Migration", "VirtualMachineInstance"]
@@ -172,6 +173,7 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     presets: tuple[str, ...]  # the VirtualMachineInstancePresets that were merged into it
     asks: tuple[Request, ...]  # features
     demand: Demand  # of its node, beside features
+    pvcs: tuple[str, ...]  # the PersistentVolumeClaims of its volumes, by their names
     emulated: str  # the hardware type that it runs with, of which its spec may have an alias; empty where not known
     blocked: str  # why virt-controller or the scheduler makes no progress with it, while it is pending
     unreadable: tuple[Unreadable, ...] = ()
@@ -359,6 +361,7 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         presets=_presets(meta.annotations),
         asks=asks_of(_asking(spec, notes, status)),
         demand=demand_of(spec),
+        pvcs=pvcs_of(spec),
         emulated=intern((status.machine and status.machine.type) or ""),
         blocked=_blocked(status.phase or "", conditions),
         unreadable=tuple(faults),
