@@ -93,7 +93,7 @@ def steps(
     cluster: Cluster, nodes: Iterable[str], findings: Iterable[Finding], generation: int
 ) -> Generator[None, None, Drain]:
     """Of nodes that are there, drained together; stops after every VM, so that others get their turn."""
-    unseen = tuple(_unseen(cluster))
+    unseen = tuple(_unseen(cluster, KINDS))
     context = drain_context(ClusterView(cluster, READER), frozenset(each.kind for each in unseen))
     asked = [] if _ALL_STAND_ON & context.unseen else [cluster.get(Node, "", name) for name in dict.fromkeys(nodes)]
     there = [each for each in asked if each is not None]
@@ -118,6 +118,8 @@ def steps(
             yield
         reports.append(_node(contexts[each.name], each, vms, moved, shown))
     namespaces = {each.subject.namespace for all_ in found.values() for each in all_}
+    if not volumes and any(each.vmi is not None and each.vmi.pvcs for all_ in found.values() for each in all_):
+        unseen += tuple(_unseen(cluster, (PersistentVolume.KIND,)))
     down = webhook_down(cluster.all(EndpointSlice), context.kubevirt)
     return Drain(
         generation=generation,
@@ -134,8 +136,8 @@ def _limits(context: DrainContext) -> MigrationLimits | None:
     return MigrationLimits(kubevirt.per_cluster, kubevirt.per_node, context.running) if kubevirt is not None else None
 
 
-def _unseen(cluster: Cluster) -> Iterator[UnseenKind]:
-    for kind in KINDS:
+def _unseen(cluster: Cluster, kinds: Iterable[ApiKind[Any]]) -> Iterator[UnseenKind]:
+    for kind in kinds:
         source = cluster.get(Source, "", kind.name)
         if source is None or not source.readable:
             yield UnseenKind(kind.name, source.why if source is not None else "it is not watched")

@@ -524,6 +524,7 @@ def test_where_volumes_can_not_be_seen_a_vm_with_one_may_migrate() -> None:
     assert states["a"][0] == "may_migrate"
     assert "if the node affinity of its volumes let it, which is not evaluated here" in states["a"][1]
     assert states["b"][0] == "waiting"
+    assert [each.kind for each in drained.take().unseen] == ["PersistentVolume"]
     assert drain.exit_code(drained.take()) == 2
 
 
