@@ -116,7 +116,7 @@ class VirtualMachine(Record, frozen=True, gc=False):
     asks: tuple[Request, ...]  # features, of its template as it is written
     demand: Demand  # of its node, beside features
     hardware: tuple[tuple[str, str], ...]  # CPU, memory and machine type, as far as its template says (hardware.py)
-    pvcs: tuple[str, ...]  # the PersistentVolumeClaims of its volumes, by their names
+    pvc_names: str  # the PersistentVolumeClaims of its volumes (pvcs.py); `pvcs` has them one by one
     memory: Amounts  # that its launcher pod asks for at the least, as far as its template says (memory_demand.py)
     start_requested: bool  # by somebody, and not done yet
     settled: bool  # its status has the same run strategy: what that starts at once has been started
@@ -128,6 +128,10 @@ class VirtualMachine(Record, frozen=True, gc=False):
     @property
     def vms(self) -> tuple[str, ...]:
         return (self.name,)
+
+    @property
+    def pvcs(self) -> tuple[str, ...]:
+        return tuple(self.pvc_names.split())
 
 
 def _origin(meta: _Meta, uuid: str) -> str:
@@ -207,7 +211,7 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         asks=asks_of(_asking(spec, status, strategy)),
         demand=demand_of(template),
         hardware=hardware_of(domain),
-        pvcs=pvcs_of(template),
+        pvc_names=pvcs_of(template),
         memory=memory_demand(domain),
         start_requested=bool(requested and requested[0] and requested[0].action == "Start"),
         settled=bool(strategy) and status.run_strategy == strategy,

@@ -175,7 +175,7 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     asks: tuple[Request, ...]  # features
     demand: Demand  # of its node, beside features
     hardware: tuple[tuple[str, str], ...]  # what its spec says of CPU, memory and machine type (hardware.py)
-    pvcs: tuple[str, ...]  # the PersistentVolumeClaims of its volumes, by their names
+    pvc_names: str  # the PersistentVolumeClaims of its volumes (pvcs.py); `pvcs` has them one by one
     emulated: str  # the hardware type that it runs with, of which its spec may have an alias; empty where not known
     blocked: str  # why virt-controller or the scheduler makes no progress with it, while it is pending
     unreadable: tuple[Unreadable, ...] = ()
@@ -190,6 +190,10 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     @property
     def vms(self) -> tuple[str, ...]:
         return (self.name,)
+
+    @property
+    def pvcs(self) -> tuple[str, ...]:
+        return tuple(self.pvc_names.split())
 
     @property
     def started_with(self) -> str:
@@ -364,7 +368,7 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         asks=asks_of(_asking(spec, notes, status)),
         demand=demand_of(spec),
         hardware=hardware_of(domain),
-        pvcs=pvcs_of(spec),
+        pvc_names=pvcs_of(spec),
         emulated=intern((status.machine and status.machine.type) or ""),
         blocked=_blocked(status.phase or "", conditions),
         unreadable=tuple(faults),
