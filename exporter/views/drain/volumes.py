@@ -1,6 +1,7 @@
 """From which nodes the volumes of a VM can be used, by the node affinity of their PersistentVolumes.
 
-Not considered: zones that are labels of a PersistentVolume, as drivers within Kubernetes had them.
+Not considered: zones that are labels of a PersistentVolume, as drivers within Kubernetes had them; the volume that
+KubeVirt makes for the state of a TPM or of EFI variables.
 """
 
 from __future__ import annotations
