@@ -101,7 +101,7 @@ def routes(
     networks = NetworksView(engine, aggregates.of(AddressUsage), versions, instance)
     instancetypes = InstancetypesView(engine, aggregates.of(InstancetypeUsage), versions, instance)
     features = FeaturesView(engine, aggregates.of(FeatureUsage), versions, instance)
-    drain = DrainView(engine, versions, instance)
+    drain = DrainView(engine, versions, instance, listings.of(None).about)
     impact = ImpactView(engine, versions, instance)
     migrations = MigrationsView(engine, failures, instance)
     # Half of the connections may wait: the other half is for whoever asks now.
@@ -118,7 +118,7 @@ def routes(
     exports = Exports(frame, Addresses(engine))
     shown: Routes = {
         "/": Overview(engine, frame, drain, repairs).handle,
-        "/findings": FindingsPage(engine, frame).handle,
+        "/findings": FindingsPage(engine, frame, actions).handle,
         "/findings.csv": exports.csv,
         "/findings.json": exports.json,
         "/findings/{fingerprint}": FindingPage(engine, frame, migrations, paging, runbooks, actions).handle,

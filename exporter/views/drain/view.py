@@ -48,7 +48,7 @@ from ...store.text.naming import sentence, subject_first
 from ..in_slices import at_once
 from ..times import rfc3339
 from .neighbours import unevaluated
-from .report import Drain, MigrationLimits, NodeReport, Shown, UnseenKind, VMReport
+from .report import LEAVES, Drain, MigrationLimits, NodeReport, Shown, UnseenKind, VMReport
 from .room import NodeChoice, NodeRoom, placement_on_moving
 from .volumes import AFFINITY, bindings, seen
 
@@ -246,7 +246,7 @@ def _vm(
     subject, vmi, pod = departure.subject, departure.vmi, departure.pod
     findings = tuple(shown.get(_key(subject), ()))
     ends = departure.state is DrainState.TERMINATING
-    goes_on = departure.state in (DrainState.MIGRATING, DrainState.EXTERNAL)
+    goes_on = departure.state in LEAVES
     # What is being deleted, migrates or is another controller's has a reason once it takes too long, and that only the
     # check knows.
     lasts = any(each.reason == departure.reason for each in findings)
