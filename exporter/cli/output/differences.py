@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ...store.text.naming import counted, kind_word
+from ...store.text.naming import counted
 from ...views.differences import Change, Differences
+from .findings.changes import cells_of
 from .text.screen import rows_of
 
 __all__ = ["differed"]
@@ -12,18 +13,7 @@ _HEAD = ("CHANGE", "SEVERITY", "REASON", "OBJECT", "WHAT")
 
 
 def differed(found: Differences, columns: int | None) -> str:
-    rows = [
-        (
-            each.change.value,
-            each.finding.severity
-            if each.before in ("", each.finding.severity)
-            else f"{each.before} -> {each.finding.severity}",
-            each.finding.reason,
-            f"{kind_word(each.finding.subject.kind)} {each.finding.subject.path}",
-            each.why or each.finding.message,
-        )
-        for each in found.differences
-    ]
+    rows = [cells_of(each) for each in found.differences]
     changes = [each.change for each in found.differences]
     counts = ", ".join(f"{changes.count(each)} {each.value}" for each in Change if each in changes)
     lines = rows_of(_HEAD, rows, columns) if rows else []

@@ -158,6 +158,7 @@ INSTANCETYPE = "there is no VirtualMachineClusterInstancetype 'mediun'; did you 
 ID, SHOWS = "ffffffffffffffff", "shows the ids"
 UNTIL = ["--until", "2099-01-01", "--because", "x"]
 PAGE = "--exporter takes the address of a steward's page; `kubectl port-forward` makes one of a steward in a cluster"
+MALFORMED = "the JSON is not well-formed"
 CREATED = "as `kubectl create token` prints it"
 
 
@@ -257,7 +258,7 @@ def test_a_running_steward_that_is_not_there(command: list[str], capsys: pytest.
         (
             200,
             "<html>Welcome</html>",
-            f"URL answers /api/v1/findings otherwise than a steward of this release: the JSON is not well-formed; {PAGE}",
+            f"URL answers /api/v1/findings otherwise than a steward of this release: {MALFORMED}; {PAGE}",
         ),
     ],
 )
