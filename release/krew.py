@@ -1,4 +1,4 @@
-"""The plugin of kubectl for krew: `python -m release.krew` writes its archive and its manifest to dist, of the wheel there.
+"""The plugin of kubectl for krew: `python -m release.krew` writes archive and manifest to dist, of the wheel there.
 
 The archive has a script, the wheel, the lock of the product and the licence: Python is not in it, nor are the locked
 packages. The same wheel, lock and $SOURCE_DATE_EPOCH give the same bytes.

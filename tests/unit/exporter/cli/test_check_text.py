@@ -141,6 +141,17 @@ def test_what_is_too_narrow_for_columns_is_filled_line_by_line() -> None:
     ]
 
 
+def test_what_to_do_is_broken_between_words_and_commands_are_not(dump: Path, report: Any) -> None:
+    wanted = words_of(dump, "--commands", "--severity", "critical")
+    seen = on_terminal(wanted, 80, NO_COLOR="1")
+    wider = [line for line in seen.splitlines() if len(line) > 80]
+    assert wider != []
+    assert [line for line in wider if not line.startswith("          $ ")] == []
+    words = " ".join(seen.split())
+    first = {each["cause"]: each for each in reversed(report["findings"]) if each["severity"] == "critical"}
+    assert all(f"next: {each['next']}" in words for each in first.values())
+
+
 def test_colour_is_for_who_wants_it(dump: Path) -> None:
     assert "\x1b[" not in on_terminal(words_of(dump), 100, NO_COLOR="1")
     assert "\x1b[" not in on_terminal(words_of(dump), 100, TERM="dumb")
