@@ -33,7 +33,7 @@ spec:
   description: |
     Sees and explains what is wrong in a fleet of KubeVirt: duplicate identities and addresses, drains that hang,
     features that are refused, instancetypes that are gone. Previews drains, restarts and upgrades VM by VM, and plans
-    repairs. It looks with your kubeconfig, and writes nothing unless it is told to.
+    repairs. It looks with your kubeconfig, and writes nothing until you say so.
   caveats: |
     It needs Python 3.11 or newer with venv (Debian: apt install python3-venv).
     Its first command installs its Python packages, by their hashes, from the package index that pip is configured for

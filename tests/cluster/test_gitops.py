@@ -53,7 +53,7 @@ def server(module_api_server: MakeApiServer) -> ApiServer:
 
 def applied(server: ApiServer, kubectl: Path, objects: list[Object]) -> tuple[int, str]:
     """As a dry run, validated strictly: the exit code, and what kubectl says besides."""
-    command = [kubectl, f"--kubeconfig={server.kubeconfig('admin')}", "apply", "--server-side", "--dry-run=server"]
+    command = [str(kubectl), f"--kubeconfig={server.kubeconfig('admin')}", "apply", "--server-side", "--dry-run=server"]
     listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
     done = subprocess.run([*command, "--validate=strict", "-f", "-"], input=listed, capture_output=True, text=True)
     return done.returncode, done.stderr
