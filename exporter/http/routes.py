@@ -108,7 +108,7 @@ def routes(
     waits = Waits(engine, most_connections() // 2)
     frame = Frame(engine, title, listings, config, outside or Outside())
     repairs, runbooks = RepairsPage(frame, versions.repairs), Runbooks()
-    vms = VMView(engine, versions, instance)
+    vms = VMView(engine, failures, versions, instance)
     network_pages, instancetype_pages = NetworkPages(frame, networks), InstancetypePages(frame, instancetypes)
     feature_pages, runbook_pages = (
         FeaturePages(frame, features),

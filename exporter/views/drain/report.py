@@ -40,7 +40,6 @@ LEAVES = (DrainState.MIGRATING, DrainState.EXTERNAL)
 
 NOT_CONSIDERED = (
     "affinity of and to pods that are no VM's, and topology spread",
-    "the nodes that volumes are accessible from",
     "quotas",
     "VMs that start meanwhile, or start again elsewhere",
     "PDBs of pods that are no VM's",
