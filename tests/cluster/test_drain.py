@@ -77,7 +77,7 @@ def looked(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
 def dumped(binary: Tools, server: ApiServer, folder: Path) -> str:
     """What kubectl gets of the kinds that the answer is made of, as lists that say what they are of."""
     env = {**os.environ, "KUBECONFIG": str(server.kubeconfig("steward-exporter")), "HOME": str(folder)}
-    paths = [f"{kind.base(kind.versions[0])}/{kind.plural}" for kind in drain.KINDS]
+    paths = [f"{kind.base(kind.versions[0])}/{kind.plural}" for kind in drain.READER.reads]
     gets = [[str(binary("kubectl")), "get", "--raw", path] for path in paths]
     lists = [subprocess.run(get, env=env, capture_output=True, check=True, timeout=60).stdout for get in gets]
     (folder / "dump.json").write_bytes(b"\n".join(lists))
