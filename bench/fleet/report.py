@@ -11,9 +11,10 @@ from bench.fleet.changes import CHANGES
 from bench.fleet.charts import Line, plot
 from bench.fleet.subjects import SUBJECTS
 
-__all__ = ["DOCUMENT", "PICTURES", "RESULTS", "document", "pictures"]
+__all__ = ["DOCUMENT", "PICTURES", "RESULTS", "WORDS", "document", "pictures"]
 
 RESULTS = Path(__file__).parent / "results.json"
+WORDS = RESULTS.with_name("performance.md")
 DOCUMENT = Path(__file__).parents[2] / "docs" / "performance.md"
 PICTURES = DOCUMENT.parent / "pictures"
 
@@ -160,8 +161,7 @@ def _runs(runs: list[Run]) -> str:
 
 def main() -> None:
     runs = json.loads(RESULTS.read_text(encoding="utf-8"))
-    words = (Path(__file__).parent / "performance.md").read_text(encoding="utf-8")
-    DOCUMENT.write_text(document(runs, words), encoding="utf-8")
+    DOCUMENT.write_text(document(runs, WORDS.read_text(encoding="utf-8")), encoding="utf-8")
     for name, text in pictures(runs).items():
         (PICTURES / name).write_text(text, encoding="utf-8")
 

@@ -77,6 +77,7 @@ class Stub:
 
     async def _watch(self, at: PathTarget, call: ApiCall) -> AsyncGenerator[bytes]:
         seconds = float(call.query.get("timeoutSeconds") or 3600)
+        bookmarks = call.query.get("allowWatchBookmarks") in ("1", "true")
         lines: asyncio.Queue[bytes] = asyncio.Queue()
         initial = list(self.storage.rows[at.resource].bodies) if call.query.get("sendInitialEvents") == "true" else None
         version = self.storage.version
@@ -88,13 +89,13 @@ class Stub:
                     yield b"".join(b'{"type":"ADDED","object":%b}\n' % each for each in initial[start : start + _BATCH])
                 yield bookmark(at.resource, version, END_OF_LIST)
                 initial.clear()
-            async for line in self._live(at.resource, lines, seconds):
+            async for line in self._live(at.resource, lines, seconds, bookmarks=bookmarks):
                 yield line
         finally:
             self.watches[at.resource].remove(lines)
 
     async def _live(
-        self, resource: ServedResource, lines: asyncio.Queue[bytes], seconds: float
+        self, resource: ServedResource, lines: asyncio.Queue[bytes], seconds: float, *, bookmarks: bool
     ) -> AsyncGenerator[bytes]:
         clock = asyncio.get_running_loop().time
         end = clock() + seconds
@@ -103,7 +104,8 @@ class Stub:
                 async with asyncio.timeout(min(_BOOKMARKS, left)):
                     yield await lines.get()
             except TimeoutError:
-                yield bookmark(resource, self.storage.version)
+                if bookmarks:
+                    yield bookmark(resource, self.storage.version)
 
 
 async def serve(fleet: Fleet) -> None:
