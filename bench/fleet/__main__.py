@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench.fleet.machine import machine, python_build
+from bench.fleet.host import host, python_build
 from bench.fleet.measuring import Plan, measured
 from bench.fleet.server import Server
 from bench.fleet.subjects import SUBJECTS, start
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace, vms: int) -> None:
                 at = {
                     "date": time.strftime("%Y-%m-%d", time.gmtime()),
                     "load": [load, os.getloadavg()[0]],
-                    "machine": machine(),
+                    "host": host(),
                     "python": python_build(arguments.python),
                 }
                 keep(arguments.out, {**of, **at, **figures})

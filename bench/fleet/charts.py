@@ -11,7 +11,7 @@ __all__ = ["Line", "plot"]
 
 _WIDTH, _HEIGHT = 640, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 190, 40, 50
-# Told apart by those who see no red or no green, and by the marks.
+# Different to those who see no red or no green, too.
 _COLOURS = ("#0072b2", "#d55e00", "#e69f00", "#666666")
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 

@@ -2,7 +2,7 @@
 
 The driver orders them on the standard input of whoever serves the fleet, a JSON object a line, and is answered likewise
 on standard output: how many were sent, how long that took, and when each IPAMClaim lost its label, by CLOCK_MONOTONIC,
-which all processes of a machine share.
+which all processes of a host share.
 """
 
 from __future__ import annotations

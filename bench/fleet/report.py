@@ -131,9 +131,9 @@ def _waits(found: Run) -> str:
 
 
 def _turns(runs: list[Run]) -> str:
-    told = [(where, of["steward"]["turns"]) for where, of in _groups(runs) if "steward" in of]
-    phases = list(dict.fromkeys(phase for _, turns in told for phase in turns))
-    rows = [[where, *(_turn(turns.get(phase)) for phase in phases)] for where, turns in told]
+    timed = [(where, of["steward"]["turns"]) for where, of in _groups(runs) if "steward" in of]
+    phases = list(dict.fromkeys(phase for _, turns in timed for phase in turns))
+    rows = [[where, *(_turn(turns.get(phase)) for phase in phases)] for where, turns in timed]
     return _table(["VMs", *phases], rows)
 
 
@@ -146,7 +146,7 @@ def _runs(runs: list[Run]) -> str:
     for where, of in _groups(runs):
         any_of = next(iter(of.values()))
         loads = [load for run in of.values() for load in run["load"]]
-        on = any_of["machine"]
+        on = any_of["host"]
         rows.append(
             [
                 where,

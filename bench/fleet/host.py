@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-__all__ = ["machine", "python_build"]
+__all__ = ["host", "python_build"]
 
 _ASK = """
 import platform, sysconfig
@@ -23,7 +23,7 @@ def python_build(python: str) -> str:
     return f"CPython {version}, built {said} --enable-optimizations"
 
 
-def machine() -> dict[str, Any]:
+def host() -> dict[str, Any]:
     rows = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     model = next((row.partition(":")[2].strip() for row in rows if row.startswith("model name")), "unknown")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
