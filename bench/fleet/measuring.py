@@ -64,12 +64,13 @@ def _note_turn(running: Running, turns: Figures, phase: str) -> None:
 def _calm(child: Child, patience: float) -> tuple[float, float]:
     """Waits until it has nothing to do; gives when that began, and its CPU by then. TimeoutError if it never has."""
     deadline = time.monotonic() + patience
-    seen = deque([(time.monotonic(), child.cpu, child.wanted)], maxlen=int(_CALM / _LOOK))
+    seen = deque([(time.monotonic(), child.cpu, child.waited)], maxlen=int(_CALM / _LOOK))
     while time.monotonic() < deadline:
         time.sleep(_LOOK)
-        seen.append((time.monotonic(), child.cpu, child.wanted))
-        (since, cpu, before), (now, _, after) = seen[0], seen[-1]
-        if len(seen) == seen.maxlen and abs(after - before) < _LITTLE * (now - since):
+        seen.append((time.monotonic(), child.cpu, child.waited))
+        (since, cpu, waited), (now, used, kept) = seen[0], seen[-1]
+        # One that has had no CPU, since others had it, is not done.
+        if len(seen) == seen.maxlen and used - cpu + abs(kept - waited) < _LITTLE * (now - since):
             return since, cpu
     raise TimeoutError(f"it has been busy for {patience:.0f} s")
 
@@ -127,7 +128,7 @@ def _latency(running: Running, server: Server, plan: Plan, rate: int) -> Figures
     """From the moment a change is sent to the end of the first scrape that shows it, scraped all the time."""
     order = Order(plan.seconds, rate - _CLAIMS, MIX, _CLAIMS)
     _calm(running.child, 120)
-    before, began = running.child.cpu, time.monotonic()
+    before, waited, began = running.child.cpu, running.child.waited, time.monotonic()
     server.begin(order)
     shown: list[tuple[float, set[str]]] = []
     _scrape_until(running, shown, began + plan.seconds)
@@ -143,9 +144,10 @@ def _latency(running: Running, server: Server, plan: Plan, rate: int) -> Figures
         "reached": done["sent"] / done["took"] / rate,
         "changes": len(lost),
         "unseen": len(lost) - len(seen),
-        **_quantiles(seen or [float("nan")]),
+        **(_quantiles(seen) if seen else {}),
         "between scrapes": max((b[0] - a[0] for a, b in pairwise(shown)), default=0.0),
         "cores, scrapes included": (running.child.cpu - before) / took,
+        "waited for a CPU": max(0.0, running.child.waited - waited) / took,
     }
 
 

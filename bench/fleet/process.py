@@ -52,15 +52,13 @@ class Child:
         return time.clock_gettime(self._clock)
 
     @property
-    def wanted(self) -> float:
-        """Seconds that its threads have run, or waited for a CPU that others had: on a busy host that tells being done
-        from being kept from work.
-        """
+    def waited(self) -> float:
+        """Seconds so far that its threads could have run and had no CPU, since others had it."""
         waited = 0
         for task in Path(f"/proc/{self._process.pid}/task").iterdir():
             with suppress(OSError):  # it has ended
                 waited += int((task / "schedstat").read_text(encoding="ascii").split()[1])
-        return self.cpu + waited / 1e9
+        return waited / 1e9
 
     def memory(self) -> dict[str, float]:
         """Resident now, and at most since its start, in MiB."""

@@ -21,6 +21,7 @@ PICTURES = DOCUMENT.parent / "pictures"
 Run = dict[str, Any]
 Cell = Callable[[Run], str]
 
+_STARVED = 0.2  # of the time, that a process had no CPU; above it latencies are those of the host
 _SERVERS = {"real": "a real API server", "stub": "the stub"}
 _PLOTS: tuple[tuple[str, str, Callable[[Run], float], Callable[[float], str]], ...] = (
     ("ready", "CPU until ready", lambda run: run["ready"]["cpu"], lambda value: f"{value:,.3g} s"),
@@ -125,9 +126,13 @@ def _latency(runs: list[Run]) -> str:
 
 
 def _waits(found: Run) -> str:
+    """Nothing is said of a process that was kept from work: it would be said of the host."""
+    if found["waited for a CPU"] > _STARVED:
+        return "not measured: others had the CPU"
     lost = f", {found['unseen']} of {found['changes']} not seen in time" if found["unseen"] else ""
     slower = f" (at {found['sent a second']:,.0f}/s)" if found["reached"] < 0.95 else ""
-    return f"{found['p50']:.2f}; {found['p99']:.2f}; {found['cores, scrapes included']:.2f}{slower}{lost}"
+    waits = f"{found['p50']:.2f}; {found['p99']:.2f}" if "p50" in found else "none seen"
+    return f"{waits}; {found['cores, scrapes included']:.2f}{slower}{lost}"
 
 
 def _turns(runs: list[Run]) -> str:

@@ -48,7 +48,7 @@ def arguments(folder: Path, kubeconfig: Path, port: int, own_port: int, *, cut: 
         "--resources=pods,nodes,namespaces",
         f"--custom-resource-state-config-file={config}",
     ]
-    return [*given, f"--metric-allowlist={','.join(ALLOWED)}"] if cut else given
+    return [*given, f"--metric-allowlist={','.join(f'{name}$' for name in ALLOWED)}"] if cut else given
 
 
 def _configuration() -> Any:
