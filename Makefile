@@ -12,7 +12,7 @@ EPOCH = $${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check lint types contracts test test-unit test-long test-python test-rules test-kubevirt test-networks test-repairs test-runbooks \
-  test-examples fuzz mutants generate verify lock audit sbom wheel image test-image site clean
+  test-examples fuzz mutants generate verify lock audit sbom wheel krew image test-image site clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -113,6 +113,9 @@ sbom: $(VENV)/.dev ## dist/kubevirt-steward-VERSION.cdx.json: the product's pack
 
 wheel: $(VENV)/.dev ## wheel and source archive in dist; the same commit gives the same bytes
 	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python -m hatchling build -d dist
+
+krew: wheel ## dist/kubectl-steward-VERSION.tar.gz, and its manifest dist/steward.yaml: the plugin of kubectl, for krew
+	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python -m release.krew
 
 image: wheel ## the container image, dist/kubevirt-steward.oci.tar; PUSH=REGISTRY/kubevirt-steward pushes it; with an engine: IMAGE="--base … --build-base …" (docs/image.md)
 	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python -m image.build $(if $(PUSH),--push $(PUSH)) $(IMAGE)

@@ -26,6 +26,7 @@ from exporter.kube.get_json import JSONServer
 from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
+from exporter.store.record import Ref
 
 from .act.execute import IdleWriter, PlanWriter, ServerAnswer
 from .act.on_behalf import OnBehalf
@@ -56,7 +57,8 @@ from .run.shadowing import Shadowing
 from .run.sidecar import Alerts, Sidecar
 from .run.verifying import Verifying
 from .run.witness import Witness
-from .show.actions import actions
+from .show.acknowledging import Acknowledging
+from .show.actions import Actions
 from .show.metrics import Measures
 from .show.plans import ShownRepairs
 from .show.server import OWN_TOKEN, build
@@ -206,7 +208,8 @@ async def run(
         act = None
         if config.actions:
             longest = lambda: parts.config.approval.longest.total_seconds()  # noqa: E731
-            act = actions(board, OnBehalf(transport, kinds, clock), clock, longest)
+            on_behalf = OnBehalf(transport, kinds, clock)
+            act = Actions(board, on_behalf, clock, longest, _acknowledging(config, on_behalf, clock))
         app = build(board, measures, modes, secrets.token_hex(4), webhook, access, act)
         async with (
             serving(app, *address(config.listen), tls, config.hosts) as url,
@@ -254,6 +257,14 @@ def _election(config: SidecarConfig, transport: Transport, identity: str, witnes
         duration=config.lease.duration.total_seconds(),
         carry=witness.travelling,
     )
+
+
+def _acknowledging(config: SidecarConfig, on_behalf: OnBehalf, clock: Callable[[], float]) -> Acknowledging | None:
+    given = config.acknowledge
+    if not given.config_map:
+        return None
+    place = Ref("ConfigMap", given.namespace or pod_namespace() or "default", given.config_map)
+    return Acknowledging(on_behalf, place, given.key, clock)
 
 
 def _lease(config: SidecarConfig, transport: Transport) -> LeaseApi:

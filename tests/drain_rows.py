@@ -11,7 +11,7 @@ from exporter.views.drain.report import Drain, NodeReport, VMReport
 from tests.evaluation import Evaluation
 from tests.rows import full
 
-__all__ = ["SCHEDULABLE", "Drained", "guest", "migration", "node", "pdb", "slices"]
+__all__ = ["SCHEDULABLE", "Drained", "guest", "migration", "node", "pdb", "slices", "volume"]
 
 SCHEDULABLE = {"kubevirt.io/schedulable": "true"}
 Row = dict[str, Any]
@@ -71,6 +71,18 @@ def migration(name: str, vmi: str, phase: str, minute: int = 0, **more: Any) -> 
 
 def pdb(name: str, selects: str, **more: Any) -> Row:
     return {"kind": "PodDisruptionBudget", "name": name, "selects": {"app": selects}} | more
+
+
+def volume(pvc: str, on: str = "", namespace: str = "ns") -> Row:
+    """The PersistentVolume that a PersistentVolumeClaim is bound to; `on` is the only node that it can be used from."""
+    expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": [on]}
+    affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}} if on else None
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": f"pv-{pvc}", "uid": f"pv-{pvc}", "resourceVersion": "7"},
+        "spec": {"claimRef": {"namespace": namespace, "name": pvc}, "nodeAffinity": affinity},
+    }
 
 
 def slices(*ready: bool) -> Row:

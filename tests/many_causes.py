@@ -15,7 +15,12 @@ __all__ = ["causes_of_vms"]
 _WORST_FIRST = tuple(reversed(Severity))
 
 
-def causes_of_vms(causes: int, findings: int, reason: str = "Broken", names: Iterable[str] = ()) -> Check:
+_ADVICE = "Enlarge the pool of the network, or delete what holds addresses that nobody uses."
+
+
+def causes_of_vms(
+    causes: int, findings: int, reason: str = "Broken", names: Iterable[str] = (), advice: str = _ADVICE
+) -> Check:
     """So many findings of VMs, which so many networks cause, the first one critical; in 50 namespaces, on 7 nodes.
 
     `names` are those of the first VMs.
@@ -43,7 +48,7 @@ def causes_of_vms(causes: int, findings: int, reason: str = "Broken", names: Ite
         (Severity.CRITICAL, Severity.WARNING, Severity.INFO),
         "The VM is broken by its network, whose pool is full.",
         family,
-        next="Enlarge the pool of the network, or delete what holds addresses that nobody uses.",
+        next=advice,
         commands=("kubectl get vmi -n NAMESPACE NAME", "virtctl stop -n NAMESPACE NAME"),
     )
     return Check("broken", "Broken", (IPAMClaim.KIND,), PER_CLUSTER, {reason: declared}, find, cause=Cause.NETWORK)

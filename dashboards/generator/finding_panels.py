@@ -41,11 +41,13 @@ _SAID = {
 }
 
 
-def finding_stat(title: str, description: str, findings: Findings, **more: Any) -> Panel:
-    """Their number, and that of those that are held among them where there are any."""
+def finding_stat(title: str, description: str, findings: Findings, counted: str = "", **more: Any) -> Panel:
+    """Their number, and that of those that are held among them where there are any. `counted` is another expression of
+    the first.
+    """
     more = {"width": 4, "height": 4, **_empty(findings), **more}
     asked = (
-        PanelQuery(findings.count(), "open"),
+        PanelQuery(counted or findings.count(), "open"),
         PanelQuery(f"sum({findings.held}) > 0", "of them held", HELD),
     )
     return Panel(PanelKind.STAT, title, description, Unit.COUNT, asked, **more)
@@ -60,11 +62,13 @@ def reasons_stat(title: str, description: str, findings: Findings, *reasons: str
 
 def severity_stats(findings: Findings, **more: Any) -> tuple[Panel, ...]:
     """One number for each severity."""
+    each = {severity: findings.that(queries.severity_is(severity)) for severity in SEVERITIES}
     return tuple(
         finding_stat(
             f"{severity.capitalize()} findings",
             f"Open findings of severity {severity}: {_SAID[severity]}.",
-            findings.that(queries.severity_is(severity)),
+            each[severity],
+            counted=f"sum({each[severity].count_of_clusters()})" if findings.everywhere else "",
             thresholds=(Threshold(1, colour),),
             **more,
         )

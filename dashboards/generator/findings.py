@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .queries import NAMESPACE, READY, checks_are, each
+from .queries import NAMESPACE, READY, checks_are, each, sent_open
 
 __all__ = ["IDENTITY", "Findings"]
 
@@ -79,6 +79,13 @@ class Findings:
         over = f" by ({by})" if by else ""
         counted = f"sum{over} ({self.found})"
         return counted if self.tenant or by not in ("", "cluster") else f"{counted} or 0 * max{over} {self.answering}"
+
+    def count_of_clusters(self) -> str:
+        """By cluster, also of those that send the hub no more than their number by check and severity: what is asked
+        for may be of a severity, and of nothing else.
+        """
+        severities = (f"finding_{matcher}" for matcher in self.matchers)
+        return f"{self.count('cluster')} or {sent_open(checks_are(self.checks), *severities)}"
 
     @property
     def _chosen(self) -> tuple[str, ...]:

@@ -2,11 +2,16 @@
 
 Replicas report the same: all is `max by` what makes it one, first, and summed after. What a replica without an answer
 reports is left out, and nothing stands in for what is not scraped: without the steward there is no data.
+
+A hub may have of a cluster no more than what is recorded for hubs (exporter/rules/alerts/hub.py). That stands behind an
+`or`: where the steward's own series are there it says the same as they do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+from exporter.rules.alerts.hub import OBJECTS, OPEN, REPLICAS, UNKNOWN
 
 __all__ = [
     "ANSWERS",
@@ -14,9 +19,14 @@ __all__ = [
     "KNOWN",
     "NAMESPACE",
     "READY",
+    "SENT_REPLICAS",
+    "SENT_UNKNOWN",
+    "SENT_VMS",
     "checks_are",
     "each",
     "reasons_are",
+    "sent_answering",
+    "sent_open",
     "severity_is",
     "while_seen",
     "zero_by_cluster",
@@ -34,13 +44,29 @@ def each(metric: str, *matchers: str) -> str:
 
 
 READY = f"{each('kubevirt_steward_ready')} == 1"
+_OF_VMS = 'kind="VirtualMachine"'
+SENT_REPLICAS = f"max by (cluster) ({each(REPLICAS)})"
+SENT_UNKNOWN = f"max by (cluster) ({each(UNKNOWN)})"
+SENT_VMS = f"max by (cluster) ({each(OBJECTS, _OF_VMS)})"
 # The clusters that have a steward, or had one lately: for a day, or for as long as the rules remember it.
 KNOWN = (
     f"(max by (cluster) (last_over_time({each('kubevirt_steward_build_info')}[1d]))"
-    f" or max by (cluster) ({each('cluster:kubevirt_steward_build_info:known')}))"
+    f" or max by (cluster) ({each('cluster:kubevirt_steward_build_info:known')})"
+    f" or max by (cluster) (last_over_time({each(REPLICAS)}[1d])))"
 )
 # 1 for a cluster of which a replica answers, 0 for one of which none does.
-ANSWERS = f"(max by (cluster) ({READY}) or 0 * {KNOWN})"
+ANSWERS = f"(max by (cluster) ({READY}) or max by (cluster) ({each(REPLICAS)} > bool 0) or 0 * {KNOWN})"
+
+
+def sent_answering(checks: str) -> str:
+    """How many of these checks (`checks_are`) answer, by cluster."""
+    return f"count by (cluster) (group by (cluster, check) ({each(OPEN, checks)}))"
+
+
+def sent_open(checks: str, *severity: str) -> str:
+    """How many findings of these checks are open, by cluster; 0 where a check answers and has none."""
+    found = f"sum by (cluster) (max by (cluster, check, finding_severity) ({each(OPEN, checks, *severity)}))"
+    return f"{found} or 0 * max by (cluster) ({each(OPEN, checks)})"
 
 
 def checks_are(checks: tuple[str, ...]) -> str:

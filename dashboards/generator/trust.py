@@ -60,6 +60,7 @@ def stewards(findings: Findings, *more: tuple[Column, PanelQuery], **layout: Any
     of = queries.checks_are(findings.checks)
     unknown = queries.each("kubevirt_steward_check_state", 'state="unknown"', of)
     answering = queries.each("kubevirt_steward_check_state", 'state="answering"', of)
+    sent = "" if findings.checks else f" or {queries.SENT_UNKNOWN}"  # of all checks together
     numbers = (
         (
             Column("answers", value=0, texts=_YES_OR_NO, thresholds=(_ALARM, Threshold(1, "text")), width=90,
@@ -68,15 +69,17 @@ def stewards(findings: Findings, *more: tuple[Column, PanelQuery], **layout: Any
         ),
         (
             Column("replicas that answer", value=1, width=160),
-            PanelQuery(f"sum by (cluster) (max by (cluster, job, instance) ({queries.READY}))"),
+            PanelQuery(
+                f"sum by (cluster) (max by (cluster, job, instance) ({queries.READY})) or {queries.SENT_REPLICAS}"
+            ),
         ),
         (
             Column("checks that answer", value=2, width=160),
-            PanelQuery(f"sum by (cluster) ({_BY} ({answering}))"),
+            PanelQuery(f"sum by (cluster) ({_BY} ({answering})) or {queries.sent_answering(of)}"),
         ),
         (
             Column("unanswered checks", value=3, width=180, thresholds=ATTENTION),
-            PanelQuery(f"sum by (cluster) ({_BY} ({unknown}) * (1 - {_BY} ({answering})))"),
+            PanelQuery(f"sum by (cluster) ({_BY} ({unknown}) * (1 - {_BY} ({answering}))){sent}"),
         ),
         (
             Column("findings held", value=4, width=120, thresholds=(Threshold(1, HELD),)),

@@ -52,6 +52,9 @@ RESOURCES = (
     ServedResource("", "v1", "pods", "Pod", fields=("spec.nodeName", "status.phase")),
     ServedResource("", "v1", "events", "Event", status=False, generation=False, fields=_OF_EVENTS, short=("ev",)),
     ServedResource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", generation=False, short=("pvc",)),
+    ServedResource(
+        "", "v1", "persistentvolumes", "PersistentVolume", namespaced=False, generation=False, short=("pv",)
+    ),
     ServedResource("apps", "v1", "controllerrevisions", "ControllerRevision", status=False, generation=False),
     ServedResource("apps", "v1", "deployments", "Deployment", short=("deploy",)),
     ServedResource(

@@ -18,9 +18,9 @@ __all__ = ["parsed", "steward"]
 
 _EXAMPLES = """\
 examples:
-  steward check                     what is wrong in your cluster, and what to do
-  steward check --from dump/        the same of files that `kubectl get -o yaml` wrote
-  steward vm NAMESPACE/NAME         one VM whole: where it runs and could go, what it waits for
+  steward check                what is wrong in your cluster
+  steward check --from dump/   the same of what `kubectl get -o yaml` wrote
+  steward vm NAMESPACE/NAME    one VM whole: where it could go, what it waits for
 
 `steward help COMMAND` says what a command takes."""
 

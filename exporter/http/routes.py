@@ -101,14 +101,14 @@ def routes(
     networks = NetworksView(engine, aggregates.of(AddressUsage), versions, instance)
     instancetypes = InstancetypesView(engine, aggregates.of(InstancetypeUsage), versions, instance)
     features = FeaturesView(engine, aggregates.of(FeatureUsage), versions, instance)
-    drain = DrainView(engine, versions, instance)
+    drain = DrainView(engine, versions, instance, listings.of(None).about)
     impact = ImpactView(engine, versions, instance)
     migrations = MigrationsView(engine, failures, instance)
     # Half of the connections may wait: the other half is for whoever asks now.
     waits = Waits(engine, most_connections() // 2)
     frame = Frame(engine, title, listings, config, outside or Outside())
     repairs, runbooks = RepairsPage(frame, versions.repairs), Runbooks()
-    vms = VMView(engine, versions, instance)
+    vms = VMView(engine, failures, versions, instance)
     network_pages, instancetype_pages = NetworkPages(frame, networks), InstancetypePages(frame, instancetypes)
     feature_pages, runbook_pages = (
         FeaturePages(frame, features),
@@ -118,7 +118,7 @@ def routes(
     exports = Exports(frame, Addresses(engine))
     shown: Routes = {
         "/": Overview(engine, frame, drain, repairs).handle,
-        "/findings": FindingsPage(engine, frame).handle,
+        "/findings": FindingsPage(engine, frame, actions).handle,
         "/findings.csv": exports.csv,
         "/findings.json": exports.json,
         "/findings/{fingerprint}": FindingPage(engine, frame, migrations, paging, runbooks, actions).handle,

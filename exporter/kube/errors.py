@@ -11,6 +11,9 @@ KubeError
 
 from __future__ import annotations
 
+import os
+import socket
+
 import msgspec
 
 from ..store.decode import MALFORMED
@@ -24,6 +27,7 @@ __all__ = [
     "MalformedError",
     "StatusError",
     "UnreachableError",
+    "refusal_of",
 ]
 
 
@@ -94,3 +98,12 @@ class StatusError(KubeError):
             message = body[:256].decode("utf-8", "replace").strip()
         seconds = float(retry_after) if retry_after and retry_after.isdecimal() else None
         return cls(code, message[:512] or "without a message", seconds, reason, causes=causes)
+
+
+def refusal_of(error: Exception) -> str:
+    """Why there was no connection, in the words of the system, of an error that came of that; empty of another."""
+    below = getattr(error.__cause__, "os_error", None)
+    if not isinstance(below, OSError):
+        return ""
+    known = below.errno and not isinstance(below, socket.gaierror)
+    return (os.strerror(below.errno) if known and below.errno else below.strerror) or ""

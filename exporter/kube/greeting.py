@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import socket
-
 import msgspec
 
 from .body import whole
-from .errors import MALFORMED, KubeError, StatusError, UnreachableError
+from .errors import MALFORMED, KubeError, StatusError, UnreachableError, refusal_of
 from .transport import Transport
 
 __all__ = ["GreetingError", "greet"]
@@ -45,12 +42,9 @@ async def greet(transport: Transport) -> str:
 
 
 def _unreachable(server: str, error: UnreachableError) -> str:
-    below = getattr(error.__cause__, "os_error", None)
-    if not isinstance(below, OSError):
-        return f"{error}; check the server that your kubeconfig names, and the way to it: {_LOOK}"
-    known = below.errno and not isinstance(below, socket.gaierror)
-    why = os.strerror(below.errno) if known and below.errno else below.strerror
-    return f"{server} is not reachable: {why}; check the server that your kubeconfig names, and the way to it: {_LOOK}"
+    why = refusal_of(error)
+    what = f"{server} is not reachable: {why}" if why else str(error)
+    return f"{what}; check the server that your kubeconfig names, and the way to it: {_LOOK}"
 
 
 def _refused(server: str, error: StatusError) -> str:

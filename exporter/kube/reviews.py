@@ -45,12 +45,13 @@ class Path(msgspec.Struct, frozen=True):
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """An empty namespace means all of them."""
+    """An empty namespace means all of them, and so does an empty name."""
 
     group: str
     resource: str
     verb: str
     namespace: str = ""
+    name: str = ""
 
     @property
     def fields(self) -> dict[str, Any]:

@@ -11,11 +11,11 @@ from ..findings.finding import Severity
 from .by_cause import alone_name, together_name
 from .held import ACKNOWLEDGED, SEVERITY, held_name, unless_acknowledged
 from .model import Alerting, Area, FindingAlert
+from .templates import first_objects, of_reason, section, with_object
 from .values import Values
 
 __all__ = ["alerts_of", "causes_of", "families_of", "severities_of", "whatever_reason"]
 
-_NAMED = 5  # objects that a text names
 _FILTERS = ("reason", "kind", "namespace", "name", "node", "network", "feature")  # of the page
 _PAGE_OF_CAUSE = "/findings?cause={{ $labels.cause }}"
 _CLUSTER = "{{ with $labels.cluster }} (cluster {{ . }}){{ end }}"
@@ -125,8 +125,9 @@ class _Rule:
                 per_cause=per_cause,
                 area=area,
                 page=_PAGE_OF_CAUSE if per_cause else self._page(),
-                summary=_text(summary, self._values),
-                description=_text(description, self._values),
+                section=section(self._reasons, says_reason=per_cause or "reason" in alert.by),
+                summary=with_object(summary, self._values),
+                description=with_object(description, self._values),
             )
 
     def _each(self) -> Iterator[tuple[bool, tuple[str, str, str]]]:
@@ -148,7 +149,7 @@ class _Rule:
     def _counted(self) -> tuple[str, str, str]:
         labels = ("cluster", *self._by)
         known = f"on (cluster, cause, {SEVERITY}) {ACKNOWLEDGED}"
-        first = _first(self._query(held_name, labels, lambda *_: known), self._values)
+        first = first_objects(self._query(held_name, labels, lambda *_: known), self._values)
         summary, parts = self._texts("")
         return (
             f"count by ({', '.join(labels)}) (\n  {self._series(held_name)}\n)",
@@ -182,9 +183,9 @@ class _Rule:
         own = self._query(
             held_name, ("cluster", "cause"), lambda family, matchers: f"{alone_name(family)}{{{matchers}}}"
         )
-        first = _first(own, self._values)
+        first = first_objects(own, self._values)
         description = (
-            f"{_of_reason(meanings, '')} One act may mend them, or the same act each: {first}. `steward check"
+            f"{of_reason(meanings, '')} One act may mend them, or the same act each: {first}. `steward check"
             " --reason {{ $labels.reason }}` lists them and says what to do."
         )
         return expr, summary, description
@@ -196,7 +197,7 @@ class _Rule:
     def _texts(self, asks: str) -> tuple[str, list[str]]:
         """The summary, and the first parts of a description."""
         says = {name: text for name, text in self._alert.says.items() if name in self._reasons}
-        return f"{self._alert.summary.rstrip('.')}{_CLUSTER}.", [self._alert.description, _of_reason(says, asks)]
+        return f"{self._alert.summary.rstrip('.')}{_CLUSTER}.", [self._alert.description, of_reason(says, asks)]
 
     def _query(
         self,
@@ -215,31 +216,3 @@ class _Rule:
         query = " or ".join(parts)
         filled = " ".join(f"$labels.{each}" for each in labels * query.count(matchers))
         return f"query (printf `{query}` {filled})"
-
-
-def _first(query: str, values: Values) -> str:
-    """The first objects that a query finds, by name."""
-    namespace = f"{{{{ with $each.Labels.{values.namespace_label} }}}}{{{{ . }}}}/{{{{ end }}}}"
-    named = f"{{{{ if $i }}}}, {{{{ end }}}}{namespace}{{{{ $each.Labels.name }}}}"
-    return (
-        f'{{{{ range $i, $each := {query} | sortByLabel "name" }}}}'
-        f"{{{{ if lt $i {_NAMED} }}}}{named}{{{{ else if eq $i {_NAMED} }}}}, …{{{{ end }}}}{{{{ end }}}}"
-    )
-
-
-def _of_reason(says: dict[str, str], asks: str) -> str:
-    """The sentence of the reason that the alert has; where `asks` queries for them, of each that there is now."""
-    if len(says) < 2:
-        return next(iter(says.values()), "")
-    reason = "$each.Labels.reason" if asks else "$labels.reason"
-    chain = "{{ else ".join(f'if eq {reason} "{name}" }}}}{text}' for name, text in says.items())
-    sentence = "{{ " + chain + "{{ end }}"
-    if not asks:
-        return sentence
-    return f"{{{{ range $i, $each := {asks} }}}}{{{{ if $i }}}} {{{{ end }}}}{sentence}{{{{ end }}}}"
-
-
-def _text(text: str, values: Values) -> str:
-    namespace = f"$labels.{values.namespace_label}"
-    named = f"{{{{ with {namespace} }}}}{{{{ . }}}}/{{{{ end }}}}{{{{ $labels.name }}}}"
-    return text.replace("{object}", named).replace("$labels.namespace", namespace)

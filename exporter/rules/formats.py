@@ -71,7 +71,7 @@ def _rule(rule: Rule, values: Values) -> dict[str, Any]:
         "annotations": {
             "summary": in_text(rule.summary, values.cluster),
             "description": in_text(rule.description, values.cluster),
-            "runbook_url": f"{values.runbook_url}/{rule.alert}.md",
+            "runbook_url": f"{values.runbook_url}/{rule.alert}.md{f'#{rule.section}' if rule.section else ''}",
             **({"page_url": _page_url(rule, values)} if values.page_url else {}),
         },
     }

@@ -26,7 +26,8 @@ class Alerting:
     HyperConverged follows from it. `own` alerts are about the steward, or about what has no namespace: their label
     `namespace` is that of the steward. `area` is empty where the series has that label. One that is `per_cause` says so
     in a label, by which it differs from the rule of the same name for single findings. `page` is where the steward's
-    page shows it, a template of the part behind the host.
+    page shows it, a template of the part behind the host. `section` is the heading of its runbook that is about it, a
+    template too; empty where the alert does not say its reason.
     """
 
     alert: str
@@ -39,6 +40,7 @@ class Alerting:
     per_cause: bool = False
     area: str | None = None
     page: str = "/health"
+    section: str = ""
     summary: str
     description: str
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..checks.networks.ipam_networks import CHECK, FULL
+from ..runbook import anchor
 from .held import ACKNOWLEDGED, ANSWERING, SEVERITY, answers, held_name, off
 from .model import Alerting, Recording, Rule
 from .values import Values
@@ -14,7 +15,8 @@ __all__ = ["PRESSURE", "pool_alerts", "pool_usage"]
 _CLUSTER = "{{ with $labels.cluster }} (cluster {{ . }}){{ end }}"
 _IN = "network {{ $labels.network }}"
 
-PRESSURE = CHECK.reasons["PoolPressure"]
+_REASON = "PoolPressure"
+PRESSURE = CHECK.reasons[_REASON]
 _USED = "network:kubevirt_ipam_pool_used:ratio"
 _DAYS = "network:kubevirt_ipam_pool:days_left"
 _NEARLY_FULL = "network:kubevirt_ipam_pool_used:nearly_full"
@@ -68,7 +70,7 @@ def pool_alerts(_: Values) -> Iterator[Rule]:
     where the ratio of its network is not known. A critical one also counts below 95 %: it then says that an IPAMClaim
     got no address.
     """
-    found = f'{held_name(PRESSURE.family.name)}{{reason="PoolPressure", {SEVERITY}='
+    found = f'{held_name(PRESSURE.family.name)}{{reason="{_REASON}", {SEVERITY}='
     known = f"and on (cluster, cause, {SEVERITY}) {ACKNOWLEDGED}"
     yield Recording(
         record=_REFUSED,
@@ -118,6 +120,7 @@ def _pressure(expr: str, *, severity: str, wait: str, keep: str, summary: str, f
         keep=keep,
         severity=severity,
         area="networks",
+        section=anchor(_REASON),
         summary=summary,
         description=f'{{{{ range $each := {over} | sortByLabel "subnet" }}}}{{{{ $each.Value | humanizePercentage }}}}'
         f" of the addresses of subnet {{{{ $each.Labels.subnet }}}} of {_IN} are in use.{{{{ with {days} }}}} At the"

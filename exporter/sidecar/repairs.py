@@ -77,6 +77,13 @@ class ReportedObject(_Said, frozen=True, kw_only=True):
     name: str
 
 
+class ReportedPlace(_Said, frozen=True, kw_only=True):
+    """The ConfigMap that acknowledgements are written to."""
+
+    namespace: str
+    name: str
+
+
 class ReportedRepair(_Said, frozen=True, kw_only=True):
     """What one remediation has to say of one finding.
 
@@ -137,7 +144,9 @@ class ReportedCanary(_Said, frozen=True, kw_only=True):
 
 
 class Plans(msgspec.Struct, frozen=True, kw_only=True):
-    """The sidecar's answer; `modes` has the mode of each remediation, `actions` is whether it takes approvals."""
+    """The sidecar's answer; `modes` has the mode of each remediation, `actions` is whether it takes approvals, and
+    `acknowledges` where it puts acknowledgements, if it takes them. `leader` is who leads, where that is known.
+    """
 
     generation: str
     leading: bool
@@ -146,6 +155,8 @@ class Plans(msgspec.Struct, frozen=True, kw_only=True):
     unseen: tuple[ReportedUnseen, ...] = ()
     canaries: tuple[ReportedCanary, ...] = ()
     actions: bool = False
+    acknowledges: ReportedPlace | None = None
+    leader: str = ""
 
 
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,6 +167,8 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     unseen: list[ReportedUnseen] = []
     canaries: list[ReportedCanary] = []
     actions: bool = False
+    acknowledges: ReportedPlace | None = None
+    leader: str = ""
 
 
 _ANSWER, _REPAIR = msgspec.json.Decoder(_Answer), msgspec.json.Decoder(ReportedRepair)
@@ -184,6 +197,8 @@ def decoding(body: bytes) -> Generator[None, None, Plans]:
         unseen=tuple(answer.unseen[:_MOST]),
         canaries=tuple(answer.canaries[:_MOST_MODES]),
         actions=answer.actions,
+        acknowledges=answer.acknowledges,
+        leader=answer.leader[:_LONGEST_NAME],
     )
 
 

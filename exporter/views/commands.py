@@ -24,7 +24,7 @@ _READS = frozenset(
             f"steward {verb}"
             for verb in ("check", "drain", "explain", "features", "impact", "instancetypes", "networks")
         ),
-        *("steward vm", "steward reconcile plan", "steward reconcile ledger", "steward reconcile status"),
+        *("steward status", "steward vm", "steward reconcile plan", "steward reconcile ledger"),
         *("kubectl auth can-i", "kubectl rollout status", "virsh list", "virsh dominfo", "virsh domstate"),
     )
 )
@@ -36,7 +36,8 @@ _WRITE = re.compile(
     r"\bkubectl (?:annotate|apply|cordon|create|delete|drain|edit|label|patch|replace|rollout (?!status)|scale|set|"
     r"taint|uncordon)\b|\bvirtctl (?:adopt|addvolume|migrate|pause|removevolume|restart|start|stop|"
     r"unpause)\b|"
-    r"\bsteward reconcile (?:apply|approve|undo|pause|resume)\b|\bvirsh (?:destroy|shutdown|undefine)\b"
+    r"\bsteward reconcile (?:apply|approve|call-off|pause|remove|resume|undo|unguard)\b|"
+    r"\bvirsh (?:destroy|shutdown|undefine)\b"
 )
 
 _EFFECTS = {

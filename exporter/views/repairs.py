@@ -29,7 +29,8 @@ REPAIR_STATES: Mapping[str, str] = {
 
 
 class Reconcile(msgspec.Struct, frozen=True, rename="camel"):
-    """The sidecar as it last answered: the mode of each remediation, and whether it is the one that acts.
+    """The sidecar as it last answered: the mode of each remediation, and whether it is the one that acts; `leader` is
+    who is, where that is known.
 
     `unseen` are objects that can't be read and are in the way of repairs, the worst first, as many as are shown.
     `canaries` are how far first repairs of remediations are that run unasked.
@@ -42,6 +43,12 @@ class Reconcile(msgspec.Struct, frozen=True, rename="camel"):
     why: str
     unseen: tuple[ReportedUnseen, ...] = ()
     canaries: tuple[ReportedCanary, ...] = ()
+    leader: str = ""
+
+    @property
+    def stands_by(self) -> bool:
+        """Whether the sidecar answers and another one acts: it has no plans."""
+        return not self.leading and not self.why
 
 
 def reconcile_of(repairs: Repairs) -> Reconcile | UnsetType:
@@ -52,7 +59,7 @@ def reconcile_of(repairs: Repairs) -> Reconcile | UnsetType:
     plans = repairs.plans
     if plans is None:
         return Reconcile(False, {}, since, why)
-    return Reconcile(plans.leading, plans.modes, since, why, plans.unseen, plans.canaries)
+    return Reconcile(plans.leading, plans.modes, since, why, plans.unseen, plans.canaries, plans.leader)
 
 
 class RepairGroups(msgspec.Struct, frozen=True):

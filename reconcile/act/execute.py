@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -17,7 +17,7 @@ from exporter.store.kind import ApiKind
 
 from ..confirm.reading import document
 from ..plan.plan import Step
-from ..plan.requests import Request, annotating, event_request, metadata, request
+from ..plan.requests import Request, annotating, event_request, metadata, request, rewriting
 
 __all__ = ["IdleWriter", "PlanWriter", "ServerAnswer", "WriteOutcome"]
 
@@ -91,6 +91,20 @@ class PlanWriter:
             if answer.outcome is not WriteOutcome.CHANGED:
                 break
         return answer
+
+    async def rewrite(
+        self, path: str, key: str, change: Callable[[Mapping[str, Any]], str]
+    ) -> tuple[ServerAnswer, Mapping[str, Any]]:
+        """Puts what `change` makes of a ConfigMap under a key of it, as `annotate` does; gives what it was as well.
+        Raises KubeError, and what `change` raises.
+        """
+        for _ in range(_TRIES):
+            async with self._transport.open("GET", path, read_seconds=self._seconds) as response:
+                whole = document(await body_of(response, _OBJECT_BYTES))
+            answer = await self._sent(rewriting(path, whole, key, change(whole)))
+            if answer.outcome is not WriteOutcome.CHANGED:
+                break
+        return answer, whole
 
     async def _sent(self, wanted: Request, sending: Sending | None = None) -> ServerAnswer:
         try:

@@ -1,4 +1,5 @@
-"""What people ask for by the page: annotations that approve or pause, written with the token of who asks.
+"""What people ask for by the page, written with the token of who asks: annotations that approve or pause, and texts of
+ConfigMaps.
 
 The API server decides by that token who it is and what they may do, and its audit log has their name. Nothing here is
 written with the permissions of the sidecar.
@@ -8,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 from exporter.kube.errors import KubeError
@@ -18,8 +20,9 @@ from exporter.store.kind import ApiKind
 from exporter.store.record import Ref
 
 from ..confirm.reading import ApiReads, object_path
+from ..plan.requests import metadata
 from .events import event_on
-from .execute import PlanWriter, WriteOutcome
+from .execute import PlanWriter, ServerAnswer, WriteOutcome
 
 __all__ = ["OnBehalf", "RefusedError"]
 
@@ -48,33 +51,61 @@ class OnBehalf:
         kind = self._kinds.get(target.kind)
         if kind is None:
             raise RefusedError(f"{target.kind} is no kind that is repaired", 400)
-        own = self._transport.bearing(token)
-        try:
-            by = await own_name(own)
+        async with self._as(token, f"{target} is not annotated") as (own, by):
             version = await ApiReads(own).served(kind)
             writer = PlanWriter(own)
             wanted = annotations(by)
             path = object_path(kind, version, target.namespace, target.name)
-            answer = await writer.annotate(path, wanted, uid=target.uid)
-            if answer.outcome is not WriteOutcome.ACCEPTED:
-                status = 403 if answer.code == 403 else 502 if answer.outcome is WriteOutcome.UNCLEAR else 409
-                raise RefusedError(f"{target} is not annotated: {answer.why}", status)
-            log.info('event="asked for" what=%s by="%s" object="%s"', reason, by, target)
+            _refuse(await writer.annotate(path, wanted, uid=target.uid), f"{target} is not annotated")
             api_version = f"{kind.group}/{version}" if kind.group else version
             said = "; ".join(f"{name}: {text}" for name, text in wanted.items() if text is not None)
-            made = event_on(
-                target, api_version, secrets.token_hex(8), reason, f"{by} by the page: {said}", self._clock()
-            )
-            why = await writer.record(*made)
-            if why:
-                log.info('event="no Event" why="%s"', why)
+            await self._tell(writer, target, api_version, reason, by, said)
             return by
+
+    async def rewrite(
+        self, token: str, target: Ref, key: str, reason: str, change: Callable[[str, Mapping[str, Any]], str], said: str
+    ) -> tuple[str, Mapping[str, Any]]:
+        """Puts under a key of a ConfigMap what `change` makes of it by the name of who asks; gives that name, and the
+        ConfigMap as it was. An Event says `said` where they may create one. Raises RefusedError, also for the
+        ValueError of `change`.
+        """
+        undone = f"{target} is as it was"
+        async with self._as(token, undone) as (own, by):
+            writer = PlanWriter(own)
+            path = f"/api/v1/namespaces/{target.namespace}/configmaps/{target.name}"
+            try:
+                answer, before = await writer.rewrite(path, key, lambda whole: change(by, whole))
+            except ValueError as error:
+                raise RefusedError(f"{undone}: {error}", 409) from error
+            _refuse(answer, undone)
+            seen = Ref("ConfigMap", target.namespace, target.name, str(metadata(before)["uid"]))
+            await self._tell(writer, seen, "v1", reason, by, said)
+            return by, before
+
+    @asynccontextmanager
+    async def _as(self, token: str, undone: str) -> AsyncIterator[tuple[Transport, str]]:
+        """With the permissions of a token, and the name that it has. Raises RefusedError."""
+        own = self._transport.bearing(token)
+        try:
+            yield own, await own_name(own)
         except KubeError as error:
             code = getattr(error, "code", 0)
-            raise RefusedError(
-                f"{target} is not annotated: {error}", code if code in (401, 403, 404) else 502
-            ) from error
+            raise RefusedError(f"{undone}: {error}", code if code in (401, 403, 404) else 502) from error
         except ValueError as error:
             raise RefusedError(str(error), 400) from error
         finally:
             await own.close()
+
+    async def _tell(self, writer: PlanWriter, target: Ref, api_version: str, reason: str, by: str, said: str) -> None:
+        log.info('event="asked for" what=%s by="%s" object="%s"', reason, by, target)
+        text = f"{by} by the page: {said}"
+        why = await writer.record(*event_on(target, api_version, secrets.token_hex(8), reason, text, self._clock()))
+        if why:
+            log.info('event="no Event" why="%s"', why)
+
+
+def _refuse(answer: ServerAnswer, undone: str) -> None:
+    """Raises RefusedError where it was not accepted."""
+    if answer.outcome is not WriteOutcome.ACCEPTED:
+        status = 403 if answer.code == 403 else 502 if answer.outcome is WriteOutcome.UNCLEAR else 409
+        raise RefusedError(f"{undone}: {answer.why}", status)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from exporter.cli.input.once import aim_of
 from exporter.cli.output.text.terminal import complain, one_line, say
 
 from ..config.settings import Mode
@@ -16,8 +17,8 @@ from ..plan.plan import Refused
 from ..plan.remediation import Remediation
 from ..run.attempt import Attempts, AttemptState, Result
 from ..run.witness import cluster_uid
+from .fitting import readable
 from .gating import Gating
-from .next_commands import aimed, readable
 from .session import Session
 from .several import Chosen
 from .writing import attempts, directory_of, opened, settled, taking_back, who
@@ -110,5 +111,5 @@ def ended(result: Result, directory: Path | None, arguments: argparse.Namespace)
             complain(result.why)
         return 2 if result.why else 0
     what = f"refused, {result.refused}" if result.state == AttemptState.REFUSED else result.state
-    complain(aimed(f"{what}: {result.why}", arguments))
+    complain(aim_of(arguments).command(f"{what}: {result.why}"))
     return 2 if result.state == AttemptState.UNCLEAR else 1

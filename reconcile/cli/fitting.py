@@ -4,18 +4,26 @@ elsewhere they are whole, a line each.
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Iterator, Sequence
 
+from exporter.cli.input.once import aim_of
 from exporter.cli.output.text.paragraphs import paragraph
+from exporter.cli.output.text.screen import width
 from exporter.cli.output.text.terminal import one_line
 
-__all__ = ["fitted", "rows_whole"]
+__all__ = ["fitted", "readable", "rows_whole"]
 
 _LABELLED = re.compile(r"  (?!run )[a-z]+ +(?=\S)")  # a command that is to be copied stays in one line
-_COMMAND = re.compile(r"(?:steward reconcile|kubectl) [a-z](?:[^;,`\n]*[^;,`\n\s.])?")
+_COMMAND = re.compile(r"(?:steward reconcile|kubectl) [a-z-](?:[^;,`\n]*[^;,`\n\s.])?")
 _JOINT = "\u2423"  # in place of a space of a command
 _MARGIN = 4
+
+
+def readable(text: str, arguments: argparse.Namespace) -> str:
+    """A text with its commands for the cluster that was asked, as wide as the terminal."""
+    return fitted(aim_of(arguments).command(text), width())
 
 
 def fitted(text: str, columns: int | None) -> str:
@@ -47,8 +55,8 @@ def rows_whole(head: Sequence[str], rows: Sequence[Sequence[str]], columns: int 
 def _ends(widths: Sequence[int]) -> Iterator[int]:
     """Where each column ends."""
     end = -2
-    for width in widths:
-        end += 2 + width
+    for size in widths:
+        end += 2 + size
         yield end
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from exporter.cli.output.text.screen import width
 from exporter.cli.output.text.terminal import complain, say
 
 from ..act.execute import PlanWriter, WriteOutcome
@@ -13,6 +14,7 @@ from ..ledger.manual import folder
 from ..ledger.proving import Proof
 from ..plan.annotations import PREFIX
 from ..run.witness import ACCEPT, LEDGER, cluster_uid, misfit
+from .fitting import fitted
 from .leases import lease_path, travelling
 from .session import desk
 from .writing import directory_of, who
@@ -33,7 +35,7 @@ def report(proof: Proof, more: str = _ALONE) -> int:
     found = "No entries: is this the directory of the ledger?"
     if proof.count:
         found = f"{count}, unbroken from entry {proof.first} to entry {proof.last}, of {proof.whose}."
-    say(f"{' '.join(filter(None, (found, proof.cut, more)))}\n")
+    say(fitted(f"{' '.join(filter(None, (found, proof.cut, more)))}\n", width()))
     return 0
 
 

@@ -24,8 +24,8 @@ from ..plan.undo import Taken, Unaccepted
 from ..plan.undos import all_undos
 from ..run.attempt import AttemptState, Fence, Result
 from .applying import ended
+from .fitting import readable
 from .ledger_pages import entries_of
-from .next_commands import readable
 from .session import Session
 from .undoing import carried_out, made, permitted
 from .writing import named_directory

@@ -21,7 +21,7 @@ _EVERY = 10.0  # seconds between two reads of the Lease, and for one
 class NoElection:
     """It leads as far as planning goes; any number of replicas may."""
 
-    leading = True
+    leading, leader = True, ""
 
     def __init__(self, lease: LeaseApi | None = None, wanted: Callable[[], bool] = lambda: True) -> None:
         """`lease` is the one to read while that is `wanted`; without it none is."""

@@ -16,7 +16,7 @@ from exporter.store.kind import ApiKind
 
 from .plan import Create, Delete, Patch, Step
 
-__all__ = ["MANAGER", "Request", "annotating", "event_request", "metadata", "request"]
+__all__ = ["MANAGER", "Request", "annotating", "event_request", "metadata", "request", "rewriting"]
 
 MANAGER = "kubevirt-steward"  # the field manager of all that is written
 _ALL = ("All",)
@@ -96,6 +96,21 @@ def annotating(path: str, whole: Mapping[str, Any], annotations: Mapping[str, st
         query=_STRICT,
         headers={"Content-Type": "application/merge-patch+json"},
         body={"metadata": {"uid": uid, "resourceVersion": resource_version, "annotations": dict(annotations)}},
+        dry=False,
+    )
+
+
+def rewriting(path: str, whole: Mapping[str, Any], key: str, text: str) -> Request:
+    """Puts a text under a key of the data of a ConfigMap, by its URL path, as it was read. Raises ValueError for one
+    without UID or resourceVersion.
+    """
+    uid, resource_version = _identity(whole)
+    return Request(
+        method="PATCH",
+        path=path,
+        query=_STRICT,
+        headers={"Content-Type": "application/merge-patch+json"},
+        body={"metadata": {"uid": uid, "resourceVersion": resource_version}, "data": {key: text}},
         dry=False,
     )
 

@@ -92,7 +92,7 @@ class Sidecar:
         """Until it is cancelled."""
         standing = self._context.measures.standing
         while True:
-            standing.leading = self._election.leading
+            standing.leading, standing.leader = self._election.leading, self._election.leader
             standing.ledger_writable = self._ledger.writable
             standing.unfinished = len(self._ledger.unfinished())
             standing.skew = self._context.skew()

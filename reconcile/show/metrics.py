@@ -34,6 +34,7 @@ class RepairTotals:
     """What holds for all repairs now; the loop writes it."""
 
     leading = False
+    leader = ""  # who holds the Lease, where that is known
     ledger_writable = False
     unfinished = 0  # attempts without an end in the ledger
     storm = "normal"  # of all namespaces

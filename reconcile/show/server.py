@@ -12,7 +12,7 @@ from exporter.http.application import Guard, application, expected
 from exporter.http.server.answers import json_answer
 
 from ..plan.unseen import gathered
-from .actions import PATH
+from .actions import PATH, Actions
 from .metrics import Measures
 from .plans import ShownRepairs
 
@@ -31,11 +31,14 @@ def build(
     instance: str,
     webhook: Handler | None = None,
     guard: Guard | None = None,
-    act: Handler | None = None,
+    act: Actions | None = None,
 ) -> web.Application:
     """`instance` is the ID of this run. `webhook` takes what Alertmanager posts, at a path of OWN_TOKEN, and `act` what
     people ask for by the page.
     """
+
+    entries = act.acknowledging if act is not None else None
+    place = entries.place if entries is not None else None
 
     async def plans(request: web.Request) -> web.StreamResponse:
         await _wait(request, board, instance)
@@ -43,8 +46,10 @@ def build(
         answer = {
             "generation": f"{instance}.{board.generation}",
             "leading": measures.standing.leading,
+            "leader": measures.standing.leader,
             "modes": dict(modes),
             "actions": act is not None,
+            "acknowledges": None if place is None else {"namespace": place.namespace, "name": place.name},
             "canaries": measures.standing.canaries,
             "unseen": gathered(each.refused for each in repairs),
             "repairs": repairs,
@@ -64,7 +69,7 @@ def build(
     if webhook is not None:
         app.router.add_post(*OWN_TOKEN, webhook, expect_handler=expected)
     if act is not None:
-        app.router.add_post(PATH, act, expect_handler=expected)
+        app.router.add_post(PATH, act.handle, expect_handler=expected)
     return app
 
 

@@ -6,13 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from dashboards.generator import all_boards
 from dashboards.generator.model import Board, Panel, PanelKind
 from dashboards.generator.panels import SEVERITIES
-from tests.cluster.prometheus import Prometheus
+from tests.manifests import Object
 
-__all__ = ["BOARDS", "HELD", "Drawn", "chosen"]
+__all__ = ["BOARDS", "HELD", "Asked", "Drawn", "chosen"]
 
 BOARDS: Mapping[str, Board] = {board.id: board for board in all_boards()}
 HELD = "of them held"
@@ -25,12 +26,18 @@ def chosen(expr: str, **variables: str) -> str:
     return re.sub(r"\$([a-z]\w*)", lambda match: values[match[1]], expr)
 
 
+class Asked(Protocol):
+    """What answers queries as a Prometheus does."""
+
+    def query(self, expr: str) -> list[Object]: ...
+
+
 @dataclass(frozen=True)
 class Drawn:
     """One board, drawn from a Prometheus. What a number shows without data is None."""
 
     board: Board
-    prometheus: Prometheus
+    prometheus: Asked
     variables: Mapping[str, str]
 
     def panel(self, title: str) -> Panel:

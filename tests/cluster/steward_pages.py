@@ -37,7 +37,7 @@ from reconcile.show.metrics import Measures
 from reconcile.show.plans import Repair, ShownRepairs
 from tests.check_cases import cases_of, evaluated
 
-__all__ = ["CHECKS", "Pages", "Site", "named", "one_of_each"]
+__all__ = ["CHECKS", "VMS", "Pages", "Site", "named", "one_of_each"]
 
 CHECKS = tuple(check for check in all_checks() if check.scope is not PER_FLEET)
 VMS = 200

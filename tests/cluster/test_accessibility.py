@@ -11,6 +11,7 @@ import pytest
 from tests.cluster.axe import AxeMissing, axe, violations
 from tests.cluster.browser import CHROMIUM, Tab, browser
 from tests.cluster.demo_process import Demo, running_demo
+from tests.cluster.page_fleets import demo_paths
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; on Debian install the package chromium")
 _WIDTHS = (1440, 390)
@@ -37,26 +38,10 @@ def demo() -> Iterator[Demo]:
         yield made
 
 
-def paths_of(demo: Demo) -> list[str]:
-    """A page of each kind."""
-    found = demo.findings()
-    worst, longest = found[0], max(found, key=lambda each: len(each["commands"]))
-    return [
-        *("/", "/findings", "/findings?severity=critical&severity=warning", "/findings?reason=nothing-like-it"),
-        *(f"/findings/{worst['fingerprint']}", f"/findings/{longest['fingerprint']}"),
-        f"/findings?cause={worst['cause']}",
-        *("/vms/billing/oracle-1", "/vms/nowhere/nothing", "/nodes/", "/nodes/node05", "/networks/"),
-        *("/networks/telecom-signalling", "/instancetypes/", "/instancetypes/u1.medium", "/features/"),
-        *("/features/vsock", "/drain", "/drain?node=node05", "/drain?node=nothing", "/impact"),
-        *("/impact?upgrade-to=1.9", "/repairs", "/health", "/runbooks/", "/runbooks/VMInstancetypeMissing.md"),
-        "/search?q=lab",
-    ]
-
-
 async def test_axe_finds_nothing_on_any_page(demo: Demo, tmp_path: Path) -> None:
     async with browser(tmp_path) as tab:
         found = {}
-        for path in paths_of(demo):
+        for path in demo_paths(demo):
             await tab.open(f"{demo.url}{path[1:]}")
             for scheme in ("light", "dark"):
                 for width in _WIDTHS:
@@ -100,7 +85,7 @@ async def test_by_the_keyboard_alone_one_gets_everywhere_and_sees_where_one_is(d
 async def test_without_a_script_every_page_is_whole_and_its_forms_work(demo: Demo, tmp_path: Path) -> None:
     async with browser(tmp_path) as tab:
         await tab.call("Emulation.setScriptExecutionDisabled", value=True)
-        for path in paths_of(demo):
+        for path in demo_paths(demo):
             await tab.open(f"{demo.url}{path[1:]}")
             document = await tab.call("DOM.getDocument", depth=-1)
             text = (await tab.call("DOM.getOuterHTML", nodeId=document["root"]["nodeId"]))["outerHTML"]
@@ -124,7 +109,7 @@ async def test_nothing_is_wider_than_a_phone(demo: Demo, tmp_path: Path) -> None
     async with browser(tmp_path) as tab:
         await tab.looks(390, "light")
         wide = {}
-        for path in paths_of(demo):
+        for path in demo_paths(demo):
             await tab.open(f"{demo.url}{path[1:]}")
             wide[path] = await tab.value("document.documentElement.scrollWidth")
         assert {path: width for path, width in wide.items() if width > 390} == {}

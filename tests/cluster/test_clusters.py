@@ -11,6 +11,7 @@ import shlex
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -21,9 +22,10 @@ import yaml
 from exporter.rules import Values, rule_files
 from exporter.rules.formats import files
 from tests.cluster.conftest import Tools
+from tests.cluster.drawn_boards import BOARDS, Drawn
 from tests.cluster.notified import faster_rules
 from tests.cluster.process import Process, answers, free_ports
-from tests.cluster.steward_pages import CHECKS, Pages, Site, named
+from tests.cluster.steward_pages import CHECKS, VMS, Pages, Site, named
 from tests.manifests import Object
 from tests.shared import REPO
 from tests.waiting import wait_until
@@ -124,6 +126,12 @@ class Clusters:
         ) as answer:
             return [{**each["metric"], "": each["value"][1]} for each in json.load(answer)["data"]["result"]]
 
+    def federated(self, host: str, *selectors: str) -> set[str]:
+        """The names of the series that a collector gets by them."""
+        query = urlencode([("match[]", selector) for selector in selectors])
+        with urllib.request.urlopen(f"{self.url(host)}/federate?{query}", timeout=30) as answer:
+            return set(re.findall(r"^([a-zA-Z_:][\w:]*)\{", answer.read().decode(), re.MULTILINE))
+
     def firing(self, host: str, name: str) -> set[tuple[str, str]]:
         """Cluster and severity of each."""
         found = self.query(host, f'ALERTS{{alertname="{name}", alertstate="firing"}}')
@@ -133,6 +141,13 @@ class Clusters:
         wait_until(lambda: bool(condition()), seconds, what, every=0.5)
 
 
+def allow_list() -> list[str]:
+    """The selectors that the collector of ACM makes of what is rendered for it."""
+    (text,) = files("acm", rule_files(Values()), Values()).values()
+    listed = yaml.safe_load(yaml.safe_load(text)["data"]["uwl_metrics_list.yaml"])
+    return [*(f'{{__name__="{name}"}}' for name in listed["names"]), *(f"{{{each}}}" for each in listed["matches"])]
+
+
 @pytest.fixture
 def clusters(binary: Tools, tmp_path: Path) -> Iterator[Clusters]:
     """East has a critical finding, west has none."""
@@ -140,6 +155,18 @@ def clusters(binary: Tools, tmp_path: Path) -> Iterator[Clusters]:
     list(faster_rules(made.rules))
     yield made
     made.close()
+
+
+@dataclass(frozen=True)
+class Hub:
+    """One of the servers, as boards ask it."""
+
+    clusters: Clusters
+    host: str
+
+    def query(self, expr: str) -> list[Object]:
+        rows = self.clusters.query(self.host, expr)
+        return [{"metric": {k: text for k, text in row.items() if k}, "value": [0, row[""]]} for row in rows]
 
 
 PAGE = "VMMACAddressDuplicate"
@@ -211,6 +238,36 @@ def test_a_hub_gets_a_few_series_and_the_alerts_of_each_cluster(clusters: Cluste
     clusters.wait(lambda: series().keys() >= kept, "all that is recorded for the hub is there")
     assert series().keys() == kept
     assert sum(series().values()) < 100
+    hub_board_has_what_is_sent(Drawn(BOARDS["hub"], Hub(clusters, hub), {}))
+    assert clusters.federated("east.example:9090", *allow_list()) == kept, (
+        "by the allow-list of ACM the hub gets the same"
+    )
+
+
+def hub_board_has_what_is_sent(drawn: Drawn) -> None:
+    """East answers, and has its critical finding; nothing is made up of what the hub does not get."""
+    assert drawn.number("All stewards answer") == 1
+    assert drawn.number("Clusters that do not answer") == 0
+    assert drawn.counts() == {"critical": 1, "warning": 0, "info": 0}
+    titles = [column.title for column in drawn.panel("Stewards, by cluster").columns if column.value is not None]
+    row = {
+        title: [(labels["cluster"], value) for labels, value in drawn.table("Stewards, by cluster", i)]
+        for i, title in enumerate(titles)
+    }
+    assert row.pop("findings held") == row.pop("KubeVirt upgrading") == []
+    assert {title: value for title, ((cluster, value),) in row.items() if cluster == "east"} == {
+        "answers": 1,
+        "replicas that answer": 1,
+        "checks that answer": len(CHECKS),
+        "unanswered checks": 0,
+        "critical": 1,
+        "warning": 0,
+        "info": 0,
+        "VMs": VMS,
+    }
+    assert (PAGE, "critical") in {
+        (labels["alertname"], labels["severity"]) for labels, _ in drawn.table("Alerts that fire, by cluster", 0)
+    }
 
 
 def test_a_hub_evaluates_the_rules_for_an_agent(clusters: Clusters) -> None:

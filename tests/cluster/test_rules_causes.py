@@ -164,24 +164,41 @@ def test_a_flood_of_one_namespace_hides_nothing_of_another_and_warnings_nothing_
     night.run(binary, tmp_path, "firmware")
 
 
+def links_of(alert: str, annotation: str, binary: Tools, folder: Path) -> set[str]:
+    """Those of the alerts of the scenario that was run last, after half an hour."""
+    scenario = json.loads((folder / "scenario.yaml").read_text())
+    (test,) = scenario["tests"]
+    test["promql_expr_test"] = []
+    asked = {"alertname": alert, "eval_time": "30m", "exp_alerts": []}
+    (folder / "scenario.yaml").write_text(json.dumps({**scenario, "tests": [{**test, "alert_rule_test": [asked]}]}))
+    done = subprocess.run(
+        [binary("promtool"), "test", "rules", folder / "scenario.yaml"], capture_output=True, text=True, check=False
+    )
+    return set(re.findall(rf'{annotation}="([^"]*)"', done.stdout + done.stderr))
+
+
 def test_alerts_link_to_their_finding_or_their_cause_on_the_page(binary: Tools, tmp_path: Path) -> None:
     values = Values(page_url="https://{cluster}.example")
     flood = replace(SERIAL, count=7, cause="c9", cluster="east")
     Scenario([flood, replace(SERIAL, count=1, first=50, cause="c8", cluster="east")]).run(
         binary, tmp_path, "firmware", values=values
     )
-    scenario = json.loads((tmp_path / "scenario.yaml").read_text())
-    (test,) = scenario["tests"]
-    test["promql_expr_test"] = []
-    asked = {"alertname": "VMSerialDuplicate", "eval_time": "30m", "exp_alerts": []}
-    (tmp_path / "scenario.yaml").write_text(json.dumps({**scenario, "tests": [{**test, "alert_rule_test": [asked]}]}))
-    done = subprocess.run(
-        [binary("promtool"), "test", "rules", tmp_path / "scenario.yaml"], capture_output=True, text=True, check=False
-    )
-    links = set(re.findall(r'page_url="([^"]*)"', done.stdout + done.stderr))
-    assert links == {
+    assert links_of("VMSerialDuplicate", "page_url", binary, tmp_path) == {
         "https://east.example/findings?cause=c9",
         "https://east.example/findings?&kind=VirtualMachine&namespace=ns&name=vm0050&reason=SerialDuplicate",
+    }
+
+
+def test_alerts_link_to_what_their_runbook_says_of_the_reason(binary: Tools, tmp_path: Path) -> None:
+    invalid = replace(PERSISTED, reason="InvalidUUID", count=7, first=50, cause="c2")
+    Scenario([PERSISTED, invalid, MAC]).run(binary, tmp_path, "firmware")
+    at = Values().runbook_url
+    assert links_of("VMFirmwareUUIDUnstable", "runbook_url", binary, tmp_path) == {
+        f"{at}/VMFirmwareUUIDUnstable.md#specrunmismatch",
+        f"{at}/VMFirmwareUUIDUnstable.md#invaliduuid",
+    }
+    assert links_of("VMMACAddressDuplicate", "runbook_url", binary, tmp_path) == {
+        f"{at}/VMMACAddressDuplicate.md#duplicatemac"
     }
 
 
@@ -200,7 +217,7 @@ def test_the_text_of_a_cause_says_how_many_and_names_the_first(binary: Tools, tm
             "description": "Another VM has the same serial; a warning while both run. One act may mend"
             " them, or the same act each: ns/vm0000, ns/vm0001, ns/vm0002, ns/vm0003, ns/vm0004, …. `steward check"
             " --reason SerialDuplicate` lists them and says what to do.",
-            "runbook_url": f"{values.runbook_url}/VMSerialDuplicate.md",
+            "runbook_url": f"{values.runbook_url}/VMSerialDuplicate.md#serialduplicate",
         },
     }
     test["alert_rule_test"] = [{"alertname": "VMSerialDuplicate", "eval_time": "30m", "exp_alerts": [alert]}]

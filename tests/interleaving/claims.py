@@ -118,9 +118,13 @@ class Claims:
                 yield "it stays stopped", f"VM {meta['name']} is to run"
             if claim["status"].get("ips") and (meta.get("annotations") or {}).get(ALLOWED) != "true":
                 yield "its owner allows it", f"VM {meta['name']} is to keep its address"
-        for owner in meta_of(claim).get("ownerReferences") or ():
+        owners = meta_of(claim).get("ownerReferences") or ()
+        label = meta_of(claim).get("labels", {}).get("kubevirt.io/vm")
+        for owner in owners:
             if owner["kind"] not in (_VM, _VMI):
                 yield "owner is known", f"{owner['kind']} {owner['name']} owns it too"
+            elif label and owner["name"] != label:
+                yield "owner is known", f"{owner['name']} owns it, and its label is {label}"
 
     def _repaired(self, write: Write, claim: Obj) -> Iterator[tuple[str, str]]:
         meta = meta_of(write.after or claim)
@@ -142,6 +146,9 @@ class Claims:
                 yield "owner lives", f"the VMI that uses it is not of VM {each['name']}"
             elif not any(meta_of(user)["name"] == name for user in self.interfaces_of(meta["name"], 0)):
                 yield "owner is known", f"{each['kind']} {name} has no interface for it"
+        for each in meta_of(claim).get("ownerReferences") or ():
+            if each["kind"] not in (_VM, _VMI):
+                yield "owner is known", f"{each['kind']} {each['name']} owned it too"
         if claim["spec"]["network"] != "tenantblue":
             yield "owner is known", f"it is of network {claim['spec']['network']}"
         for each in self.interfaces_of(meta["name"]):

@@ -36,6 +36,8 @@ _WITH_VM = (
     *("live", "running", "ownerless", "unprotected", "unlabelled", "blocked", "stopping"),
     *("deleted by hand", "leaked"),
 )
+_WITH_OTHERS = ("unprotected", "replaced", "handed on", "deleted by hand", "leaked")
+_MISLABELLED = ("replaced", "handed on", "deleted by hand", "leaked")
 _IPS = ["10.0.0.5/16"]
 _OLD = "2026-06-01T00:00:00Z"
 _ODD = 0.2  # of the interleavings
@@ -129,7 +131,7 @@ def _vm_in(state: str, odd: Odd, world: World, rng: Random) -> Obj | None:
 def _metadata(state: str, world: World, rng: Random) -> Obj:
     finalizers = rng.choice(([IPAM_FINALIZER], [IPAM_FINALIZER], ["example.org/keep", IPAM_FINALIZER]))
     owners = [owner("VirtualMachine", "db", "u-db")]
-    others = state in ("unprotected", "replaced", "handed on") and rng.random() < 0.2
+    others = state in _WITH_OTHERS and rng.random() < 0.2
     if state == "foreign owner" or others:
         owners.append(owner("Import", "import", "i1", "example.org/v1"))
     if state in ("ownerless", "nameless", "left") or (state == "stuck" and rng.random() < 0.3):
@@ -137,6 +139,8 @@ def _metadata(state: str, world: World, rng: Random) -> Obj:
     created = world.ago(rng.choice((600, 3000, 3700))) if state == "brought" else _OLD
     found: Obj = {"created": created, "owners": owners, "finalizers": [] if state == "unprotected" else finalizers}
     found["vm"] = None if state in ("unlabelled", "nameless") else "db"
+    if state in _MISLABELLED and rng.random() < 0.1:
+        found["vm"] = "web"
     if state in _TERMINATING:
         found["deleting"] = world.ago(rng.choice((700, 700, 700, 3000, 590)))
     return found

@@ -20,7 +20,7 @@ _SHARED = f"count by (uuid) (count by (uuid, cluster) ({_UUIDS})) > 1"
 
 
 def _of(severity: str) -> str:
-    return _ALL.that(queries.severity_is(severity)).count("cluster")
+    return _ALL.that(queries.severity_is(severity)).count_of_clusters()
 
 
 BOARD = Board(
@@ -36,7 +36,7 @@ BOARD = Board(
                 stat(
                     "Clusters that do not answer",
                     "Clusters whose steward was scraped lately, and of which no replica answers now.",
-                    queries.zero_while_seen(f"count({queries.ANSWERS} == 0)"),
+                    queries.zero_where(f"count({queries.ANSWERS} == 0)", queries.ANSWERS),
                     thresholds=(Threshold(1, "red"),),
                     width=8,
                 ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from exporter import runbook
 from exporter.checks import areas
 from exporter.findings.check import PER_FLEET
+from exporter.rules.alerts.hub import REPLICAS
 
 from ..links import PAGE
 from ..model import Variable
@@ -22,7 +23,8 @@ __all__ = [
 ]
 
 FINDINGS = '__name__=~"kubevirt_.+", check=~".+", kind=~".+"'
-CLUSTERS = Variable("cluster", "Cluster", "kubevirt_steward_build_info", "cluster", several=True)
+_STEWARDS = f'{{__name__=~"kubevirt_steward_build_info|{REPLICAS}"}}'  # a hub may have nothing but the latter
+CLUSTERS = Variable("cluster", "Cluster", _STEWARDS, "cluster", several=True)
 NAMESPACES = Variable("namespace", "Namespace", f'{{{FINDINGS}, cluster=~"$cluster"}}', "namespace", several=True)
 LINKS = (
     Variable(PAGE, "URL of the steward's page, {cluster} for the cluster's name", default="https://localhost:9877"),

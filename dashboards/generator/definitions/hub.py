@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from .. import queries
 from ..cause_panels import causes_table
-from ..finding_panels import by_reason, finding_bars, severity_stats
+from ..finding_panels import RUNBOOK, by_reason, finding_bars, ranked, severity_column, severity_stats
 from ..findings import Findings
 from ..links import board_link, page_link
 from ..model import Board, BoardRow, Column, PanelQuery, Threshold
@@ -25,7 +25,7 @@ _CONFIG = queries.each("kubevirt_steward_config_info")
 
 
 def _of(severity: str) -> PanelQuery:
-    return PanelQuery(_ALL.that(queries.severity_is(severity)).count("cluster"))
+    return PanelQuery(_ALL.that(queries.severity_is(severity)).count_of_clusters())
 
 
 def _counts(first: int) -> tuple[tuple[Column, PanelQuery], ...]:
@@ -35,7 +35,7 @@ def _counts(first: int) -> tuple[tuple[Column, PanelQuery], ...]:
         for i, (name, colour) in enumerate(SEVERITIES.items())
     ]
     then = first + len(of)
-    vms = PanelQuery(f"max by (cluster) ({_VMS})")
+    vms = PanelQuery(f"max by (cluster) ({_VMS}) or {queries.SENT_VMS}")
     upgrading = PanelQuery(f"max by (cluster) ({queries.each('kubevirt_upgrade_in_progress')})")
     return (
         *of,
@@ -79,6 +79,21 @@ REPAIRS = table(
     sort=("-wait for somebody",),
 )
 
+_FIRING = queries.each("ALERTS", 'alertstate="firing"', 'kubernetes_operator_component="kubevirt-steward"')
+_ALERTS = f"count by (cluster, alertname, severity) ({_FIRING})"
+ALERTS = table(
+    "Alerts that fire, by cluster",
+    "A row for each alert of a cluster. Where clusters send the hub no findings, this says what is wrong there.",
+    (
+        severity_column(),
+        column("runbook", "alert", links=(RUNBOOK,)),
+        Column("alerts", value=0, width=90),
+        column("cluster", width=150, links=(board_link("fleet", "Board Fleet"), page_link("steward"))),
+    ),
+    PanelQuery(ranked(f'label_replace({_ALERTS}, "runbook", "$1", "alertname", "(.+)")')),
+    sort=("severity", "-alerts"),
+)
+
 VERSIONS = table(
     "Versions of the steward, by cluster",
     "Replicas by their version and configuration. More than one row of a cluster is normal only while it is updated.",
@@ -112,7 +127,7 @@ BOARD = Board(
                 stat(
                     "Clusters that do not answer",
                     "Clusters that have a steward, or had one lately, and of which no replica answers now.",
-                    queries.zero_while_seen(f"count({queries.ANSWERS} == 0)"),
+                    queries.zero_where(f"count({queries.ANSWERS} == 0)", queries.ANSWERS),
                     thresholds=(Threshold(1, "red"),),
                     width=5,
                 ),
@@ -146,6 +161,7 @@ BOARD = Board(
                     _ALL,
                     height=12,
                 ),
+                ALERTS,
                 by_reason(_ALL),
                 finding_bars("Findings by cluster", "Open findings of each cluster.", "cluster", _ALL),
             ),

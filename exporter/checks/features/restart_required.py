@@ -9,15 +9,19 @@ Most of what a restart does beside that has findings of its own: SpecRunMismatch
 and StartBlocked for features that are refused, those of instancetype_vms for ControllerRevisions that are lost or of
 another object, and feature_nodes where no node takes the VM. A VM that has one of these is not to be restarted before.
 
-Not seen here: fields that no record has, such as disks, sockets and memory; then KubeVirt's message is all that is
-known. KubeVirt writes no second message while the condition stands, so it may be that of an earlier change.
+KubeVirt compares the template with that of the VM's start, and not with the VMI, which has the defaults too: a value
+that it filled in then, and that somebody has written into the template since, counts as a change
+(kubevirt/kubevirt#17610).
+
+Not seen here: fields that no record has, such as the buses of disks; then KubeVirt's message is all that is known.
+KubeVirt writes no second message while the condition stands, so it may be that of an earlier change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from ...domain.features.restarts import UUID, by_uuid, keeps_it, waiting
+from ...domain.features.restarts import UUID, by_template, by_uuid, keeps_it, waiting
 from ...domain.identity.identity import owned
 from ...findings.check import Check, Family, Reason, View
 from ...findings.finding import Finding, Severity, Since
@@ -48,6 +52,16 @@ _REASONS = {
         "would start then, and as what.",
         commands=(_CONDITION, _STARTED_WITH, "steward check -n NAMESPACE"),
     ),
+    "RestartReportedOfNothing": Reason(
+        (Severity.INFO,),
+        "KubeVirt reports a change that waits for a restart, and in all that is compared the VM's template and its VMI "
+        "agree.",
+        _FAMILY,
+        grace=300.0,
+        next="The restart can wait for the next planned one, which clears the report; until then CPU and memory are "
+        "not changed live. The VM's other findings say whether it would start then, and as what.",
+        commands=(_CONDITION, _STARTED_WITH, "steward check -n NAMESPACE"),
+    ),
     "RestartReportedOfUUID": Reason(
         (Severity.INFO,),
         "KubeVirt reports a change that waits for a restart, and perhaps all that it saw is the firmware UUID that it "
@@ -72,19 +86,25 @@ def find(view: View) -> Iterator[Finding]:
         yield _finding("RestartReportedOfUUID", vm, own, _OF_UUID.format(kubevirt.upstream), {})
         return
     differs = waiting(vm, own)
-    message = f'A change of the VM waits for a restart; KubeVirt says: "{vm.restart_required}"'
-    if differs:
-        message += f". Its template differs from its VMI in {named(differs)}"
-    else:
-        message += ". In networks, firmware and features its template is like its VMI"
-    if UUID in differs:
-        message += ", so that the restart changes its identity"
+    changed = bool(differs) or not by_template(vm)
+    message = _of_change(vm, differs) if changed else f'{_OF_NOTHING}; KubeVirt says: "{vm.restart_required}"'
     message += ". CPU and memory are not changed live before"
     if kubevirt is not None and keeps_it(kubevirt):
         message += f". KubeVirt {kubevirt.upstream} goes on reporting it until then, even if the change is taken back"
-    yield _finding("ChangeWaitsForRestart", vm, own, message, listed("differs", differs) if differs else {})
+    reason = "ChangeWaitsForRestart" if changed else "RestartReportedOfNothing"
+    yield _finding(reason, vm, own, message, listed("differs", differs) if differs else {})
 
 
+def _of_change(vm: VirtualMachine, differs: Sequence[str]) -> str:
+    message = f'A change of the VM waits for a restart; KubeVirt says: "{vm.restart_required}"'
+    if not differs:
+        return f"{message}. In {_COMPARED} its template is like its VMI"
+    identity = ", so that the restart changes its identity" if UUID in differs else ""
+    return f"{message}. Its template differs from its VMI in {named(differs)}{identity}"
+
+
+_COMPARED = "networks, firmware, features, CPU, memory, machine type and PVCs"
+_OF_NOTHING = f"RestartRequired stands, though template and VMI agree in {_COMPARED}"
 _OF_UUID = (
     "KubeVirt {} reports that a change of the VM waits for a restart, as it does of each VM into whose spec it wrote "
     "the firmware UUID that runs; no other change is seen"
@@ -117,10 +137,12 @@ CHECK = Check(
         VirtualMachine.KIND: (
             "asks",
             "deleting",
+            "hardware",
             "identity",
             "instancetype",
             "networks",
             "preference",
+            "pvc_names",
             "restart_required",
             "restart_since",
             "sealed",
@@ -130,10 +152,12 @@ CHECK = Check(
         VirtualMachineInstance.KIND: (
             "asks",
             "deleting",
+            "hardware",
             "identity",
             "networks",
             "phase",
             "presets",
+            "pvc_names",
             "sealed",
             "serial",
             "vm_uid",

@@ -12,6 +12,8 @@ from ...http.server.own_certificate import AUTHORITY, CERTIFICATE, KEY, fits, ma
 from ...kube.errors import KubeError
 from ...kube.own_secret import OwnSecret
 from ...kube.transport import Transport
+from ..output.text.paragraphs import sentence
+from ..output.text.screen import width
 from ..output.text.terminal import complain, say
 
 __all__ = ["run"]
@@ -35,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
         complain(f"cannot write the certificate to {where}: {error}")
         return 2
     if written:
-        say(f"Wrote ca.crt, tls.crt and tls.key for {', '.join(names)} to {where}.\n")
+        say(sentence(f"Wrote ca.crt, tls.crt and tls.key for {', '.join(names)} to {where}.", "", width()))
     else:
         say(f"The certificate in {where} is valid; it stays.\n")
     return 0

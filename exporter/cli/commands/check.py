@@ -23,7 +23,7 @@ from ..input.edit_probes import ask_edits, refuse_probe_of_dump
 from ..input.evaluated_dumps import DumpReading, evaluate_each
 from ..input.filters import Filters, UsageError, filters_of
 from ..input.labels import labelled_in_cluster, refuse_none
-from ..input.names import known_to
+from ..input.names import known_to, refuse_misspelt
 from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump
 from ..input.undated import undated
 from ..output.edit_probes import edits
@@ -127,7 +127,8 @@ def show(
 
 
 def refuse_unfound(report: Report, filters: Filters) -> None:
-    """Raises UsageError for the id of a cause or finding that is not there."""
+    """Raises UsageError for the id of a cause or finding that is not there, and for a feature that is none."""
+    refuse_misspelt(sorted(filters.features - {finding.feature for finding in report.findings}))
     found = [each for finding in report.findings for each in (finding.fingerprint, finding.cause)]
     for wanted in filters.selection.ids:
         if not any(each.startswith(wanted) for each in found):

@@ -14,7 +14,6 @@ from ...kube.errors import UnreachableError
 from ...offline.files import DumpError
 from ...views.drain import (
     CHECK,
-    KINDS,
     READER,
     Drain,
     NoSuchNodeError,
@@ -87,7 +86,7 @@ async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Drain, b
 async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Drain, bool]:
     with progress_line() as progress:
         reading = read_dump(
-            arguments.dump, time.time(), config, complete=arguments.complete, progress=progress, also=KINDS
+            arguments.dump, time.time(), config, complete=arguments.complete, progress=progress, also=READER.reads
         )
         engine, _ = await reading
     return _taken(engine, arguments), True

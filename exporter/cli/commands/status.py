@@ -13,7 +13,7 @@ from ...engine.engine import Engine
 from ...findings.check import PER_FLEET
 from ...offline.files import DumpError
 from ...store.kinds.kube_virt import KubeVirt
-from ...views.drain import KINDS, READER, draining
+from ...views.drain import READER, draining
 from ...views.drain import take as drained
 from ...views.findings import Report, take, with_causes
 from ..input.config import configured
@@ -73,7 +73,9 @@ async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Status, 
 async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Status, bool]:
     path, now = arguments.dump, time.time()
     with progress_line() as progress:
-        engine, tally = await read_dump(path, now, config, complete=arguments.complete, progress=progress, also=KINDS)
+        engine, tally = await read_dump(
+            path, now, config, complete=arguments.complete, progress=progress, also=READER.reads
+        )
     return _of(engine, path, f"read {tally}"), True
 
 

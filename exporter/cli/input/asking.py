@@ -10,8 +10,9 @@ from typing import TypeVar
 
 import msgspec
 
-from ...kube.errors import MALFORMED
+from ...kube.errors import MALFORMED, refusal_of
 from ...kube.get_json import Connection, GetError, JSONServer, Query
+from ...store.text.misfits import misfit
 from .config import configured
 from .filters import UsageError
 
@@ -20,6 +21,8 @@ __all__ = ["SECONDS", "Asked", "answer_of", "asking", "refuse_both"]
 SECONDS = 30.0
 _BYTES = 256 * 2**20  # of some hundred thousand findings
 _PLUGIN_SECONDS = 60.0  # to log somebody in, in a browser maybe
+_GIVE = "--exporter takes the address of a steward's page; `kubectl port-forward` makes one of a steward in a cluster"
+_CA = "--ca-file names its CA (ca.crt of Secret steward-exporter-tls), --server-name the host that it is for"
 _MADE = ", as `kubectl create token` prints it"
 T = TypeVar("T")
 
@@ -48,7 +51,8 @@ class Asked:
         except GetError as error:
             raise UsageError(_why(self.server, error)) from error
         except MALFORMED as error:
-            raise UsageError(f"{self.server.url}{path} answers otherwise than this steward does: {error}") from error
+            why = f"answers {path} otherwise than a steward of this release: {misfit(error)}"
+            raise UsageError(f"{self.server.url} {why}; {_GIVE}") from error
 
 
 async def answer_of(arguments: argparse.Namespace, path: str, of: type[T], query: Query = ()) -> T:
@@ -88,4 +92,15 @@ def _why(server: JSONServer, error: GetError) -> str:
         return f"{server.url} does not accept the token (401); log in again, or give one with --token-file{_MADE}"
     if error.status == 403:
         return f"{server.url} does not let you see that (403): {error.said or error}"
-    return error.said or str(error)
+    if error.status or error.said:
+        return error.said or f"{error}; {_GIVE}"
+    return _unreachable(server, error)
+
+
+def _unreachable(server: JSONServer, error: GetError) -> str:
+    untrusted = getattr(error.__cause__, "certificate_error", None)
+    if untrusted is not None:
+        why = getattr(untrusted, "verify_message", "") or str(untrusted)
+        return f"the certificate of {server.url} can't be verified: {why}; {_CA}"
+    why = refusal_of(error)
+    return f"{server.url} is not reachable: {why}; {_GIVE}" if why else str(error)

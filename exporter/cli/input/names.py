@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ...config.mistakes import nearest
+from ...domain.features.gates import NAMES
+from ...domain.features.rules import BY_ID
 from ...store.cluster import Cluster
 from ...store.indexes.networks import NETWORK
 from ...store.kinds.namespace import Namespace
@@ -17,7 +20,7 @@ from ...views.nearest import meant, shortened
 from .filters import Filters, UsageError
 from .selectors import Selection
 
-__all__ = ["Names", "known_to", "refuse_unknown"]
+__all__ = ["Names", "known_to", "refuse_misspelt", "refuse_unknown"]
 
 
 @dataclass
@@ -64,6 +67,16 @@ def refuse_unknown(namespaces: Iterable[str], selection: Selection, names: Names
         for each in asked:
             if noun not in names.blind and each not in known:
                 raise _unknown(noun, each, known)
+
+
+def refuse_misspelt(features: Iterable[str]) -> None:
+    """Raises UsageError for the first that no feature and no feature gate is called, where one that is like it is
+    there. A setting has a name of its own, and a gate that nobody knows one that somebody gave it.
+    """
+    known = {*BY_ID, *NAMES}
+    for each in features:
+        if each not in known and (close := nearest(each, known)):
+            raise UsageError(f"no feature or feature gate is called {shortened(each)}; did you mean {close}?")
 
 
 def _unknown(noun: str, name: str, known: Iterable[str]) -> UsageError:

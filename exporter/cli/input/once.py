@@ -23,7 +23,7 @@ def aim_of(arguments: argparse.Namespace) -> Aim:
     """Where the arguments look."""
     client = _given(arguments, ("kubeconfig", "context"))
     more = _given(arguments, ("dump", "exporter", "token_file", "ca_file", "server_name"))
-    return Aim(client, f"{client}{more}{' --complete' if arguments.complete else ''}")
+    return Aim(client, f"{client}{more}{' --complete' if getattr(arguments, 'complete', False) else ''}")
 
 
 def _given(arguments: argparse.Namespace, names: Iterable[str]) -> str:

@@ -25,7 +25,8 @@ def add_look_options(
     add_cluster_options(parser)
     add_dump_options(parser, several=several)
     if formats:
-        parser.add_argument("-o", "--output", choices=formats, default="table", help="default: table")
+        how = f"default: table; one of {', '.join(formats)}"
+        parser.add_argument("-o", "--output", choices=formats, default="table", metavar="FORMAT", help=how)
     parser.add_argument(
         "--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from ...store.text.naming import counted, kind_word
+from ...store.text.naming import counted
 from ...views.differences import Change, Differences
+from .findings.changes import cells_of
+from .text.paragraphs import sentence
 from .text.screen import rows_of
 
 __all__ = ["differed"]
@@ -12,24 +14,14 @@ _HEAD = ("CHANGE", "SEVERITY", "REASON", "OBJECT", "WHAT")
 
 
 def differed(found: Differences, columns: int | None) -> str:
-    rows = [
-        (
-            each.change.value,
-            each.finding.severity
-            if each.before in ("", each.finding.severity)
-            else f"{each.before} -> {each.finding.severity}",
-            each.finding.reason,
-            f"{kind_word(each.finding.subject.kind)} {each.finding.subject.path}",
-            each.why or each.finding.message,
-        )
-        for each in found.differences
-    ]
+    rows = [cells_of(each) for each in found.differences]
     changes = [each.change for each in found.differences]
     counts = ", ".join(f"{changes.count(each)} {each.value}" for each in Change if each in changes)
     lines = rows_of(_HEAD, rows, columns) if rows else []
     lines += [""] if rows else []
-    lines.append(f"{counts or 'No differences'}; {counted(found.same, 'finding')} as before.")
+    text = "".join(f"{line}\n" for line in lines)
+    text += sentence(f"{counts or 'No differences'}; {counted(found.same, 'finding')} as before.", "", columns)
     if found.unanswered:
-        which = counted(len(found.unanswered), "check")
-        lines.append(f"{which} without a complete answer in just one of both; `steward check` says why.")
-    return "".join(f"{line}\n" for line in lines)
+        which = f"{counted(len(found.unanswered), 'check')} without a complete answer in just one of both"
+        text += sentence(f"{which}; `steward check` says why.", "", columns)
+    return text

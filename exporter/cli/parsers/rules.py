@@ -61,7 +61,8 @@ def add(commands: Any) -> None:
         " openshift-user-alertmanagerconfig: that for the alerts of openshift-user.",
         epilog=f"Values: {', '.join(KEYS)} and severity.ALERT.",
     )
-    render.add_argument("--format", choices=FORMATS, default="prometheus", help="default: prometheus")
+    how = f"default: prometheus; one of {', '.join(FORMATS)}"
+    render.add_argument("--format", choices=FORMATS, default="prometheus", metavar="FORMAT", help=how)
     render.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a value; repeat it for more")
     render.add_argument("--output", type=Path, metavar="DIRECTORY", help="write the files there")
     render.set_defaults(run=run)

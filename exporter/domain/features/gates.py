@@ -15,7 +15,7 @@ from msgspec import Struct
 from .gate_table import PRE_RELEASES, STATES
 from .versions import Version, parse
 
-__all__ = ["NEWEST", "STAGES", "Gates", "next_release", "states_of"]
+__all__ = ["NAMES", "NEWEST", "STAGES", "Gates", "next_release", "states_of"]
 
 STAGES = {"A": "Alpha", "B": "Beta", "GA": "GA", "DEP": "Deprecated", "DISC": "Discontinued", "U": "Alpha"}
 """The words for states; one that has none is as good as Alpha."""
@@ -40,6 +40,8 @@ _COLUMNS = _columns()
 _PRE_RELEASES = {tag: each for each in map(parse, PRE_RELEASES) if each is not None for tag in (each.tag,)}
 NEWEST = max(_COLUMNS)
 """The newest release whose gates are known, from a commit before it."""
+NAMES = frozenset(_COLUMNS[NEWEST])
+"""Of every gate that any release has."""
 
 
 def next_release(version: Version) -> tuple[int, int] | None:

@@ -1,27 +1,37 @@
 """Where a pod may run: its node selector, required node affinity and tolerations, against a node's labels and taints.
 
-Not considered: pod affinity (neighbours.py), topology spread constraints, and node affinity of volumes.
+Not considered: pod affinity (neighbours.py), and topology spread constraints.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from ...store.record import Wire
 from ...store.selector import Requirement, WireRequirement, requirements_of
 
-__all__ = ["ANYWHERE", "Placement", "Taint", "Toleration", "WireAffinity", "WirePlacement", "placement_of"]
+__all__ = [
+    "ANYWHERE",
+    "Placement",
+    "Taint",
+    "Toleration",
+    "WireAffinity",
+    "WireNodeTerm",
+    "WirePlacement",
+    "placed_by",
+    "placement_of",
+]
 
 
-class _Term(Wire, frozen=True, gc=False):
+class WireNodeTerm(Wire, frozen=True, gc=False):
     match_expressions: list[WireRequirement | None] | None = None
     match_fields: list[WireRequirement | None] | None = None
 
 
 class _Required(Wire, frozen=True, gc=False):
-    node_selector_terms: list[_Term | None] | None = None
+    node_selector_terms: list[WireNodeTerm | None] | None = None
 
 
 class _NodeAffinity(Wire, frozen=True, gc=False):
@@ -121,11 +131,7 @@ def placement_of(wire: WirePlacement) -> Placement:
     terms = (affinity.required.node_selector_terms or ()) if affinity is not None and affinity.required else ()
     made = Placement(
         tuple(Requirement(key, "In", (value or "",)) for key, value in (wire.node_selector or {}).items()),
-        tuple(
-            requirements_of(term.match_expressions) + requirements_of(term.match_fields)
-            for term in terms
-            if term is not None
-        ),
+        _alternatives(terms),
         tuple(
             Toleration(
                 each.key or "", each.operator or "Equal", each.value or "", each.effect or "", each.toleration_seconds
@@ -134,6 +140,23 @@ def placement_of(wire: WirePlacement) -> Placement:
             if each is not None
         ),
     )
+    return _shared(made)
+
+
+def placed_by(terms: Iterable[WireNodeTerm | None]) -> Placement:
+    """Where one of the terms holds, whatever taints there are: that of a volume."""
+    return _shared(Placement(terms=_alternatives(terms), tolerations=_ANY_TAINT))
+
+
+_ANY_TAINT = (Toleration("", "Exists", "", ""),)
+
+
+def _alternatives(terms: Iterable[WireNodeTerm | None]) -> tuple[tuple[Requirement, ...], ...]:
+    every = (each for each in terms if each is not None)
+    return tuple(requirements_of(each.match_expressions) + requirements_of(each.match_fields) for each in every)
+
+
+def _shared(made: Placement) -> Placement:
     if len(_SHARED) > _MOST_SHARED:
         _SHARED.clear()
     return _SHARED.setdefault(made, made)

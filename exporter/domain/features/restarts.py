@@ -13,8 +13,9 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..identity.firmware import legacy
 from ..identity.identity import next_boot
+from .hardware import TOPOLOGY
 
-__all__ = ["UUID", "by_uuid", "keeps_it", "waiting"]
+__all__ = ["UUID", "by_template", "by_uuid", "keeps_it", "waiting"]
 
 UUID = "firmware UUID"
 
@@ -48,6 +49,12 @@ def _waiting(vm: VirtualMachine, vmi: VirtualMachineInstance) -> Iterator[str]:
     gone = runs_with - asks if not given and vm.instancetype is None else set()
     for rule in sorted((asks - runs_with) | gone):
         yield f"feature {rule}"
+    runs_on = dict(vmi.hardware)
+    spread = vm.preference is not None  # which may share CPUs out otherwise
+    for field, value in vm.hardware:
+        if runs_on.get(field) != value and not (spread and field in TOPOLOGY):
+            yield field
+    yield from (f"PVC {name}" for name in vm.pvcs if name not in vmi.pvcs)
 
 
 def keeps_it(kubevirt: KubeVirt) -> bool:
@@ -56,6 +63,13 @@ def keeps_it(kubevirt: KubeVirt) -> bool:
     if release == (0, 0) or release > (1, 7):
         return False
     return release < (1, 6) or (0, 0, 0) < patch < (1, 6, 4) or (1, 7, 0) <= patch < (1, 7, 1)
+
+
+def by_template(vm: VirtualMachine) -> bool:
+    """Whether KubeVirt reports a change of the VM's own template, and not of an instancetype or preference, which may
+    have changed instead, or of a hotplug.
+    """
+    return vm.restart_required == _OF_TEMPLATE and vm.instancetype is None and vm.preference is None
 
 
 def by_uuid(vm: VirtualMachine, vmi: VirtualMachineInstance, kubevirt: KubeVirt) -> bool:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from aiohttp import web
 
 from ...engine.engine import Engine
 from ...engine.turn import in_turns
+from ...findings.finding import Finding
 from ...store.kinds.node import Node
+from ...store.record import Ref
 from ...store.source import Source
-from ...views.drain import Drain, NoSuchNodeError, chosen, draining, steps
+from ...views.drain import LEAVES, Drain, NoSuchNodeError, chosen, draining, steps
 from ..reports.result_cache import Shared, Versions
 from ..server.answers import json_answer, json_error
 from ..server.query import names_in
@@ -21,9 +23,13 @@ _MOST_UNDER_WAY = 10  # nodes
 
 
 class DrainView:
-    def __init__(self, engine: Engine, versions: Versions, instance: str) -> None:
-        """`instance` distinguishes one run of the steward from the next: generations start again with each."""
-        self._engine, self._instance = engine, instance
+    def __init__(
+        self, engine: Engine, versions: Versions, instance: str, about: Callable[[Ref], Awaitable[list[Finding]]]
+    ) -> None:
+        """`instance` distinguishes one run of the steward from the next: generations start again with each. `about`
+        gives the findings of an object.
+        """
+        self._engine, self._instance, self._about = engine, instance, about
         self._taken = Shared[tuple[str, ...], Drain](lambda: versions.everything)
         self._under_way = Shared[None, Drain](lambda: versions.everything)
 
@@ -44,15 +50,19 @@ class DrainView:
         return await self._taken.get(named, lambda: self._take(named))
 
     async def under_way(self) -> Drain:
-        """Of the first nodes that are cordoned or drained, and without what is found of their VMs: it costs the same
-        however many findings there are.
+        """Of the first nodes that are cordoned or drained; it costs the same however many findings there are of
+        others.
         """
         return await self._under_way.get(None, self._take_under_way)
 
     async def _take_under_way(self) -> Drain:
         cluster = self._engine.cluster
         wanted = draining(cluster)[:_MOST_UNDER_WAY] if self._seen else []
-        return await in_turns(steps(cluster, wanted, (), self._engine.generation))
+        drain = await in_turns(steps(cluster, wanted, (), self._engine.generation))
+        # What leaves is stuck once something is found of it. What stays does so with and without.
+        leaving = [vm.vm for node in drain.nodes for vm in node.vms if vm.state in LEAVES]
+        found = [finding for each in leaving for finding in await self._about(each)]
+        return await in_turns(steps(cluster, wanted, found, self._engine.generation)) if found else drain
 
     @property
     def _seen(self) -> bool:

@@ -6,6 +6,7 @@ from aiohttp import web
 
 from ...engine.engine import Engine
 from ...engine.turn import in_turns
+from ...history.migrations import MigrationFailures
 from ...views.vm import NoSuchVMError, VMWhole, steps
 from ..reports.result_cache import Shared, Versions
 from ..server.answers import json_answer, json_error
@@ -16,10 +17,10 @@ _Key = tuple[str, str]  # namespace and name
 
 
 class VMView:
-    def __init__(self, engine: Engine, versions: Versions, instance: str) -> None:
+    def __init__(self, engine: Engine, kept: MigrationFailures, versions: Versions, instance: str) -> None:
         """`instance` distinguishes one run of the steward from the next: generations start again with each."""
-        self._engine, self._instance = engine, instance
-        self._taken = Shared[_Key, VMWhole](lambda: versions.everything)
+        self._engine, self._kept, self._instance = engine, kept, instance
+        self._taken = Shared[_Key, VMWhole](lambda: (versions.everything, kept.version))
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         if request.query:
@@ -35,4 +36,4 @@ class VMView:
         return await self._taken.get((namespace, name), lambda: self._take(namespace, name))
 
     async def _take(self, namespace: str, name: str) -> VMWhole:
-        return await in_turns(steps(self._engine, namespace, name))
+        return await in_turns(steps(self._engine, namespace, name, self._kept.of(namespace, name)))

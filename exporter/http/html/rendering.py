@@ -6,7 +6,6 @@ What is invisible, or turns the direction of what follows, is written out: a nam
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Mapping
 from importlib.resources import files
 from itertools import islice
@@ -16,6 +15,7 @@ from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ...store.text.visible import written_out
 from ...version import installed
 from ..server.sending import send
 from .words import FILTERS
@@ -23,14 +23,14 @@ from .words import FILTERS
 __all__ = ["as_file", "page_of", "prepare", "templates_of", "visible"]
 
 _SLICE = 500  # pieces between two looks at the event loop
-_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+_SHORT = 0xFFFF  # the last code that four digits have
 
 
 def visible(value: Any) -> Any:
     """A text with what is invisible, or turns the direction, written out; line breaks and tabs stay."""
     if not isinstance(value, str) or (value.isascii() and value.isprintable()):
         return value
-    shown = _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+    shown = written_out(value, lambda each: f"\\u{ord(each):04x}" if ord(each) <= _SHORT else f"\\U{ord(each):08x}")
     return Markup(shown) if isinstance(value, Markup) else shown  # noqa: S704 - as safe as it was
 
 

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 from ...findings.causes import Reference
 from ...store.record import Ref
+from ...store.text.naming import sentence
 from ...views.causes import AcknowledgedReport, CauseReport, acknowledged_text
 from ...views.commands import commands
 
@@ -18,6 +19,7 @@ _SIZES = tuple(f"Virtual{kind}" for kind in ("MachineInstancetype", "MachineClus
 _PREFERENCES = ("VirtualMachinePreference", "VirtualMachineClusterPreference")
 _SHORT = {"VirtualMachine": "VM", "VirtualMachineInstance": "VMI", "VirtualMachineInstanceMigration": "migration"}
 _UUID = 36  # characters
+_BEGINNING = 150
 
 
 def href(ref: Ref) -> str:
@@ -82,6 +84,13 @@ def _members(cause: CauseReport) -> str:
     return kinds(cause.kinds) + (f" in {place}" if place else "")
 
 
+def beginning(text: str) -> str:
+    """A text that is long, up to a word, with an ellipsis."""
+    if len(text) <= _BEGINNING:
+        return text
+    return f"{text[:_BEGINNING].rsplit(' ', 1)[0].rstrip(' ,;:.')}…"
+
+
 def short(text: str) -> str:
     """A UUID by its first characters; all of any other text."""
     return text[:8] if len(text) == _UUID and text.count("-") == 4 else text
@@ -90,6 +99,10 @@ def short(text: str) -> str:
 def known(acknowledged: AcknowledgedReport) -> str:
     text = acknowledged_text(acknowledged)
     return f"{text[0].upper()}{text[1:]}"
+
+
+def capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
@@ -102,5 +115,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "known": known,
     "titled": title_of,
     "short": short,
-    "capitalised": lambda text: text[:1].upper() + text[1:],
+    "beginning": beginning,
+    "capitalised": capitalised,
+    "whole_sentence": lambda text: sentence(capitalised(text)),
 }

@@ -80,7 +80,7 @@ class FindingPage:
             "alert": self._alert(report),
             "runbook": self._runbooks.of(reason.alert, report) if reason.alert else None,
             "evidence": list(_rows(report.evidence)),
-            "related": [await self._related(listing, each) for each in report.related],
+            "related": [await self._related(listing, each) for each in _by_name(report.related)],
             "of_vm": [listing.report_of(each) for each in await self._of_vm(listing, finding)],
             "siblings": cause.findings if cause else 1,
             "cause": cause,
@@ -88,6 +88,7 @@ class FindingPage:
             "past": await self._past(finding) if visible_to(request) is None else None,
             "failures_of": self._migrations.of,
             "forms": await self._actions.forms(request, report.repairs or ()),
+            "acknowledging": await self._actions.acknowledging(request, cause),
             "plan_command": plan_command,
             "states": REPAIR_STATES,
         }
@@ -123,6 +124,11 @@ class FindingPage:
         if finding.severity != "critical":
             return AlertOfFinding(name, "A warning can wait for working hours.")
         return AlertOfFinding(name, self._paging.get(f"{finding.check}/{finding.reason}", ""))
+
+
+def _by_name(related: Iterable[Ref]) -> Iterable[Ref]:
+    """Of an object that was made anew both are related, and there is one page by that name."""
+    return {str(each): each for each in related}.values()
 
 
 def _rows(evidence: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:

@@ -18,6 +18,7 @@ from ...views.causes import CauseReport, cause_order
 from ...views.findings import Filter
 from ...views.selection import AGES, FACETS, Counts, Selection, counting
 from ..reports.listing import Listing, Wanted
+from .actions import Actions
 from .address import SORTS, Address, Addresses
 from .frame import Frame
 
@@ -56,8 +57,8 @@ class Facet(msgspec.Struct, frozen=True):
 
 
 class FindingsPage:
-    def __init__(self, engine: Engine, frame: Frame) -> None:
-        self._frame, self._addresses = frame, Addresses(engine)
+    def __init__(self, engine: Engine, frame: Frame, actions: Actions) -> None:
+        self._frame, self._addresses, self._actions = frame, Addresses(engine), actions
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -94,6 +95,7 @@ class FindingsPage:
             "causes": causes if alone else on_page,
             "opened": {key: [listing.report_of(each) for each in found] for key, found in shown.items()},
             "pages": pages,
+            "entry_forms": {each.cause: await self._actions.acknowledging(request, each) for each in causes if alone},
             "ended": await listing.ended() if base.anything and not alone and address.page == pages else [],
             "facets": [each for name in FACETS if (each := _facet(name, counts, address)) is not None],
             "chosen": [(name, value) for name, value in address.pairs if name != "cause"],

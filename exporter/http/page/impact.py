@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
+from ...store.record import Ref
 from ...views.impact import PARAMETERS, TITLES, WHOLE, Impact, NoSuchObjectError, SubjectOutcome
 from ..api.impact import ImpactView, asked_in
 from ..html.words import counted
@@ -32,10 +33,16 @@ class ImpactPage:
         again = urlencode([(name, value) for name, own in given.items() for value in own])
         values |= {"impact": impact, "given": given, "again": again, "whole_values": WHOLE}
         if impact is not None:
-            values |= {"verdict": _verdict(impact), "used": [], "unused": []}
+            values |= {"verdict": _verdict(impact), "broken": _broken(impact), "used": [], "unused": []}
             for gate in impact.gates:
                 values["unused" if gate.vms == gate.vmis == 0 else "used"].append(gate)
         return await self._frame.page(request, "impact.html", values, here="/impact")
+
+
+def _broken(impact: Impact) -> list[Ref]:
+    """Each object that breaks, once, as far as they are listed."""
+    broken = (each.finding.subject for each in impact.findings if each.outcome == SubjectOutcome.BREAKS)
+    return list({str(each): each for each in broken}.values())
 
 
 def _verdict(impact: Impact) -> str:

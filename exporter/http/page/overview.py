@@ -8,7 +8,7 @@ from aiohttp import web
 
 from ...engine.engine import Engine
 from ...findings.finding import Severity
-from ...views.drain import STAYS, TITLES, NodeReport
+from ...views.drain import STAYS, NodeReport
 from ...views.findings import Filter
 from ...views.lately import changes_said
 from ...views.trust import trust_of
@@ -20,7 +20,7 @@ from .repairs import RepairsPage
 __all__ = ["Overview"]
 
 _WORST = 10
-_NODES = 5
+_NODES = 2  # above the causes, and in the first fold with the worst of them
 _REPAIRS = 5
 
 
@@ -37,9 +37,12 @@ class Overview:
         causes = await listing.causes(Filter())
         severities = await listing.severities()
         known = Counter[str]()
+        causes_of = Counter[str]()
         for each in causes:
             if each.is_known:
                 known.update(each.severities)
+            else:
+                causes_of.update(name for name, count in each.severities.items() if count)
         history = listing.history()
         nodes = await self._draining() if whole else []
         around = listing.surroundings(generation)
@@ -49,23 +52,25 @@ class Overview:
             "counts": {each.value: severities[each.value] - known[each.value] for each in reversed(Severity)},
             "curves": await self._frame.outside.curves(self._engine.clock()) if whole else [],
             "changes": changes_said(history.changes, history.since, self._engine.clock()) if history else "",
+            "causes_of": causes_of,
+            "open_causes": sum(not each.is_known for each in causes),
             "known": known.total(),
+            "known_causes": sum(each.is_known for each in causes),
             "causes": causes[:_WORST],
             "in_all": len(causes),
             "trust": trust_of(around, [check.id for check in self._engine.checks]),
             "nodes": nodes[:_NODES],
             "nodes_in_all": len(nodes),
             "left": _left,
-            "titles": TITLES,
             "repairs": waiting[:_REPAIRS],
             "repairs_in_all": len(waiting),
         }
         return await self._frame.page(request, "overview.html", values, here="/")
 
     async def _draining(self) -> list[NodeReport]:
-        """The nodes that are being emptied, the ones with most that stays first."""
+        """The nodes that are being emptied, the ones with most that stays first; then those that are cordoned alone."""
         drain = await self._drain.under_way()
-        return sorted(drain.nodes, key=lambda each: (-_left(each)["blocked"], each.node))
+        return sorted(drain.nodes, key=lambda each: (not each.drain, -_left(each)["blocked"], each.node))
 
 
 def _left(node: NodeReport) -> dict[str, int]:

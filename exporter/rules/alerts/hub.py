@@ -11,20 +11,20 @@ from ..held import SEVERITY, answers
 from ..model import Area, Recording, Rule
 from ..values import Values
 
-__all__ = ["AREA", "SERIES"]
+__all__ = ["AREA", "OBJECTS", "OPEN", "REPLICAS", "SERIES", "UNKNOWN"]
 
 _READY = "kubevirt_steward_ready == 1"
-_OPEN = "cluster:kubevirt_steward_findings:open"
-_UNKNOWN = "cluster:kubevirt_steward_check_state:unknown"
-_REPLICAS = "cluster:kubevirt_steward_ready:replicas"
-_OBJECTS = "cluster:kubevirt_steward_kind_objects:max"
-SERIES = (_OPEN, _UNKNOWN, _REPLICAS, _OBJECTS)
+OPEN = "cluster:kubevirt_steward_findings:open"
+UNKNOWN = "cluster:kubevirt_steward_check_state:unknown"
+REPLICAS = "cluster:kubevirt_steward_ready:replicas"
+OBJECTS = "cluster:kubevirt_steward_kind_objects:max"
+SERIES = (OPEN, UNKNOWN, REPLICAS, OBJECTS)
 
 
 def _before(_: Values) -> Iterator[Rule]:
     counted = f'label_replace(kubevirt_steward_findings, "{SEVERITY}", "$1", "severity", "(.*)")'
     yield Recording(
-        record=_OPEN,
+        record=OPEN,
         expr=f"""sum by (cluster, check, {SEVERITY}) (
   max by (cluster, check, reason, {SEVERITY}) (
     {counted} > 0
@@ -34,16 +34,16 @@ def _before(_: Values) -> Iterator[Rule]:
 or max by (cluster, check) (0 * ({answers()}))""",
     )
     yield Recording(
-        record=_UNKNOWN,
+        record=UNKNOWN,
         expr=f"""count by (cluster) (
   max by (cluster, check) (kubevirt_steward_check_state{{state="unknown"}} == 1)
   unless on (cluster, check) ({answers()})
 )
 or 0 * max by (cluster) ({_READY})""",
     )
-    yield Recording(record=_REPLICAS, expr="sum by (cluster) (kubevirt_steward_ready)")
+    yield Recording(record=REPLICAS, expr="sum by (cluster) (kubevirt_steward_ready)")
     yield Recording(
-        record=_OBJECTS,
+        record=OBJECTS,
         expr='max by (cluster, kind) (kubevirt_steward_kind_objects{kind=~"VirtualMachine|VirtualMachineInstance"})',
     )
 

@@ -9,6 +9,7 @@ from msgspec import Raw, field
 from ...domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, set_by, stop_of
 from ...domain.features.asks import asks_of
 from ...domain.features.demand import Demand, demand_of
+from ...domain.features.hardware import hardware_of
 from ...domain.features.memory_demand import memory_demand
 from ...domain.features.rule import IGNITION, SIDECARS, Asking, Request
 from ...domain.identity.firmware import WireFirmware, identifying
@@ -20,12 +21,13 @@ from ..annotations import Note
 from ..kind import ApiKind
 from ..record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
 from ..text.quantity import Amounts
+from .common.pvcs import pvcs_of
+from .common.vm_conditions import failure_in, restart_required_in, stopped_in
 from .common.vm_spec import WireDomain, WireVMSpec, sealed_by
 
 __all__ = ["KIND", "VirtualMachine"]
 
 _CRITICAL = ("system-cluster-critical", "system-node-critical")
-_RESOLVING = ("FailedFindInstancetype", "FailedFindPreference", "FailedCreate")
 _NOT_STARTED_FOR_ITS_DISKS = ("Provisioning", "WaitingForVolumeBinding", "DataVolumeError", "ErrorPvcNotFound")
 
 
@@ -113,6 +115,8 @@ class VirtualMachine(Record, frozen=True, gc=False):
     shape: Shape | None  # what its template sets itself, where it has one of the two
     asks: tuple[Request, ...]  # features, of its template as it is written
     demand: Demand  # of its node, beside features
+    hardware: tuple[tuple[str, str], ...]  # CPU, memory and machine type, as far as its template says (hardware.py)
+    pvc_names: str  # the PersistentVolumeClaims of its volumes (pvcs.py); `pvcs` has them one by one
     memory: Amounts  # that its launcher pod asks for at the least, as far as its template says (memory_demand.py)
     start_requested: bool  # by somebody, and not done yet
     settled: bool  # its status has the same run strategy: what that starts at once has been started
@@ -125,32 +129,9 @@ class VirtualMachine(Record, frozen=True, gc=False):
     def vms(self) -> tuple[str, ...]:
         return (self.name,)
 
-
-def _stopped(status: _Status) -> float | None:
-    for condition in status.conditions or ():
-        if condition and condition.type == "Ready" and condition.status == "False":
-            return epoch(condition.last_transition_time) if condition.reason == "VMINotExists" else None
-    return None
-
-
-def _failure(status: _Status) -> tuple[str, str, float | None]:
-    """Reason, message and time of the condition."""
-    for condition in status.conditions or ():
-        if condition and condition.type == "Failure" and condition.status == "True":
-            reason = intern(condition.reason or "")
-            if reason not in _RESOLVING:
-                return reason, "", None
-            return reason, intern((condition.message or "")[:256]), epoch(condition.last_transition_time)
-    return "", "", None
-
-
-def _restart_required(status: _Status) -> tuple[str, float | None]:
-    """Message and time of the condition."""
-    for condition in status.conditions or ():
-        if condition and condition.type == "RestartRequired" and condition.status == "True":
-            message = condition.message or condition.reason or condition.type
-            return intern(message[:256]), epoch(condition.last_transition_time)
-    return "", None
+    @property
+    def pvcs(self) -> tuple[str, ...]:
+        return tuple(self.pvc_names.split())
 
 
 def _origin(meta: _Meta, uuid: str) -> str:
@@ -193,10 +174,10 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
     template = (spec.template and spec.template.spec) or WireVMSpec()
     domain = template.domain or WireDomain()
     firmware = domain.firmware or WireFirmware()
-    fields = identity(meta)
+    fields, conditions = identity(meta), status.conditions
     networks = networks_of(template, fields[0], autoattach=True)
-    failure, failed, failed_since = _failure(status)
-    restart, restart_since = _restart_required(status)
+    failure, failed, failed_since = failure_in(conditions)
+    restart, restart_since = restart_required_in(conditions)
     instancetype = reference_of(spec.instancetype, status.instancetype_ref)
     preference = reference_of(spec.preference, status.preference_ref)
     requested, strategy = status.state_change_requests, _run_strategy(spec)
@@ -205,7 +186,7 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         *fields,
         created=epoch(meta.creation_timestamp),
         deleting=epoch(meta.deletion_timestamp),
-        stopped=_stopped(status),
+        stopped=stopped_in(conditions),
         networks=networks,
         macs=macs_of(template, networks),
         run_strategy=strategy,
@@ -229,6 +210,8 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         shape=shape_of(spec.template) if instancetype or preference else None,
         asks=asks_of(_asking(spec, status, strategy)),
         demand=demand_of(template),
+        hardware=hardware_of(domain),
+        pvc_names=pvcs_of(template),
         memory=memory_demand(domain),
         start_requested=bool(requested and requested[0] and requested[0].action == "Start"),
         settled=bool(strategy) and status.run_strategy == strategy,

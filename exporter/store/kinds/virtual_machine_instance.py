@@ -11,6 +11,7 @@ from msgspec import field
 
 from ...domain.features.asks import asks_of
 from ...domain.features.demand import Demand, demand_of
+from ...domain.features.hardware import hardware_of
 from ...domain.features.rule import IGNITION, SIDECARS, Asking, Request
 from ...domain.identity.firmware import WireFirmware, identifying
 from ...domain.networks.guest_interfaces import WireGuestInterface, addresses_of, macs_of, tapped
@@ -31,6 +32,7 @@ from ..record import (
 )
 from ..text.nesting import decoded
 from ..text.since import UNKNOWN, Since, Time
+from .common.pvcs import pvcs_of
 from .common.vm_spec import WireDomain, WireVMSpec, sealed_by
 
 __all__ = ["FINAL", "KIND", "PENDING", "Migration", "VirtualMachineInstance"]
@@ -172,6 +174,8 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     presets: tuple[str, ...]  # the VirtualMachineInstancePresets that were merged into it
     asks: tuple[Request, ...]  # features
     demand: Demand  # of its node, beside features
+    hardware: tuple[tuple[str, str], ...]  # what its spec says of CPU, memory and machine type (hardware.py)
+    pvc_names: str  # the PersistentVolumeClaims of its volumes (pvcs.py); `pvcs` has them one by one
     emulated: str  # the hardware type that it runs with, of which its spec may have an alias; empty where not known
     blocked: str  # why virt-controller or the scheduler makes no progress with it, while it is pending
     unreadable: tuple[Unreadable, ...] = ()
@@ -186,6 +190,10 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     @property
     def vms(self) -> tuple[str, ...]:
         return (self.name,)
+
+    @property
+    def pvcs(self) -> tuple[str, ...]:
+        return tuple(self.pvc_names.split())
 
     @property
     def started_with(self) -> str:
@@ -359,6 +367,8 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         presets=_presets(meta.annotations),
         asks=asks_of(_asking(spec, notes, status)),
         demand=demand_of(spec),
+        hardware=hardware_of(domain),
+        pvc_names=pvcs_of(spec),
         emulated=intern((status.machine and status.machine.type) or ""),
         blocked=_blocked(status.phase or "", conditions),
         unreadable=tuple(faults),

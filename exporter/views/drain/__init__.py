@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from .filters import NoSuchNodeError, chosen
 from .probing import probed, unsafe, unsettled
-from .report import STAYS, TITLES, Drain, NodeReport, VMReport, exit_code
+from .report import LEAVES, STAYS, TITLES, Drain, NodeReport, VMReport, exit_code
 from .view import CHECK, INDEXES, KINDS, READER, draining, node_names, steps, take
 
 __all__ = [
     "CHECK",
     "INDEXES",
     "KINDS",
+    "LEAVES",
     "READER",
     "STAYS",
     "TITLES",

@@ -18,12 +18,12 @@ __all__ = ["APART", "Neighbourhood", "unevaluated"]
 APART = "with pods that its anti-affinity keeps it apart from"
 
 
-def unevaluated(neighbours: Neighbours) -> str:
-    """What of it is not known; empty for nothing."""
+def unevaluated(neighbours: Neighbours) -> list[str]:
+    """What of it is not known."""
     found = ["its topology spread constraints"] if neighbours.spread else []
     if any(not each.of_vms or each.elsewhere for each in neighbours.terms):
         found.append("its affinity to pods that are no VM's, or in other namespaces")
-    return " and ".join(found)
+    return found
 
 
 class Neighbourhood:

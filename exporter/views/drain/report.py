@@ -8,6 +8,7 @@ from ...domain.drains.departure import DrainState
 from ...store.record import Ref
 
 __all__ = [
+    "LEAVES",
     "NOT_CONSIDERED",
     "STAYS",
     "TITLES",
@@ -33,11 +34,12 @@ TITLES = {
     DrainState.TERMINATING: "ends",
 }
 STAYS = (DrainState.BLOCKED, DrainState.UNKNOWN, DrainState.SHUTS_DOWN)
+LEAVES = (DrainState.MIGRATING, DrainState.EXTERNAL)
+"""What is under way; a finding of it says that it takes too long."""
 
 
 NOT_CONSIDERED = (
     "affinity of and to pods that are no VM's, and topology spread",
-    "the nodes that volumes are accessible from",
     "quotas",
     "VMs that start meanwhile, or start again elsewhere",
     "PDBs of pods that are no VM's",

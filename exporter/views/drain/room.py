@@ -29,6 +29,7 @@ __all__ = ["NodeChoice", "NodeRoom", "amount_written", "free_room", "kind_of_lac
 
 _SLICE = 100  # nodes looked at between two looks at the event loop
 _MOST_REASONS = 6
+NO_ACCESS = "without access to its volumes"
 
 _HOST_MODEL, _FEATURES = "host-model-cpu.node.kubevirt.io/", "host-model-required-features.node.kubevirt.io/"
 _MIGRATION_MODEL, _FEATURE = "cpu-model-migration.node.kubevirt.io/", "cpu-feature.node.kubevirt.io/"
@@ -38,8 +39,8 @@ _MIGRATION_MODEL, _FEATURE = "cpu-model-migration.node.kubevirt.io/", "cpu-featu
 class NodeChoice:
     """`node` that could take it; where there is none, `why`, and whether one could if nothing else were to move.
 
-    `first` is what rules out most nodes: Resource, Device, Selector, Taint, Cordoned, AntiAffinity, PodAffinity or
-    Other, and `lacking` the resource that is short.
+    `first` is what rules out most nodes: Resource, Device, Selector, Taint, Cordoned, AntiAffinity, PodAffinity, Volume
+    or Other, and `lacking` the resource that is short.
     """
 
     node: str = ""
@@ -114,16 +115,17 @@ class NodeRoom:
         self._kept_off: dict[Placement, list[str]] = {}
         self._whole: dict[str, dict[str, float]] = {}
         self._left: dict[str, dict[str, float]] = {}
-        self._none: dict[
-            tuple[Placement, Amounts], NodeChoice
-        ] = {}  # room only shrinks: what found none finds none again
+        # Room only shrinks: what found none finds none again.
+        self._none: dict[tuple[Placement, tuple[Placement, ...], Amounts], NodeChoice] = {}
 
-    def place(self, placement: Placement, pod: Pod) -> Generator[None, None, NodeChoice]:
+    def place(
+        self, placement: Placement, pod: Pod, volumes: tuple[Placement, ...] = ()
+    ) -> Generator[None, None, NodeChoice]:
         """Finds a node for the pod that stands for this one, and takes the room there; stops now and then so that
-        others get their turn.
+        others get their turn. `volumes` are where its volumes can be used.
         """
         requests = pod.requests
-        like = (placement, requests) if pod.neighbours == ALONE else None
+        like = (placement, volumes, requests) if pod.neighbours == ALONE else None
         if like is not None and (known := self._none.get(like)) is not None:
             return known
         needed = {**dict(requests), "pods": 1.0}
@@ -131,6 +133,9 @@ class NodeRoom:
         if pod.neighbours.terms:
             kept = self._neighbourhood.obstacles(pod, self._nodes)
             obstacles = [first or second for first, second in zip(obstacles, kept, strict=True)]
+        for each in volumes:
+            kept = yield from self._obstacles(each)
+            obstacles = [first or (second and NO_ACCESS) for first, second in zip(obstacles, kept, strict=True)]
         tally, alone = _Tally(), False
         for done, (node, obstacle) in enumerate(zip(self._nodes, obstacles, strict=True)):
             if done % _SLICE == _SLICE - 1:
@@ -192,6 +197,7 @@ _KINDS = (
     ("without label ", "Selector"),
     ("with pods ", "AntiAffinity"),
     ("without pods ", "PodAffinity"),
+    ("without access ", "Volume"),
     ("cordoned", "Cordoned"),
 )
 

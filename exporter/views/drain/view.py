@@ -26,6 +26,7 @@ from ...findings.beside import Advice, key_of, restrained
 from ...findings.finding import Finding
 from ...store.cluster import Cluster
 from ...store.indexes.migrations import EVACUATED
+from ...store.indexes.volumes import BOUND
 from ...store.kind import ApiKind
 from ...store.kinds import (
     node,
@@ -35,6 +36,7 @@ from ...store.kinds.endpoint_slice import EndpointSlice
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.node import Node
 from ...store.kinds.node_maintenance import NodeMaintenance
+from ...store.kinds.persistent_volume import PersistentVolume
 from ...store.kinds.pod import Pod
 from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
@@ -46,13 +48,14 @@ from ...store.text.naming import sentence, subject_first
 from ..in_slices import at_once
 from ..times import rfc3339
 from .neighbours import unevaluated
-from .report import Drain, MigrationLimits, NodeReport, Shown, UnseenKind, VMReport
+from .report import LEAVES, Drain, MigrationLimits, NodeReport, Shown, UnseenKind, VMReport
 from .room import NodeChoice, NodeRoom, placement_on_moving
+from .volumes import AFFINITY, bindings, seen
 
 __all__ = ["CHECK", "INDEXES", "KINDS", "READER", "draining", "node_names", "steps", "take"]
 
 CHECK = "evictions"  # the check whose findings are shown beside
-INDEXES = (*OF_DEPARTURES, EVACUATED)
+INDEXES = (*OF_DEPARTURES, EVACUATED, BOUND)
 KINDS: tuple[ApiKind[Any], ...] = (
     node.KIND,
     VirtualMachineInstance.KIND,
@@ -62,7 +65,7 @@ KINDS: tuple[ApiKind[Any], ...] = (
     KubeVirt.KIND,
     EndpointSlice.KIND,
 )
-READER = Reading("drain", (*KINDS, NodeMaintenance.KIND), INDEXES)
+READER = Reading("drain", (*KINDS, NodeMaintenance.KIND, PersistentVolume.KIND), INDEXES)
 _ALL_STAND_ON = {Node.__name__, VirtualMachineInstance.__name__, Pod.__name__}
 _WEBHOOK = (
     "virt-api has no ready endpoint: every eviction of a launcher pod fails, in the whole cluster; bring virt-api back "
@@ -90,7 +93,7 @@ def steps(
     cluster: Cluster, nodes: Iterable[str], findings: Iterable[Finding], generation: int
 ) -> Generator[None, None, Drain]:
     """Of nodes that are there, drained together; stops after every VM, so that others get their turn."""
-    unseen = tuple(_unseen(cluster))
+    unseen = tuple(_unseen(cluster, KINDS))
     context = drain_context(ClusterView(cluster, READER), frozenset(each.kind for each in unseen))
     asked = [] if _ALL_STAND_ON & context.unseen else [cluster.get(Node, "", name) for name in dict.fromkeys(nodes)]
     there = [each for each in asked if each is not None]
@@ -103,17 +106,20 @@ def steps(
             leaving.append(departure)
             yield
         found[each.name] = in_order(leaving)
-    places = yield from _plan(cluster, there, found)
+    places, volumes = (yield from _plan(cluster, there, found)), seen(cluster)
     shown, forbidding = _shown(findings)
     reports = []
     for each in there:
         moved = _evacuated(cluster, each)
         vms: list[VMReport] = []
         for departure in found[each.name]:
-            vms.append(_vm(departure, places, shown, forbidding))
+            place = places.get(_key(departure.subject), NodeChoice())
+            vms.append(_vm(_placed(departure, place, volumes=volumes), place, shown, forbidding))
             yield
         reports.append(_node(contexts[each.name], each, vms, moved, shown))
     namespaces = {each.subject.namespace for all_ in found.values() for each in all_}
+    if not volumes and any(each.vmi is not None and each.vmi.pvcs for all_ in found.values() for each in all_):
+        unseen += tuple(_unseen(cluster, (PersistentVolume.KIND,)))
     down = webhook_down(cluster.all(EndpointSlice), context.kubevirt)
     return Drain(
         generation=generation,
@@ -130,8 +136,8 @@ def _limits(context: DrainContext) -> MigrationLimits | None:
     return MigrationLimits(kubevirt.per_cluster, kubevirt.per_node, context.running) if kubevirt is not None else None
 
 
-def _unseen(cluster: Cluster) -> Iterator[UnseenKind]:
-    for kind in KINDS:
+def _unseen(cluster: Cluster, kinds: Iterable[ApiKind[Any]]) -> Iterator[UnseenKind]:
+    for kind in kinds:
         source = cluster.get(Source, "", kind.name)
         if source is None or not source.readable:
             yield UnseenKind(kind.name, source.why if source is not None else "it is not watched")
@@ -169,7 +175,8 @@ def _plan(
         return places
     rooms = NodeRoom(cluster, frozenset(each.name for each in nodes))
     for _, source, launcher, vmi in sorted(moving, key=lambda each: each[0]):
-        places[_key(vmi)] = yield from rooms.place(placement_on_moving(vmi, launcher, source), launcher)
+        volumes = tuple(dict.fromkeys(each for _, each in bindings(cluster, vmi.namespace, vmi.pvcs)))
+        places[_key(vmi)] = yield from rooms.place(placement_on_moving(vmi, launcher, source), launcher, volumes)
         yield
     return places
 
@@ -232,16 +239,14 @@ _ORDER = {state.value: at for at, state in enumerate(DrainState)}
 
 def _vm(
     departure: Departure,
-    places: dict[Key, NodeChoice],
+    place: NodeChoice,
     shown: dict[Key, list[Shown]],
     forbidding: dict[tuple[str, str], list[Finding]],
 ) -> VMReport:
     subject, vmi, pod = departure.subject, departure.vmi, departure.pod
-    place = places.get(_key(subject), NodeChoice())
     findings = tuple(shown.get(_key(subject), ()))
-    departure = _placed(departure, place)
     ends = departure.state is DrainState.TERMINATING
-    goes_on = departure.state in (DrainState.MIGRATING, DrainState.EXTERNAL)
+    goes_on = departure.state in LEAVES
     # What is being deleted, migrates or is another controller's has a reason once it takes too long, and that only the
     # check knows.
     lasts = any(each.reason == departure.reason for each in findings)
@@ -265,16 +270,20 @@ def _vm(
     )
 
 
-def _placed(departure: Departure, place: NodeChoice) -> Departure:
-    """With what the plan says of one that is to migrate: nowhere, or perhaps."""
+def _placed(departure: Departure, place: NodeChoice, *, volumes: bool) -> Departure:
+    """With what the plan says of one that is to migrate: nowhere, or perhaps. `volumes`: where they can be used is
+    seen.
+    """
     if departure.state not in (DrainState.WAITING, DrainState.MAY_MIGRATE):
         return departure
     if place.why and not (departure.state is DrainState.WAITING and departure.reason):
         return _without_room(departure, place)
-    unknown = unevaluated(departure.pod.neighbours) if departure.pod is not None else ""
+    vmi, pod = departure.vmi, departure.pod
+    unknown = [*unevaluated(pod.neighbours)] if pod is not None else []
+    unknown += [AFFINITY] if vmi is not None and vmi.pvcs and not volumes else []
     if not unknown or departure.reason:
         return departure
-    why = f"{departure.why.removesuffix('.')}, if {unknown} let it, which are not evaluated here."
+    why = f"{departure.why.removesuffix('.')}, if {' and '.join(unknown)} let it, which is not evaluated here."
     return replace(departure, state=DrainState.MAY_MIGRATE, why=why)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from ...domain.drains.failures import FailedMigration
 from ...domain.features.configuration import Effective
 from ...domain.features.configuration import chosen as chosen_kubevirt
 from ...domain.features.requests import requests_of
@@ -32,7 +33,9 @@ class NoSuchVMError(Exception):
 
 @dataclass(frozen=True)
 class OneVM:
-    """`vmi` is of the VM, or stands alone. `pod` stands for the launcher pod of one that does not exist yet."""
+    """`vmi` is of the VM, or stands alone. `pod` stands for the launcher pod of one that does not exist yet.
+    `kept` are migrations of its VMI that failed, which objects need not show any more.
+    """
 
     cluster: Cluster
     namespace: str
@@ -41,6 +44,7 @@ class OneVM:
     vmi: VirtualMachineInstance | None
     pod: Pod | None = None
     proposed: bool = False
+    kept: tuple[FailedMigration, ...] = ()
 
     @cached_property
     def view(self) -> ClusterView:

@@ -21,6 +21,7 @@ from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.node import Node
+from ...store.kinds.persistent_volume import PersistentVolume
 from ...store.kinds.pod import Pod
 from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ...store.kinds.storage_class import StorageClass
@@ -47,7 +48,10 @@ def concerning(context: OneVM) -> frozenset[type[Record]]:
     found: set[type[Record]] = set(_ALWAYS)
     if runs_now(context.vmi):
         found |= set(_RUNNING)
-    networks = [each for record in (context.vm, context.vmi) if record is not None for each in record.networks]
+    own = [each for each in (context.vm, context.vmi) if each is not None]
+    if any(each.pvcs for each in own):
+        found.add(PersistentVolume)
+    networks = [each for record in own for each in record.networks]
     if any(nad for _, nad, _ in networks):
         found |= {NetworkAttachmentDefinition, IPAMClaim}
     asks = (*context.asked_by_vm, *(context.vmi.asks if context.vmi is not None else ()))

@@ -129,9 +129,10 @@ def failures(context: OneVM, own: VMIContext, restraints: Restraints) -> tuple[F
     vmi = own.vmi
     last = vmi.migration
     standing = {each.uid for each in own.failures} | ({last.uid} if last is not None and last.failed else set())
-    return tuple(
-        _failure(vmi, e, e.uid in standing, restraints) for e in failures_shown(context.view, vmi)[:_MOST_FAILURES]
-    )
+    shown = {each.uid: each for each in failures_shown(context.view, vmi)}
+    known = {each.uid: each for each in context.kept} | shown
+    newest = sorted(known.values(), key=lambda each: (each.at or 0.0, each.uid), reverse=True)[:_MOST_FAILURES]
+    return tuple(_failure(vmi, each, each.uid in standing, restraints) for each in newest)
 
 
 def _failure(

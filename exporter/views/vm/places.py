@@ -24,12 +24,12 @@ from ...store.source import unseen
 from ...store.text.placeholders import filled
 from ..drain.neighbours import Neighbourhood, unevaluated
 from ..drain.room import amount_written, free_room, kind_of_lack
+from ..drain.volumes import AFFINITY, bindings, seen
 from .report import NodeAnswer, NodeObstacle, Places
 
 __all__ = ["NOT_CONSIDERED", "Wanted", "places"]
 
 NOT_CONSIDERED = (
-    "the nodes that volumes are accessible from",
     "affinity of other pods to this one, and of this one to pods that are no VM's",
     "topology spread",
     "quotas",
@@ -65,7 +65,8 @@ _OWN = {
 @dataclass(frozen=True)
 class Wanted:
     """What a launcher pod asks of its node. `amounts` are at the least, and empty where they are not known. `tolerated`
-    are taints beside those of its tolerations; `pod` is the one by whose affinity its neighbours are looked for, and
+    are taints beside those of its tolerations; `pvcs` are the PersistentVolumeClaims of its volumes, each by its
+    namespace and its name; `pod` is the one by whose affinity its neighbours are looked for, and
     `but_for` the uid of the VMI whose pods take no room from it.
     """
 
@@ -73,6 +74,7 @@ class Wanted:
     amounts: Mapping[str, float] = field(default_factory=dict)
     resources: tuple[str, ...] = ()
     tolerated: tuple[Taint, ...] = ()
+    pvcs: tuple[tuple[str, str], ...] = ()
     pod: Pod | None = None
     but_for: str = ""
     not_considered: tuple[str, ...] = ()
@@ -85,18 +87,22 @@ def places(cluster: Cluster, wanted: Wanted, but: frozenset[str] = frozenset()) 
     wanted = wanted if pods else replace(wanted, pod=None)
     nodes = sorted((each for each in cluster.all(Node) if each.name not in but), key=lambda each: each.name)
     near = _neighbours(cluster, wanted.pod, nodes)
+    bound = [each for namespace, name in wanted.pvcs for each in bindings(cluster, namespace, (name,))]
     offered = {name for node in cluster.all(Node) for name, amount in node.allocatable if amount > 0}
     answers: list[NodeAnswer] = []
     for at, node in enumerate(nodes):
         obstacles = list(_obstacles(node, wanted))
         if near.get(node.name):
             obstacles.append(_neighbour(near[node.name]))
+        obstacles += _without_access(node, bound)
         free = free_room(cluster, node, wanted.but_for) if pods else dict(node.allocatable)
         obstacles += _lacking(node, free, wanted, offered, pods=pods)
         answers.append(_answer(node, wanted, obstacles))
         if at % _SLICE == _SLICE - 1:
             yield
-    return _summed(answers, wanted, left_out)
+    unknown = unevaluated(wanted.pod.neighbours) if wanted.pod is not None else []
+    unknown += [AFFINITY] if wanted.pvcs and not seen(cluster) else []
+    return msgspec.structs.replace(_summed(answers, wanted, left_out), unless=" and ".join(unknown))
 
 
 def _answer(node: Node, wanted: Wanted, obstacles: list[NodeObstacle]) -> NodeAnswer:
@@ -115,7 +121,6 @@ def _summed(answers: list[NodeAnswer], wanted: Wanted, left_out: tuple[str, ...]
         nodes=tuple(kept[:_MOST_NODES]),
         left_out=max(len(kept) - _MOST_NODES, 0),
         ruled_out=tuple((count, each.what) for each, count in ordered[:_MOST_CONDITIONS]),
-        unless=unevaluated(wanted.pod.neighbours) if wanted.pod is not None else "",
         not_considered=(*NOT_CONSIDERED, *wanted.not_considered, *left_out),
     )
     return made if any(each.answer != "no" for each in answers) else _advised(made, ordered)
@@ -155,6 +160,12 @@ def _obstacles(node: Node, wanted: Wanted) -> Iterator[NodeObstacle]:
     facts = {**labels, "metadata.name": node.name}
     if placement.terms and not any(t and all(each.holds(facts) for each in t) for t in placement.terms):
         yield NodeObstacle("Affinity", "outside the node affinity")
+
+
+def _without_access(node: Node, bound: Iterable[tuple[str, Placement]]) -> Iterator[NodeObstacle]:
+    for name, where in bound:
+        if where.obstacle(node.name, node.labels, ()):
+            yield NodeObstacle("Volume", f"without access to PVC {name}")
 
 
 def _tolerated(taint: Taint, wanted: Wanted) -> bool:

@@ -15,6 +15,7 @@ from ...store.kinds.endpoint_slice import EndpointSlice
 from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ...store.kinds.persistent_volume import PersistentVolume
 from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ...store.kinds.storage_class import StorageClass
 from ...store.kinds.virtual_machine import VirtualMachine
@@ -39,6 +40,7 @@ KINDS: tuple[ApiKind[Any], ...] = (
     NetworkAttachmentDefinition.KIND,
     IPAMClaim.KIND,
     StorageClass.KIND,
+    PersistentVolume.KIND,
 )
 INDEXES = tuple(dict.fromkeys((*drain.INDEXES, *OF_DEPARTURES, PART, TAKES)))
 READER = Reading("vm", (*KINDS, *(each for each in drain.READER.reads if each not in KINDS)), INDEXES)

@@ -27,7 +27,7 @@ __all__ = [
 
 class NodeObstacle(msgspec.Struct, frozen=True):
     """`kind` is Taint, Cordoned, NotReady, NotSchedulable, Deleted, Selector, CPU, Affinity, AntiAffinity, PodAffinity,
-    Device, NoDevice or Resource; `what` says it in a few words.
+    Volume, Device, NoDevice or Resource; `what` says it in a few words.
     """
 
     kind: str

@@ -5,10 +5,12 @@ next release, and for a VM that does not exist yet.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
+from dataclasses import replace
 
 import msgspec
 
 from ...checks.identity.copies_ahead import CHECK as COPIES_AHEAD
+from ...domain.drains.failures import FailedMigration
 from ...engine.engine import Engine
 from ...findings.finding import Finding, Severity, Unknown
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
@@ -39,9 +41,13 @@ def take(engine: Engine, namespace: str, name: str) -> VMWhole:
     return at_once(steps(engine, namespace, name))
 
 
-def steps(engine: Engine, namespace: str, name: str) -> Generator[None, None, VMWhole]:
-    """Stops after each few milliseconds, so that others get their turn. Raises NoSuchVMError."""
-    context = found(engine.cluster, namespace, name)
+def steps(
+    engine: Engine, namespace: str, name: str, kept: tuple[FailedMigration, ...] = ()
+) -> Generator[None, None, VMWhole]:
+    """Stops after each few milliseconds, so that others get their turn. `kept` are migrations of its VMI that failed,
+    as far as they are remembered. Raises NoSuchVMError.
+    """
+    context = replace(found(engine.cluster, namespace, name), kept=kept)
     refs = {(each.ref.kind, each.ref.namespace, each.ref.name) for each in context.records}
     own = [each for each in engine.findings() if _key(each) in refs]
     shown = engine.restraints.applied

@@ -57,7 +57,8 @@ def for_migration(context: OneVM, vmi: VirtualMachineInstance) -> Wanted | str:
     else:
         moving, unsure = Moving(vendor=keeps_vendor(known.version)), ()
         placement = NodeSets([home]).moved(NodeDemand(placement), moving, home.name).placement
-    return Wanted(placement, dict(pod.requests) | {"pods": 1.0}, (), (), pod, vmi.uid, unsure)
+    needed = dict(pod.requests) | {"pods": 1.0}
+    return Wanted(placement, needed, pvcs=_pvcs(vmi), pod=pod, but_for=vmi.uid, not_considered=unsure)
 
 
 def _without_pod(context: OneVM, vmi: VirtualMachineInstance, home: Node) -> Wanted | str:
@@ -74,7 +75,11 @@ def _without_pod(context: OneVM, vmi: VirtualMachineInstance, home: Node) -> Wan
     demand = NodeSets([home]).moved(demand, moving, home.name)
     taints = tuple(Taint(each.key, each.value, each.effect) for each in home.taints if each.key != CORDON)
     unsure = "what room it needs, and its affinity to other pods: its launcher pod is not seen"
-    return Wanted(demand.placement, {}, demand.resources, taints, None, vmi.uid, (unsure,))
+    return Wanted(demand.placement, {}, demand.resources, taints, _pvcs(vmi), None, vmi.uid, (unsure,))
+
+
+def _pvcs(one: VirtualMachine | VirtualMachineInstance) -> tuple[tuple[str, str], ...]:
+    return tuple((one.namespace, each) for each in one.pvcs)
 
 
 def for_start(context: OneVM) -> Wanted | str:
@@ -98,7 +103,8 @@ def for_start(context: OneVM) -> Wanted | str:
     said: tuple[str, ...] = () if pod is not None else (_NEIGHBOURS,)
     said += () if amounts else ("memory, which its spec does not say here",)
     uid = context.vmi.uid if context.vmi is not None else ""
-    return Wanted(demand.placement, needed, demand.resources, (), pod, uid, (_OF_SPEC, *said))
+    pvcs = _pvcs(one) if one is not None else ()
+    return Wanted(demand.placement, needed, demand.resources, (), pvcs, pod, uid, (_OF_SPEC, *said))
 
 
 def _of_vm(

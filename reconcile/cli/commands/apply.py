@@ -13,7 +13,7 @@ from ...plan.plan import Refused
 from ...plan.remediation import Remediation
 from ..applying import Applying, ended
 from ..by_cause import in_order
-from ..next_commands import readable
+from ..fitting import readable
 from ..options import AT_ONCE
 from ..plan_text import shown
 from ..session import Session, answering, desk, finish, known_remediation, named

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from exporter.cli.input.once import aim_of
 from exporter.cli.output.text.terminal import complain, say
 
 from ...act.execute import PlanWriter, WriteOutcome
@@ -25,9 +26,9 @@ from ...plan.time_text import moment
 from ...run.permission import approval
 from ...show.plans import sentence
 from ..by_cause import of_cause
+from ..fitting import readable
 from ..gating import Gating, first, mode_at
 from ..ledger_pages import history_of
-from ..next_commands import aimed, readable
 from ..options import AT_ONCE
 from ..plan_text import shown
 from ..session import Session, chosen, desk, finish, named
@@ -121,7 +122,7 @@ async def _approved(
     gates = await gating.blocked(found, remediation, made, Mode.APPROVE)
     mode = await mode_at(at, plan.remediation, found.namespace)
     if why := _in_vain(at, found, plan, gates, mode):
-        complain(aimed(f"{of}{why}", at.arguments))
+        complain(aim_of(at.arguments).command(f"{of}{why}"))
         return 1
     until = time.time() + at.arguments.lasting
     code = await _annotate(at, plan, made.whole, APPROVED_PLAN, write(plan.hash, await who(at), until))
@@ -153,7 +154,7 @@ def _warn(arguments: argparse.Namespace, gates: tuple[Blocked, ...], until: floa
     for each in gates:
         late = each.until is not None and each.until >= until
         more = f"; the approval ends before, at {moment(until)}: give a longer --for" if late else ""
-        complain(aimed(f"{of}it waits, {each.gate}: {each.why}{more}", arguments))
+        complain(aim_of(arguments).command(f"{of}it waits, {each.gate}: {each.why}{more}"))
 
 
 async def _annotate(at: Session, plan: Plan, whole: Any, name: str, text: str) -> int:

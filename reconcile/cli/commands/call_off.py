@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 
+from exporter.cli.input.once import aim_of
 from exporter.cli.output.text.terminal import complain, one_line, say
 
 from ...config.settings import Mode
@@ -16,7 +17,7 @@ from ...run.attempt import AttemptState
 from ...show.plans import Repair
 from ..applying import Applying
 from ..calling_off import asked_to_leave, closed, planned
-from ..next_commands import aimed, readable
+from ..fitting import readable
 from ..plan_text import shown
 from ..session import Session, desk, finish
 from ..writing import agreed
@@ -74,7 +75,7 @@ async def _all(at: Session, name: str, plans: list[tuple[Found, Confirmed]], app
             continue
         else:
             what = f"refused, {result.refused}" if result.state == AttemptState.REFUSED else result.state
-            complain(aimed(f"{subject}: {what}: {result.why}", at.arguments))
+            complain(aim_of(at.arguments).command(f"{subject}: {what}: {result.why}"))
         refused = result.state == AttemptState.REFUSED
         complain(f"stopped; {len(plans) - number - (0 if refused else 1)} of {len(plans)} are left as they are")
         return 1 if refused else 2

@@ -19,11 +19,10 @@ from ...plan.plan import Delete
 from ...plan.time_text import moment
 from ...show.plans import sentence
 from ...show.tallies import Span, by_cause, by_day
-from ..fitting import rows_whole
+from ..fitting import readable, rows_whole
 from ..ledger_pages import entries_about, newest, rows, summary_of
 from ..ledger_proof import accept, both, compare
 from ..ledger_tables import of_attempts, of_causes, of_days, of_shadowed
-from ..next_commands import readable
 from ..session import finish
 from ..times import given
 from ..writing import read_directory, taking_back

@@ -6,6 +6,8 @@ import argparse
 import time
 from collections.abc import Sequence
 
+from exporter.cli.input.once import aim_of
+from exporter.cli.output.text.aimed import Aim
 from exporter.cli.output.text.screen import width
 from exporter.cli.output.text.structured import written
 from exporter.cli.output.text.terminal import say
@@ -18,9 +20,9 @@ from ...plan.remediation import Remediation
 from ...run.attempt import AttemptState, dry_run
 from ...show.plans import Repair
 from ...show.repair_causes import grouped
+from ..fitting import readable
 from ..gating import Gating, asked_as, mode_at
 from ..kustomization import component, snippet
-from ..next_commands import aimed, readable
 from ..plan_diff import diffs
 from ..plan_text import shown, shown_by_cause, shown_wide
 from ..session import Session, answering, desk, finish
@@ -53,17 +55,23 @@ async def _run(arguments: argparse.Namespace) -> int:
     if arguments.by_cause:
         say(written(grouped(repairs), output, lambda found: shown_by_cause(found, width())), output)
     elif output == "wide":
-        say(aimed(shown_wide(repairs), arguments), output)
+        say(aim_of(arguments).command(shown_wide(repairs)), output)
     elif output == "diff":
-        say(aimed(diffs(plans), arguments))
+        say(_remarks_aimed(diffs(plans), aim_of(arguments)))
     elif output == "kustomize" and arguments.directory is not None:
         say(component(plans, arguments.directory))
     elif output == "kustomize":
-        say(aimed(snippet(plans), arguments), "yaml")
+        say(_remarks_aimed(snippet(plans), aim_of(arguments)), "yaml")
     else:
         tried = _tried(repairs) if arguments.dry_run else ""
         say(written(repairs, output, lambda found: readable(f"{shown(found)}{tried}", arguments)), output)
     return 0
+
+
+def _remarks_aimed(text: str, aim: Aim) -> str:
+    """What is no remark is of an object, and stays as that has it."""
+    lines = text.splitlines(keepends=True)
+    return "".join(aim.command(line) if line.startswith("#") else line for line in lines)
 
 
 def _tried(repairs: Sequence[Repair]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
+from exporter.cli.input.once import aim_of
 from exporter.cli.output.text.terminal import complain, one_line, say
 from exporter.kube.clocks import boottime
 from exporter.kube.errors import KubeError
@@ -21,7 +22,6 @@ from ...run.witness import cluster_uid
 from ..applying import ended
 from ..leases import Unled
 from ..leftovers import Leftover, Scan, may_not, scanned
-from ..next_commands import aimed
 from ..session import Session, desk, finish
 from ..undoing import carried_out, permitted
 from ..unguarding import Unguarding, considered, guard_of, known_guards, unguarded
@@ -62,7 +62,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         ]
         guards = [await considered(at, each, ()) for each in own]
         scan.left += [each for each in guards if isinstance(each, str)]
-        say(aimed(_shown(scan), arguments))
+        say(aim_of(arguments).command(_shown(scan)))
         if not scan.found:
             return int(bool(scan.left))
         if not agreed(arguments, "Take it off?"):

@@ -7,6 +7,7 @@ import shlex
 import time
 from dataclasses import replace
 
+from exporter.cli.input.once import aim_of
 from exporter.cli.output.text.terminal import complain, say
 
 from ...act.execute import PlanWriter, WriteOutcome
@@ -20,8 +21,8 @@ from ...plan.undos import undo_of
 from ...run.attempt import AttemptState, Result
 from ...run.witness import cluster_uid
 from ..applying import ended
+from ..fitting import readable
 from ..ledger_pages import entries_about, history_of
-from ..next_commands import aimed, readable
 from ..session import Session, desk, finish
 from ..undoing import carried_out, made, permitted, shown
 from ..writing import (
@@ -89,7 +90,7 @@ def _ended(result: Result, own: Taken, arguments: argparse.Namespace, at: Sessio
         return 0
     code = ended(result, named_directory(arguments, at), arguments)
     if _apart(own):
-        complain(aimed(paused, arguments))
+        complain(aim_of(arguments).command(paused))
     return code
 
 
@@ -101,12 +102,12 @@ def _undo(own: Taken) -> AnyUndo:
 
 
 def _refused(refused: Refused, own: Taken, arguments: argparse.Namespace, at: Session) -> int:
-    complain(aimed(f"refused, {refused.precondition}: {refused.why}", arguments))
+    complain(aim_of(arguments).command(f"refused, {refused.precondition}: {refused.why}"))
     directory = named_directory(arguments, at)
     if isinstance(refused, Unaccepted):
         given = "".join(f" --accept {word}" for word in refused.words)
         ledger = f" --ledger {shlex.quote(str(directory))}" if directory is not None else ""
-        complain(aimed(f"to give that up: steward reconcile undo {own.attempt}{ledger}{given}", arguments))
+        complain(aim_of(arguments).command(f"to give that up: steward reconcile undo {own.attempt}{ledger}{given}"))
     if isinstance(own.plan.step, Delete):
         complain(recreating(own.attempt, directory))
     return 1

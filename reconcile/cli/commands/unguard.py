@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 
+from exporter.cli.input.once import aim_of
 from exporter.cli.output.text.terminal import complain, say
 
 from ...plan.undo import Lost
 from ...run.witness import cluster_uid
-from ..next_commands import aimed, readable
+from ..fitting import readable
 from ..session import desk, finish
 from ..undoing import shown
 from ..unguarding import Unguarding, considered, guards, known_guards, unguarded
@@ -38,7 +39,7 @@ async def _run(arguments: argparse.Namespace) -> int:
             if isinstance(row, Unguarding):
                 say(readable(shown(row.plan.plan, f"{row.own.plan.target}:"), arguments))
             else:
-                complain(aimed(row, arguments))
+                complain(aim_of(arguments).command(row))
         count = len(ready)
         if not ready or not agreed(arguments, f"Take the guard off {'it' if count == 1 else f'these {count}'}?"):
             return 1

@@ -29,8 +29,9 @@ def add(commands: Any) -> None:
         "--output",
         choices=("table", "wide", "json", "yaml", "diff", "kustomize"),
         default="table",
-        help="default: table; wide: one row for each, with what is in its way; diff: what each write does to its "
-        "object; kustomize: patches for what is in Git",
+        metavar="FORMAT",
+        help="default: table; wide: one row for each, with what is in its way; json; yaml; diff: what each write does "
+        "to its object; kustomize: patches for what is in Git",
     )
     parser.add_argument("--directory", type=Path, metavar="DIR", help="with -o kustomize: write a component there")
     add_ledger_option(parser)

@@ -49,7 +49,7 @@ def served() -> set[str]:
     named = "".join((REPO / f"docs/{page}.md").read_text(encoding="utf-8") for page in ("metrics", "repairs"))
     families = set(re.findall(r"^\| `(kubevirt_\w+)` \|", named, re.MULTILINE))
     histograms = set(re.findall(r"^\| `(kubevirt_\w+)` \| histogram", named, re.MULTILINE))
-    return (families - histograms) | {f"{each}_bucket" for each in histograms} | KUBEVIRTS | PROCESSES
+    return (families - histograms) | {f"{each}_bucket" for each in histograms} | KUBEVIRTS | PROCESSES | {"ALERTS"}
 
 
 @cache

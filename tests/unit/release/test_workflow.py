@@ -56,7 +56,7 @@ def test_sums_and_release_are_of_what_was_built(tmp_path: Path) -> None:
     (tmp_path / "dist").mkdir()
     (tmp_path / "build/site").mkdir(parents=True)
     (tmp_path / "build/site/index.html").write_text("<h1>steward</h1>", encoding="utf-8")
-    for name in ("a.whl", "a.tar.gz", "a.cdx.json"):
+    for name in ("a.whl", "a.tar.gz", "a.cdx.json", "steward.yaml"):
         (tmp_path / "dist" / name).write_text(name, encoding="utf-8")
     (tmp_path / "dist/notes.md").write_text("### Added\n- a\n", encoding="utf-8")
     pushed = "ghcr.io/a/b:1.2.3@sha256:0123"
@@ -70,7 +70,7 @@ def test_sums_and_release_are_of_what_was_built(tmp_path: Path) -> None:
         subprocess.run(["bash", "-euo", "pipefail", "-c", STEPS[name]], cwd=tmp_path, env=env, check=True)
 
     sums = dict(line.split()[::-1] for line in (tmp_path / "dist/SHA256SUMS").read_text("utf-8").splitlines())
-    assert set(sums) == {"a.whl", "a.tar.gz", "site-1.2.3.tar.gz", "a.cdx.json"}
+    assert set(sums) == {"a.whl", "a.tar.gz", "site-1.2.3.tar.gz", "a.cdx.json", "steward.yaml"}
     for name, digest in sums.items():
         assert hashlib.sha256((tmp_path / "dist" / name).read_bytes()).hexdigest() == digest
     with tarfile.open(tmp_path / "dist/site-1.2.3.tar.gz") as packed:

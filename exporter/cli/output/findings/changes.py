@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ....findings.finding import Unknown
+from ....findings.severity import Severity
 from ....store.text.naming import kind_word
 from ....views.differences import Change, Difference, differences
 from ....views.findings import Report
 from ....views.times import rfc3339
 from ..text.screen import Row, rows_of
 
-__all__ = ["changes"]
+__all__ = ["cells_of", "changes"]
 
 _NO_ANSWER, _ANSWERS = "no answer", "answers"
+_SEVERITY = max(map(len, Severity))  # each line stands alone: the next one may come an hour later
 _WIDEST = max(len(each) for each in (*Change, _NO_ANSWER))
 
 
@@ -25,7 +27,7 @@ def changes(before: Report, after: Report, now: float, columns: int | None) -> s
     found = [
         (at, change.ljust(_WIDEST), *cells)
         for change, *cells in (
-            *map(_of_finding, differences(before, after).differences),
+            *map(cells_of, differences(before, after).differences),
             *_unknown(_NO_ANSWER, after.unknown, before.unknown),
             *_unknown(_ANSWERS, before.unknown, after.unknown),
         )
@@ -33,12 +35,14 @@ def changes(before: Report, after: Report, now: float, columns: int | None) -> s
     return "".join(f"{line}\n" for line in rows_of(("",) * 6, found, columns)[1:])
 
 
-def _of_finding(each: Difference) -> Row:
+def cells_of(each: Difference) -> Row:
+    """Which change, how bad, of which reason and object, and what is wrong: of what is gone, what was."""
     finding = each.finding
     steps = each.before not in ("", finding.severity)
     severity = f"{each.before} -> {finding.severity}" if steps else finding.severity
     subject = f"{kind_word(finding.subject.kind)} {finding.subject.path}"
-    return each.change.value, severity, finding.reason, subject, each.why or finding.message
+    what = f"was: {finding.message}" if each.change is Change.GONE else finding.message
+    return each.change.value, severity.ljust(_SEVERITY), finding.reason, subject, each.why or what
 
 
 def _unknown(change: str, these: Iterable[Unknown], others: Iterable[Unknown]) -> Iterator[Row]:
@@ -46,4 +50,10 @@ def _unknown(change: str, these: Iterable[Unknown], others: Iterable[Unknown]) -
     there = {(each.check, each.partition) for each in others}
     for each in these:
         if (each.check, each.partition) not in there:
-            yield change, "-", each.check, each.partition or "-", each.why if change == _NO_ANSWER else ""
+            yield (
+                change,
+                "-".ljust(_SEVERITY),
+                each.check,
+                each.partition or "-",
+                each.why if change == _NO_ANSWER else "",
+            )

@@ -11,7 +11,7 @@ from ....views.causes import CauseReport, acknowledged_text
 from ....views.findings import FindingReport, Report, plan_command
 from ..text.ages import age
 from ..text.aimed import HERE, Aim
-from ..text.paragraphs import paragraph
+from ..text.paragraphs import paragraph, sentence
 from ..text.screen import cut, rows_of
 from ..text.table import indented
 from ..text.terminal import one_line
@@ -126,11 +126,11 @@ def _advice(finding: FindingReport, how: Presentation) -> Iterator[str]:
     if not how.commands:
         return
     if finding.next:
-        yield indented((finding.next,), f"{_UNDER}next: ")
+        yield sentence(finding.next, f"{_UNDER}next: ", how.columns)
     yield indented(finding.commands, f"{_UNDER}$ ")
     if finding.repairs:
         for each in finding.repairs:
-            yield repair(each, _UNDER)
+            yield repair(each, _UNDER, how.columns)
     elif finding.remediation:
         yield indented((finding.remediation,), f"{_UNDER}repair: ")
         yield indented((how.aim.command(plan_command(finding)),), f"{_UNDER}$ ")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ....sidecar.repairs import ReportedRepair
+from ..text.paragraphs import sentence
 from ..text.table import indented
 
 __all__ = ["repair"]
 
 
-def repair(reported: ReportedRepair, margin: str) -> str:
-    """What it would do, or why not, and how to let it."""
+def repair(reported: ReportedRepair, margin: str, columns: int | None) -> str:
+    """What it would do, or why not, and how to let it; as wide as the terminal, if it is on one."""
     why = reported.refused.why if reported.refused else "; ".join(each.why for each in reported.blocked)
     facts = (
         (f"{reported.remediation}, {reported.state} (mode {reported.mode})", ""),
@@ -21,4 +22,4 @@ def repair(reported: ReportedRepair, margin: str) -> str:
         (reported.undo, "undo: "),
     )
     said = "; ".join(f"{name}{text}" for text, name in facts if text)
-    return indented((said,), f"{margin}repair: ") + indented(reported.commands, f"{margin}$ ")
+    return sentence(said, f"{margin}repair: ", columns) + indented(reported.commands, f"{margin}$ ")

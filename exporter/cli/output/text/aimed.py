@@ -12,7 +12,9 @@ from msgspec.structs import replace
 __all__ = ["HERE", "Aim", "aimed"]
 
 _CLIENT = re.compile(r"(?<![\w./-])(kubectl|virtctl)(?= )")
-_STEWARD = re.compile(r"(?<![\w./-])steward (?:check|drain|vm|impact|networks|features|instancetypes|reconcile \w+)")
+_LOOKS = "check|drain|explain|features|ignore|impact|instancetypes|networks|status|vm"
+_REPAIRS = "apply|approve|call-off|pause|plan|remove|resume|undo|unguard"  # `ledger` and `role` ask no cluster
+_STEWARD = re.compile(rf"(?<![\w./-])steward (?:{_LOOKS}|reconcile (?:{_REPAIRS}))(?![\w-])")
 T = TypeVar("T")
 
 
@@ -26,7 +28,7 @@ class Aim:
     steward: str = ""
 
     def command(self, text: str) -> str:
-        """A command, with the options of each program that it calls."""
+        """A command, or a text that has some, with the options of each program that is called."""
         text = _CLIENT.sub(lambda found: f"{found[0]}{self.client}", text)
         return _STEWARD.sub(lambda found: f"{found[0]}{self.client}", text)
 

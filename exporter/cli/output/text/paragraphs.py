@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from .table import indented
 from .terminal import one_line
 
-__all__ = ["WIDTH", "as_wide_as", "paragraph", "step"]
+__all__ = ["WIDTH", "as_wide_as", "paragraph", "sentence", "step"]
 
 WIDTH = 80
 _width: ContextVar[int] = ContextVar("columns", default=WIDTH)
@@ -40,6 +40,11 @@ def paragraph(text: str, first: str = "", rest: str = "", columns: int | None = 
         break_on_hyphens=False,
     )
     return "".join(f"{line.rstrip()}\n" for line in lines or [first])
+
+
+def sentence(text: str, first: str, columns: int | None) -> str:
+    """A paragraph on a terminal of so many columns, a line elsewhere."""
+    return f"{first}{one_line(text)}\n" if columns is None else paragraph(text, first, columns=columns)
 
 
 def step(following: str, commands: Iterable[str], margin: str, columns: int | None = None) -> str:

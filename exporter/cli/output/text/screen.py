@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
+from itertools import accumulate
 
 from .paragraphs import WIDTH
 from .terminal import one_line
@@ -17,7 +18,8 @@ Row = Sequence[str]
 
 _WIDEST_PROSE = 120
 _LEAST = 12  # characters that a last cell is cut to beside the others; with less it begins a line
-_PART = 4  # of the terminal is the most that a column is padded to: a longer cell moves what follows it in its row
+_PART = 4  # of the terminal is at least the last column's
+_NARROW = 16  # a terminal that has columns for no longer cells has none at all
 _COLOURS = {"critical": "1;31", "warning": "33", "info": "36"}
 _SEVERITY = re.compile(rf"^({'|'.join(_COLOURS)})\b", re.MULTILINE)
 
@@ -54,20 +56,44 @@ def cut(text: str, columns: int | None) -> str:
 
 
 def rows_of(head: Row, rows: Sequence[Row], columns: int | None) -> list[str]:
-    """A text for each row, the head first: its left-aligned cells in a line, or in several where one has no room for
-    them. The last cell is cut to the terminal; what is before it is never cut: it has the names.
+    """A text for each row, the head first, with left-aligned columns. The last cell is cut to the terminal. What is
+    before it is never cut, since it has the names: what follows a cell that is wider than its column stands in the next
+    line.
     """
     whole = [tuple(head), *(tuple(one_line(cell) for cell in row) for row in rows)]
-    most = columns // _PART if columns is not None else 10_000
-    widths = [max((len(row[at]) for row in whole if len(row[at]) <= most), default=0) for at in range(len(head) - 1)]
-    return [_line(row, widths, columns) for row in whole]
+    widths = _widths(whole, columns)
+    if widths is None and columns is not None:
+        margin = min(max(len(row[0]) for row in whole), columns // _PART) + 2
+        return [_folded(row, margin, columns) for row in whole]
+    starts = list(accumulate((width + 2 for width in widths or ()), initial=0))
+    return [_aligned(row, starts, columns) for row in whole]
 
 
-def _line(row: Row, widths: Sequence[int], columns: int | None) -> str:
-    first = "".join(f"{cell.ljust(size)}  " for cell, size in zip(row, widths, strict=False))
-    if columns is None or len(first) + min(len(row[-1]), _LEAST) <= columns:
-        return (first + cut(row[-1], None if columns is None else columns - len(first))).rstrip()
-    return _folded(row, widths[0] + 2, columns)
+def _widths(rows: Sequence[Row], columns: int | None) -> list[int] | None:
+    """Of all columns but the last: as many cells fit as leave the last its part of the terminal. None where that is too
+    narrow for columns.
+    """
+    lengths = [[len(row[at]) for row in rows] for at in range(len(rows[0]) - 1)]
+    if columns is None:
+        return [max(each) for each in lengths]
+    room = columns - columns // _PART - 2 * len(lengths)
+    for most in sorted({length for each in lengths for length in each if length}, reverse=True):
+        widths = [max((length for length in each if length <= most), default=0) for each in lengths]
+        if sum(widths) <= room:
+            return widths if most >= _NARROW or most == max(map(max, lengths)) else None
+    return None
+
+
+def _aligned(row: Row, starts: Sequence[int], columns: int | None) -> str:
+    lines = [""]
+    for cell, start in zip(row, starts, strict=True):
+        fits = columns is None or start + len(cell) <= columns
+        at = start if fits or start == starts[-1] else min(start, starts[1])
+        if lines[-1] and (len(lines[-1]) > at - 2 or at < start):
+            lines.append("")
+        left = None if columns is None or start != starts[-1] else columns - at
+        lines[-1] = f"{lines[-1].ljust(at)}{cut(cell, left)}"
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _folded(row: Row, margin: int, columns: int) -> str:

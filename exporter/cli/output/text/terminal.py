@@ -7,17 +7,17 @@ In JSON they are escaped; YAML, JUnit and SARIF are left to their formats.
 from __future__ import annotations
 
 import io
-import re
+import json
 import sys
 from collections.abc import Callable
 
+from ....store.text.visible import is_seen, written_out
 from . import logs
 from .formats import TEXTS
 
 __all__ = ["OutputError", "complain", "one_line", "say", "say_lines"]
 
 _LONGEST = 4000  # characters of one text; that of a finding is far shorter
-_NOT_SHOWN = re.compile("[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 
 class OutputError(Exception):
@@ -33,7 +33,7 @@ def say(text: str, output: str = "table", paint: Callable[[str], str] = str) -> 
     if sys.stdout is None:
         raise OutputError("the output can't be written: standard output is closed")
     if output in ("json", "sarif"):
-        text = _NOT_SHOWN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        text = written_out(text, lambda found: json.dumps(found)[1:-1])
     try:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding=None if output in TEXTS else "utf-8", errors="replace")
@@ -59,7 +59,9 @@ def one_line(text: str, longest: int = _LONGEST) -> str:
     """A name or text as a part of a line, with an ellipsis where it is longer than that."""
     if len(text) > longest:
         text = text[: longest - 1] + "…"
-    return text if text.isprintable() else "".join(each if each.isprintable() else "?" for each in text)
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(each if each.isprintable() and is_seen(each) else "?" for each in text)
 
 
 def _safe(text: str) -> str:

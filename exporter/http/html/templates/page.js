@@ -60,8 +60,9 @@ function say(text) {
 }
 
 function isEditing() {
-  const active = document.activeElement;
-  return Boolean(active && active.closest("form") && document.querySelector("main").contains(active));
+  const active = document.activeElement, main = document.querySelector("main");
+  const begun = [...main.querySelectorAll("form.act input")].some((each) => each.value !== each.defaultValue);
+  return begun || Boolean(active && active.closest("form") && main.contains(active));
 }
 
 // What somebody has opened or closed stays so, and the focus stays on what it was on.

@@ -15,7 +15,9 @@ import pytest
 
 from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
+from exporter.cli.output.findings.check_report import HEAD
 from exporter.cli.output.text.ages import age, duration
+from exporter.cli.output.text.screen import rows_of
 from tests.dumps import many
 from tests.terminals import on_terminal
 
@@ -104,6 +106,50 @@ def test_a_terminal_cuts_what_is_said_and_no_name(columns: int, dump: Path, repo
     wider = [line for line in found if len(line) > columns]
     assert all(any(line.split() == [kind, path] for kind, path in subjects) for line in wider)
     assert "\x1b[1;31mcritical\x1b[0m" in seen
+
+
+ROWS = [
+    ("critical", "Duplicate", "2 VMs in 2 namespaces", "20h", "The VM runs, and another one runs with its UUID."),
+    ("critical", "Duplicate", "IPAMClaim shop/promo-9.blue", "-", "Address 192.168.10.116 is held twice."),
+    ("warning", "StuckTerminatingBlocksOwnerDeletion", "IPAMClaim telecom/sip-old.sig", "40m", "Its VM is there."),
+    ("info", "OrphanedRevision", f"ControllerRevision shop/{'u1-' * 25}", "20d", "Nothing needs this copy."),
+]
+
+
+def test_a_name_that_is_longer_than_its_column_moves_no_other() -> None:
+    assert "\n".join(rows_of(HEAD, ROWS, 80)).splitlines() == [
+        "SEVERITY  REASON            OBJECT                 AGE  WHAT",
+        "critical  Duplicate         2 VMs in 2 namespaces  20h  The VM runs, and anothe…",
+        "critical  Duplicate         IPAMClaim shop/promo-9.blue",
+        "                                                   -    Address 192.168.10.116…",
+        "warning   StuckTerminatingBlocksOwnerDeletion",
+        "                            IPAMClaim telecom/sip-old.sig",
+        "                                                   40m  Its VM is there.",
+        "info      OrphanedRevision",
+        f"          ControllerRevision shop/{'u1-' * 25}",
+        "                                                   20d  Nothing needs this copy.",
+    ]
+    assert {len(line.partition("The VM runs")[0]) for line in rows_of(HEAD, ROWS[:1], 200)[1:]} == {
+        len(rows_of(HEAD, ROWS[:1], 200)[0].partition("WHAT")[0])
+    }
+
+
+def test_what_is_too_narrow_for_columns_is_filled_line_by_line() -> None:
+    assert rows_of(HEAD, ROWS[1:2], 44) == [
+        "SEVERITY  REASON  OBJECT  AGE  WHAT",
+        "critical  Duplicate\n          IPAMClaim shop/promo-9.blue  -\n          Address 192.168.10.116 is held tw…",
+    ]
+
+
+def test_what_to_do_is_broken_between_words_and_commands_are_not(dump: Path, report: Any) -> None:
+    wanted = words_of(dump, "--commands", "--severity", "critical")
+    seen = on_terminal(wanted, 80, NO_COLOR="1")
+    wider = [line for line in seen.splitlines() if len(line) > 80]
+    assert wider != []
+    assert [line for line in wider if not line.startswith("          $ ")] == []
+    words = " ".join(seen.split())
+    first = {each["cause"]: each for each in reversed(report["findings"]) if each["severity"] == "critical"}
+    assert all(f"next: {each['next']}" in words for each in first.values())
 
 
 def test_colour_is_for_who_wants_it(dump: Path) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from exporter.__main__ import main
+from exporter.cli.output.completion.tree import Command, tree
+from exporter.cli.parsing import steward
 
 Offered = Callable[[str], list[str]]
 PROMPT = "ready> "
@@ -141,6 +143,75 @@ def test_a_file_is_offered_where_one_is_named(shell: str, tmp_path: Path, reques
     (tmp_path / "dump.tar").touch()
     offered: Offered = request.getfixturevalue(shell)
     assert offered("steward check --from du") == ["dump.tar"]
+
+
+def every_command() -> list[Command]:
+    commands = list(tree(steward()))
+    assert {"check", "vm", "ignore", "reconcile call-off", "reconcile unguard", "demo"} <= {
+        each.at for each in commands
+    }
+    return commands
+
+
+EACH_LINE = {
+    "bash": (
+        'source FILE; while IFS= read -r line; do read -ra COMP_WORDS <<< "$line"; COMPREPLY=(); '
+        '[[ $line != *" " ]] || COMP_WORDS+=(""); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _steward; '
+        'printf "%s\\n" "${COMPREPLY[*]}"; done'
+    ),
+    "fish": "source FILE; while read -l line; echo (complete -C $line | string split -f 1 \\t); end",
+}
+
+
+@pytest.mark.parametrize("shell", EACH_LINE)
+def test_every_option_and_every_choice_of_every_command_is_offered(
+    shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needs(shell)
+    wanted: dict[str, set[str]] = {}
+    for command in every_command():
+        called = " ".join(("steward", *command.path))
+        wanted[f"{called} --"] = {name for each in command.options for name in each.names if name.startswith("--")}
+        wanted[f"{called} "] = {word for word, _ in command.words}
+        for option in command.options:
+            wanted |= {f"{called} {name} ": set(option.choices) for name in option.names if option.choices}
+    assert len(wanted) > 100
+    asks = EACH_LINE[shell].replace("FILE", str(script(shell, tmp_path, capsys)))
+    ran = subprocess.run(
+        [shell, "-c", asks],
+        input="".join(f"{line}\n" for line in wanted),
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "HOME": str(tmp_path)},
+    )
+    offered = dict(zip(wanted, (set(line.split()) for line in ran.stdout.splitlines()), strict=True))
+    assert {line: of - offered[line] for line, of in wanted.items() if of - offered[line]} == {}
+
+
+def test_zsh_lists_every_option_of_every_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As an interactive shell does where Tab is pressed and many may follow."""
+    needs("zsh")
+    path = script("zsh", tmp_path, capsys)
+    child, master = pty.fork()
+    if child == 0:
+        os.execvpe("zsh", ["zsh", "-fi"], {"PATH": os.environ["PATH"], "TERM": "dumb", "HOME": str(tmp_path)})
+    missing = {}
+    try:
+        start = f"stty -echo; LISTMAX=10000; autoload -U compinit; compinit -u -D; source {path}; PS1='rea''dy> '\n"
+        os.write(master, start.encode())
+        until(master, "ready> ")
+        for number, command in enumerate(every_command()):
+            line = " ".join(("steward", *command.path, "--"))
+            os.write(master, f"{line}\t\x15PS1='ne''xt{number}> '\n".encode())
+            listed = until(master, f"next{number}> ")
+            options = {name for each in command.options for name in each.names if name.startswith("--")}
+            if left_out := options - set(listed.split()):
+                missing[command.at] = left_out
+    finally:
+        os.close(master)
+        os.waitpid(child, 0)
+    assert missing == {}
 
 
 def test_another_shell_is_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:

@@ -154,6 +154,14 @@ def instancetype(name: str) -> dict[str, object]:
     return {**kind, "metadata": {"name": name, "uid": name}, "spec": {"cpu": {"guest": 1}, "memory": {"guest": "1Gi"}}}
 
 
+INSTANCETYPE = "there is no VirtualMachineClusterInstancetype 'mediun'; did you mean medium?"
+ID, SHOWS = "ffffffffffffffff", "shows the ids"
+UNTIL = ["--until", "2099-01-01", "--because", "x"]
+PAGE = "--exporter takes the address of a steward's page; `kubectl port-forward` makes one of a steward in a cluster"
+MALFORMED = "the JSON is not well-formed"
+CREATED = "as `kubectl create token` prints it"
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -169,6 +177,17 @@ def instancetype(name: str) -> dict[str, object]:
         (["drain", "qq"], "no node is called 'qq'; there are node01, node02, node03, node04, node05 and 1 more"),
         (["vm", "shop/wbe"], "no VM is called 'shop/wbe'; did you mean shop/web?"),
         (["check", "--check", "zzz"], "no check is called 'zzz'; `steward explain` lists all"),
+        (["check", "--reason", "Duplicat"], "no reason is called 'Duplicat'; did you mean Duplicate?"),
+        (["check", "--reason", "zzz"], "no reason is called 'zzz'; `steward explain` lists all"),
+        (["check", "vm/shop/wbe"], "no VM is called 'shop/wbe'; did you mean shop/web?"),
+        (["check", "node/node1"], "no node is called 'node1'; did you mean node01?"),
+        (["check", "network/bleu"], "no network is called 'bleu'; did you mean blue?"),
+        (["check", "-l", "app=x"], "no VM has the labels app=x"),
+        (["check", "--feature", "gpu_dr"], "no feature or feature gate is called gpu_dr; did you mean gpu_dra?"),
+        (["impact", "--delete-instancetype", "mediun"], INSTANCETYPE),
+        (["explain", ID], f"no finding and no cause has the id {ID}, or it is gone; `steward check -o wide` {SHOWS}"),
+        (["check", ID], f"no finding and no cause has the id {ID}, or it is gone; `-o wide` {SHOWS}"),
+        (["ignore", ID, *UNTIL], f"no open cause has the id {ID}, and no finding; `steward check -o wide` {SHOWS}"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, list) else "",
 )
@@ -181,14 +200,24 @@ def test_a_name_that_nothing_has(
     assert said(capsys, *words, "--from", str(path), "--complete") == (2, "", f"steward: {says}\n")
 
 
+FORBIDDEN = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "Forbidden", "code": 403}
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("{", "the dump has no Kubernetes object that can be read; PATH: not JSON: "),
         (
-            '{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "Forbidden", "code": 403}',
+            "{",
+            (
+                "the dump has no Kubernetes object that can be read; PATH: not JSON: Expecting property name enclosed "
+                "in double quotes: line 1 column 2 (char 1)"
+            ),
+        ),
+        (
+            json.dumps(FORBIDDEN),
             "the dump has no Kubernetes object that can be read; PATH: it contains an error response: Forbidden",
         ),
+        ("", "the dump has no Kubernetes object"),
     ],
 )
 def test_a_dump_of_which_nothing_can_be_read(
@@ -196,9 +225,54 @@ def test_a_dump_of_which_nothing_can_be_read(
 ) -> None:
     path = tmp_path / "dump.json"
     path.write_text(text, encoding="utf-8")
-    code, out, err = said(capsys, "check", "--from", str(path))
-    assert (code, out, len(err.splitlines())) == (2, "", 1)
-    assert err.startswith(f"steward: {says.replace('PATH', str(path))}")
+    assert said(capsys, "check", "--from", str(path)) == (2, "", f"steward: {says.replace('PATH', str(path))}\n")
+
+
+def test_a_dump_and_a_kubeconfig_that_are_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "nowhere"
+    sentence = (
+        f"steward: {path} can't be read: No such file or directory; name a directory, an archive or a file, or - for "
+        "standard input\n"
+    )
+    assert said(capsys, "check", "--from", str(path)) == (2, "", sentence)
+    assert said(capsys, "check", "--kubeconfig", str(path)) == (
+        2,
+        "",
+        f"steward: kubeconfig {path} can't be used: there is no such file\n",
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
+def test_a_running_steward_that_is_not_there(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    sentence = f"steward: {url} is not reachable: Connection refused; {PAGE}\n"
+    assert said(capsys, *command, "--exporter", url) == (2, "", sentence)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "says"),
+    [
+        (401, "", f"URL needs a token (401), and your kubeconfig has none; give one with --token-file, {CREATED}"),
+        (403, '{"error": "shop:web may see nothing"}', "URL does not let you see that (403): shop:web may see nothing"),
+        (404, "not found", f"GET URL/api/v1/findings was answered with 404: not found; {PAGE}"),
+        (
+            200,
+            "<html>Welcome</html>",
+            f"URL answers /api/v1/findings otherwise than a steward of this release: {MALFORMED}; {PAGE}",
+        ),
+    ],
+)
+async def test_what_answers_is_no_steward_or_does_not_know_the_token(
+    status: int,
+    body: str,
+    says: str,
+    answering: Callable[[int, str], Awaitable[tuple[Path, str]]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, url = await answering(status, body)
+    code = await asyncio.to_thread(main, ["check", "--exporter", url])
+    shown = capsys.readouterr()
+    assert (code, shown.out, shown.err) == (2, "", f"steward: {says.replace('URL', url)}\n")
 
 
 def test_what_is_unknown_in_another_namespace_does_not_count(

@@ -97,7 +97,7 @@ async def test_what_is_asked_for_can_be_narrowed(running: Running) -> None:
             ["--exporter", "URL", "0123456789abcdef"],
             "no finding and no cause has the id 0123456789abcdef, or",
         ),
-        (["--exporter", "http://127.0.0.1:9"], "GET http://127.0.0.1:9/api/v1/findings failed: "),
+        (["--exporter", "http://127.0.0.1:9"], "http://127.0.0.1:9 is not reachable: Connection refused; "),
     ],
 )
 async def test_what_is_wrong_is_one_sentence(words: list[str], says: str, running: Running) -> None:

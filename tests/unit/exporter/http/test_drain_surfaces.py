@@ -19,7 +19,7 @@ from exporter.checks import all_checks
 from exporter.store.kind import ApiKind
 from exporter.views import drain
 from tests.asking import get, scripts_in
-from tests.drain_rows import Row, guest, migration, node, slices
+from tests.drain_rows import Row, guest, migration, node, slices, volume
 from tests.evaluation import api_kinds
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.rows import full
@@ -114,7 +114,8 @@ async def test_the_page_gives_the_form_back_with_the_mistake_and_the_nodes_that_
 ) -> None:
     status, html, _ = await get(http, "/drain?node=nod1")
     assert status == 400
-    assert "no node is called &#39;nod1&#39;; did you mean node0" in html
+    assert "No node is called &#39;nod1&#39;; did you mean node0" in html
+    assert "<h1>Drains</h1>" in html
     assert '<input name="node" list="nodes" value="nod1"' in html
     assert '<a href="/drain?node=node02"><code>node02</code></a>' in html
 
@@ -126,7 +127,7 @@ async def test_what_is_no_parameter_is_refused(http: aiohttp.ClientSession) -> N
 
 async def test_the_page_shows_nodes_being_emptied_and_what_stays(http: aiohttp.ClientSession) -> None:
     _, front, _ = await get(http, "/")
-    under_way = front[front.index('id="drains"') :]
+    under_way = front.partition('<section class="drains"')[2].partition("</section>")[0]
     assert 'href="/drain?node=node01"' in under_way
     assert '5 VMs still on it, <b class="blocked">3 of them stay</b>' in under_way
     assert "node03" not in under_way
@@ -210,7 +211,7 @@ async def test_live_nothing_is_asked_for_that_a_drain_has_nothing_to_do_with(
     await asyncio.to_thread(run, ["node01", "--kubeconfig", config], capsys)
     watched = {call.path.rpartition("/")[2] for call in cluster.requests if call.watch}
     of_check = (kind for check in all_checks() if check.id == drain.CHECK for kind in check.reads)
-    kinds = (kind for kind in (*drain.KINDS, *of_check) if isinstance(kind, ApiKind))
+    kinds = (kind for kind in (*drain.READER.reads, *of_check) if isinstance(kind, ApiKind))
     assert watched == {kind.plural for kind in kinds}
     assert {call.method for call in cluster.requests} == {"GET"}
 
@@ -264,6 +265,20 @@ def test_a_kind_that_is_not_in_the_dump_is_said_with_what_adds_it(
     code, out, err = run(["node03", "--from", written(tmp_path, nodeless)], capsys)
     assert (code, err) == (2, "")
     assert "Not seen, so there is no answer" in out
+
+
+def test_where_the_volumes_of_a_dump_can_be_used_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    disk = {"volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}]}
+    rows = [row for row in ROWS if row.get("name") not in ("web", "virt-launcher-web")] + guest("web", spec=disk)
+    bound = volume("data", "node01")
+    code, out, _ = run(["node01", "--from", written(tmp_path, [*rows, bound]), "--complete"], capsys)
+    assert code == 1
+    assert "without access to its volumes" in out
+
+    code, out, _ = run(["node01", "--from", written(tmp_path, rows)], capsys)
+    assert code == 2
+    assert "may migrate" in out
+    assert "kubectl get persistentvolumes -A -o yaml" in out
 
 
 def test_a_selector_that_is_none_is_refused(dump: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -96,7 +96,8 @@ async def test_nothing_is_beside_or_below_them(server: Served, path: str) -> Non
 
 def test_rules_can_link_to_the_pages_that_are_served(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rules", "render", "--set", "runbookUrl=https://steward.example/runbooks"]) == 0
-    linked = re.findall(r"runbook_url: https://steward.example/runbooks/(\w+)\.md$", capsys.readouterr().out, re.M)
+    printed = capsys.readouterr().out
+    linked = re.findall(r"runbook_url: https://steward.example/runbooks/(\w+)\.md(?:#.*)?$", printed, re.M)
 
     assert {"StewardDown", "StewardRepairStorm"} <= set(linked) & set(texts())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from html import unescape
 from pathlib import Path
@@ -172,12 +173,16 @@ async def test_a_page_of_its_own_without_script_that_the_front_page_leads_to(htt
         'href="/api/v1/impact?delete-instancetype=medium"',
     ):
         assert text in html
+    named = re.findall("<code>(.*?)</code>", html.partition("What breaks:")[2].partition("</p>")[0])
+    assert "ns/stopped" in named
+    assert len(named) == len(set(named))
     _, front, _ = await get(http, "/")
     assert 'href="/impact"' in front
     assert "Before you delete it, have KubeVirt copy it" in html
     assert html.count("KubeVirt will say") == 3  # not of what goes
     _, calm, _ = await get(http, "/impact?delete-instancetype=unused")
     assert "No finding would differ." in calm
+    assert "What breaks" not in calm
     assert "Before you delete it" not in calm
 
 

@@ -68,6 +68,22 @@ async def test_the_api_answers_with_what_was_deleted_long_ago(server: Served) ->
     assert (await listed(server))[0] == {"unseen": [], "dropped": 0, "vmis": [found]}
 
 
+async def test_a_vm_has_its_failures_that_were_deleted_too(server: Served) -> None:
+    see(server, vmi(), failed("m1", 1, CPU), failed("m2", 2, STUCK))
+    whole, tag = await listed(server, "/api/v1/vms/ns/db")
+    server.evaluation.gone(MIGRATION, "ns", "m1")
+    assert [each["migration"] for each in (await listed(server, "/api/v1/vms/ns/db"))[0]["failures"]] == ["m2", "m1"]
+    assert [each["migration"] for each in whole["failures"]] == ["m2", "m1"]
+
+    see(server, failed("m3", 3, CPU))
+    whole, newer = await listed(server, "/api/v1/vms/ns/db", If_None_Match=tag)
+    assert newer != tag
+    assert [each["failure"] for each in whole["failures"]] == ["CPU", "Timeout", "CPU"]
+    _, _, body = await server.get("/vms/ns/db")
+    assert "Failed migrations" in body.decode()
+    assert body.decode().count("<b>CPU</b>") == 2
+
+
 async def test_an_etag_holds_until_something_fails(server: Served) -> None:
     _, before = await listed(server)
     see(server, vmi(), failed("m1", 1, CPU))

@@ -192,10 +192,9 @@ Interfaces
 
 No finding is open on it, and every check has an answer for it.
 
-Not considered of nodes: the nodes that volumes are accessible from; affinity of
-  other pods to this one, and of this one to pods that are no VM's; topology
-  spread; quotas; CPUs, and the memory that virt-launcher and QEMU take beside
-  the guest's.
+Not considered of nodes: affinity of other pods to this one, and of this one to
+  pods that are no VM's; topology spread; quotas; CPUs, and the memory that
+  virt-launcher and QEMU take beside the guest's.
 """
 
 

@@ -19,7 +19,7 @@ from exporter.store.selector import selector_in
 from exporter.store.source import SyncState
 from exporter.views import drain
 from exporter.views.drain.report import NOT_CONSIDERED
-from tests.drain_rows import Drained, Row, guest, migration, node, pdb, slices
+from tests.drain_rows import Drained, Row, guest, migration, node, pdb, slices, volume
 from tests.rows import full
 
 REQUESTED = "2026-06-01T10:00:00Z"
@@ -495,3 +495,39 @@ def test_a_change_shows_at_once() -> None:
     assert view.reported() == ("blocked", "OrphanLauncherPod")
     view.gone("Pod", "ns", "virt-launcher-a")
     assert view.node().vms == ()
+
+
+DISK = {"spec": {"volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}]}}
+
+
+def hosts(*names: str) -> list[Row]:
+    return [node(each, cordoned=each == "node01", labels={"kubernetes.io/hostname": each}) for each in names]
+
+
+def test_a_volume_that_no_other_node_reaches_keeps_a_vm_on_its_node() -> None:
+    drained = Drained(*guest("a", **DISK), volume("data", "node01"), nodes=hosts("node01", "node02", "node03"))
+    one = drained.one()
+    assert (str(one.state), one.reason) == ("blocked", "NoTarget")
+    assert one.room == "2 nodes: 2 without access to its volumes"
+    assert one.next.startswith("Check from which nodes its volumes can be used")
+    assert drain.exit_code(drained.take()) == 1
+
+    healthy = Drained(*guest("a", **DISK), volume("data", "node03"), nodes=hosts("node01", "node02", "node03"))
+    assert (str(healthy.one().state), healthy.one().target) == ("waiting", "node03")
+    assert drain.exit_code(healthy.take()) == 0
+
+
+def test_where_volumes_can_not_be_seen_a_vm_with_one_may_migrate() -> None:
+    drained = Drained(*guest("a", **DISK), *guest("b"), nodes=hosts("node01", "node02"))
+    drained.sync_state("PersistentVolume", SyncState.FORBIDDEN)
+    states = {each.vm.name: (str(each.state), each.why) for each in drained.node().vms}
+    assert states["a"][0] == "may_migrate"
+    assert "if the node affinity of its volumes let it, which is not evaluated here" in states["a"][1]
+    assert states["b"][0] == "waiting"
+    assert [each.kind for each in drained.take().unseen] == ["PersistentVolume"]
+    assert drain.exit_code(drained.take()) == 2
+
+
+def test_a_volume_that_can_not_be_read_may_be_any() -> None:
+    drained = Drained(*guest("a", **DISK), volume("data") | {"spec": 7}, nodes=hosts("node01", "node02"))
+    assert str(drained.one().state) == "may_migrate"

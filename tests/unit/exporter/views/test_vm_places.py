@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from exporter.store.source import SyncState
 from exporter.views import vm
-from tests.drain_rows import Row, guest, node
+from tests.drain_rows import Row, guest, node, volume
 from tests.one_vm import OneVMStage, obstacles, running
 
 HOST = "kubernetes.io/hostname"
@@ -158,7 +159,48 @@ def test_what_is_not_evaluated_is_said() -> None:
     targets = on_two({}, placed(**spread)).take().targets
     assert targets is not None
     assert (targets.fitting, targets.unless) == (1, "its topology spread constraints")
-    assert "the nodes that volumes are accessible from" in targets.not_considered
+
+
+DISKS = {
+    "volumes": [
+        {"name": "a", "persistentVolumeClaim": {"claimName": "data"}},
+        {"name": "b", "dataVolume": {"name": "root"}},
+    ]
+}
+
+
+@pytest.mark.parametrize("pvc", ["data", "root"])
+def test_a_node_without_access_to_a_volume_of_it_is_ruled_out(pvc: str) -> None:
+    other = {"labels": {HOST: "node02"}}
+    stage = on_two(other, None, volume(pvc, "node01"), spec=DISKS)
+    targets = stage.take().targets
+    assert targets is not None
+    assert obstacles(targets) == {"node02": ["Volume"]}
+    assert (targets.none, targets.ruled_out, targets.unless) == (True, ((1, f"without access to PVC {pvc}"),), "")
+    assert targets.next.startswith("Check from which nodes its volumes can be used")
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [volume("data", "node02"), volume("data"), volume("other", "node01"), volume("data", "node01", namespace="far")],
+)
+def test_a_volume_that_another_node_reaches_or_that_is_of_another_rules_nothing_out(bound: Row) -> None:
+    assert obstacles(on_two({"labels": {HOST: "node02"}}, None, bound, spec=DISKS).take().targets) == {"node02": []}
+
+
+def test_where_volumes_can_be_used_is_said_to_be_unknown_if_it_can_not_be_seen() -> None:
+    stage = on_two({}, spec=DISKS)
+    stage.sync_state("PersistentVolume", SyncState.FORBIDDEN)
+    found = stage.take()
+    assert found.targets is not None
+    assert (found.targets.fitting, found.targets.unless) == (1, "the node affinity of its volumes")
+    assert vm.exit_code(found) == 2
+
+    stage = on_two({})
+    stage.sync_state("PersistentVolume", SyncState.FORBIDDEN)
+    without = stage.take()
+    assert without.targets is not None
+    assert (without.targets.unless, vm.exit_code(without)) == ("", 0)
 
 
 def test_a_single_node_leaves_no_other() -> None:

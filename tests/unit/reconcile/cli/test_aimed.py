@@ -1,4 +1,4 @@
-"""Commands that a person is told to run next ask the same cluster."""
+"""Commands that a person is told to run next ask the same cluster, those of a repair too."""
 
 from __future__ import annotations
 
@@ -6,21 +6,27 @@ import argparse
 
 import pytest
 
-from reconcile.cli.next_commands import aimed
+from exporter.cli.input.once import aim_of
 
 
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("to resume: steward reconcile resume -n shop", "to resume: steward reconcile resume -n shop OWN"),
-        ("steward reconcile undo a1 --accept copy; or wait", "steward reconcile undo a1 --accept copy OWN; or wait"),
+        ("to resume: steward reconcile resume -n shop", "to resume: steward reconcile resume OWN -n shop"),
+        ("steward reconcile undo a1 --accept copy; or wait", "steward reconcile undo OWN a1 --accept copy; or wait"),
         ("`steward reconcile plan` lists them.", "`steward reconcile plan OWN` lists them."),
-        ("Run steward reconcile resume VM a/b.\n", "Run steward reconcile resume VM a/b OWN.\n"),
-        ("do: steward reconcile unguard --all --accept copy", "do: steward reconcile unguard --all --accept copy OWN"),
+        ("Run steward reconcile resume VM a/b.\n", "Run steward reconcile resume OWN VM a/b.\n"),
+        ("do: steward reconcile unguard --all --accept copy", "do: steward reconcile unguard OWN --all --accept copy"),
+        ("steward reconcile call-off node05", "steward reconcile call-off OWN node05"),
         ("steward reconcile ledger a1 --object", "steward reconcile ledger a1 --object"),
+        (
+            "steward reconcile ledger a1 --object | kubectl create -f -",
+            "steward reconcile ledger a1 --object | kubectl OWN create -f -",
+        ),
+        ("the owner kubectl-edit; kubectl.kubernetes.io/x", "the owner kubectl-edit; kubectl.kubernetes.io/x"),
     ],
 )
 def test_commands_that_ask_a_cluster_ask_the_same_one(text: str, wanted: str) -> None:
     given = argparse.Namespace(kubeconfig="/a b", context="c")
-    assert aimed(text, given) == wanted.replace("OWN", "--kubeconfig '/a b' --context c")
-    assert aimed(text, argparse.Namespace(kubeconfig=None, context=None)) == text
+    assert aim_of(given).command(text) == wanted.replace("OWN", "--kubeconfig '/a b' --context c")
+    assert aim_of(argparse.Namespace(kubeconfig=None, context=None)).command(text) == text

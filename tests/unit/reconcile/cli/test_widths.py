@@ -13,7 +13,7 @@ import pytest
 
 from exporter.__main__ import main
 from exporter.findings.causes import Reference
-from reconcile.cli.next_commands import readable
+from reconcile.cli.fitting import readable
 from reconcile.cli.plan_text import shown
 from reconcile.ledger import Counted, Event, Ledger
 from reconcile.plan.plan import Add, Plan, Refused
@@ -130,10 +130,12 @@ def test_a_plan_is_broken_between_words_and_its_commands_are_not(on_terminal: On
 
     lines = on_terminal(lambda: print(readable(shown([repair]), aim), end=""), columns).splitlines()
 
-    assert lines[-1] == f"  run      {command} --context east"
-    assert any(f"{RESUME} --context east" in line for line in lines)
-    assert max(len(line) for line in lines if RESUME not in line and command not in line) <= columns
+    own = "--context east"
+    command, resume = command.replace(" apply", f" apply {own}"), RESUME.replace(" resume", f" resume {own}")
+    assert lines[-1] == f"  run      {command}"
+    assert any(resume in line for line in lines)
+    assert max(len(line) for line in lines if resume not in line and command not in line) <= columns
     words = " ".join(" ".join(lines).split())
-    assert f"{CANARY}, then: {RESUME} --context east" in words
+    assert f"{CANARY}, then: {resume}" in words
     if columns == 80:
         assert {line[:11].strip() for line in lines[1:-1] if line[0] == " "} >= {"refused", ""}

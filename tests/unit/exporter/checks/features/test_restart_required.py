@@ -20,6 +20,9 @@ def found(case: str) -> Finding:
         ("network_and_device_wait", ["network b", "feature vsock"]),
         ("device_waits_to_be_taken_away", ["feature vsock"]),
         ("device_is_from_its_instancetype", None),
+        ("its_preference_may_have_changed", None),
+        ("hardware_waits", ["cpu.cores"]),
+        ("volume_waits", ["PVC new"]),
         ("serial_waits", ["firmware serial"]),
         ("identity_waits", ["firmware UUID"]),
         ("kubevirt_wrote_the_uuid_and_something_else_changed", ["persistent state of TPM or EFI"]),
@@ -32,6 +35,22 @@ def test_what_waits(case: str, differs: list[str] | None) -> None:
     assert ("differs from its VMI in" in finding.message) == (differs is not None)
     assert ("the restart changes its identity" in finding.message) == (case == "identity_waits")
     assert "can wait for the next planned restart" in finding.next
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "values_that_kubevirt_filled_in_stand_in_the_template_by_now",
+        "release_with_the_fix_does_not_report_the_uuid",
+        "release_keeps_the_condition_when_the_change_is_taken_back",
+    ],
+)
+def test_a_report_without_a_change_that_is_seen_is_said_to_be_one(case: str) -> None:
+    finding = found(case)
+    assert finding.reason == "RestartReportedOfNothing"
+    assert "template and VMI agree in networks, firmware, features, CPU, memory, machine type" in finding.message
+    assert "clears the report" in finding.next
+    assert "differs" not in finding.evidence
 
 
 def test_since_when_it_waits() -> None:

@@ -1,11 +1,13 @@
-"""Forms that approve and pause: for whom they are there, what reaches the sidecar, and what foreign pages can't do."""
+"""Forms that approve, pause and acknowledge: who has them, what the sidecar gets, and what foreign pages can't do."""
 
 from __future__ import annotations
 
 import base64
 import re
+import shlex
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from html import unescape
 from typing import Any
 from urllib.parse import urlencode
@@ -43,14 +45,15 @@ class Recorder:
 
 
 async def by_token(request: web.Request) -> web.StreamResponse | None:
-    """Alice may patch IPAMClaims of ns, and bob nothing."""
+    """Alice may patch IPAMClaims of ns, and get and patch the steward's ConfigMap. Eve may get that, bob nothing."""
     token = token_of(request)
     if token is None:
         return web.Response(status=401)
 
     async def may(resource: Resource) -> bool:
-        wanted = Resource("k8s.cni.cncf.io", "ipamclaims", "patch", "ns")
-        return token == "alice" and resource == wanted
+        claims = Resource("k8s.cni.cncf.io", "ipamclaims", "patch", "ns")
+        got, patched = (Resource("", "configmaps", verb, "steward", "exporter") for verb in ("get", "patch"))
+        return resource in {"alice": (claims, got, patched), "eve": (got,)}.get(token, ())
 
     admit(request, token, may)
     return None
@@ -118,9 +121,10 @@ async def test_whoever_may_patch_the_object_gets_the_forms_and_the_sidecar_gets_
         fields = {**own[f"/findings/{of}/pause"], "because": "we look at it"}
         assert (await send(server, f"/findings/{of}/pause", fields))[0] == 200
         wanted = {"fingerprint": of, "remediation": REMEDIATION, "plan": HASH}
+        forms_of = [own[f"/findings/{of}/{act}"]["token"] for act in ("approve", "pause")]
         assert recorder.got == [
-            ("alice", {"act": "approve", **wanted, "because": ""}),
-            ("alice", {"act": "pause", **wanted, "because": "we look at it"}),
+            ("alice", {"act": "approve", "form": forms_of[0], **wanted, "because": ""}),
+            ("alice", {"act": "pause", "form": forms_of[1], **wanted, "because": "we look at it"}),
         ]
 
 
@@ -152,6 +156,9 @@ async def test_no_foreign_page_and_no_forged_form_reaches_the_sidecar() -> None:
         act = ("approve", of, REMEDIATION, HASH)
         attacks: dict[str, tuple[dict[str, str] | str, dict[str, str]]] = {
             "a foreign origin": (good, {"Origin": "https://evil.example"}),
+            "this host by another port": (good, {"Origin": "http://127.0.0.1:1"}),
+            "this host as a part of a name": (good, {"Origin": "http://127.0.0.1.evil.example"}),
+            "this host by no scheme of the web": (good, {"Origin": "chrome-extension://127.0.0.1"}),
             "an origin that hides": (good, {"Origin": "null"}),
             "no origin": (good, {"Origin": ""}),
             "another site of the domain": (good, {"Sec_Fetch_Site": "same-site"}),
@@ -209,6 +216,86 @@ async def test_what_the_sidecar_refuses_is_said() -> None:
             True,
             False,
         )
+
+
+PLACE: dict[str, Any] = {"acknowledges": {"namespace": "steward", "name": "exporter"}}
+
+
+def cause(server: Served) -> str:
+    return next(iter(server.engine.findings())).cause
+
+
+async def test_whoever_may_patch_the_configuration_acknowledges_the_cause_as_bad_as_it_is() -> None:
+    async with acting(**PLACE) as (server, recorder):
+        of = cause(server)
+        path = f"/findings/{of}/acknowledge"
+        by_finding = forms(await page(server))[path]
+        _, _, body = await server.get(f"/findings?cause={of}", Authorization=basic("alice"))
+        form = forms(body.decode())[path]
+        assert form["severity"] == by_finding["severity"] == "critical"
+        recorder.answer = 200, "alice has put the entry into ConfigMap steward/exporter"
+        sent = {**form, "until": "2999-01-01", "because": "the vendor's"}
+        status, html = await send(server, path, sent)
+        assert (status, "<h1>Done</h1>" in html, "steward ignore" in html) == (200, True, False)
+        ((token, got),) = recorder.got
+        assert token == "alice"
+        assert got == {
+            "act": "acknowledge",
+            "form": form["token"],
+            "cause": of,
+            "severity": "critical",
+            "until": "2999-01-01",
+            "because": "the vendor's",
+            "about": got["about"],
+        }
+        assert got["about"].startswith("critical Broken, Network net-0000")
+
+
+async def test_what_is_not_acknowledged_by_the_page_is_by_a_command() -> None:
+    async with acting(**PLACE) as (server, recorder):
+        of = cause(server)
+        path = f"/findings/{of}/acknowledge"
+        sent = {**forms(await page(server))[path], "until": "2999-01-01", "because": "the vendor's"}
+        recorder.answer = 409, "ConfigMap steward/exporter is as it was: Helm would take the entry back"
+        status, html = await send(server, path, sent)
+        assert (status, "<h1>Not done</h1>" in html) == (409, True)
+        command = re.search("<pre[^>]*><code>(.*?)</code>", html)
+        assert command
+        assert shlex.split(unescape(command[1])) == [
+            *("steward", "ignore", of, "--until", "2999-01-01", "--because", "the vendor's")
+        ]
+        others: list[tuple[str, dict[str, Any]]]
+        others = [("bob", PLACE), ("eve", PLACE), ("alice", {}), ("alice", {**PLACE, "actions": False})]
+        for token, more in others:
+            async with acting(**more) as (other, _):
+                html = await page(other, token)
+                assert [each for each in forms(html) if each.endswith("acknowledge")] == []
+                assert f"steward ignore {cause(other)} --until DATE --because TEXT" in html
+
+
+async def test_no_forged_form_acknowledges_anything() -> None:
+    async with acting(**PLACE) as (server, recorder):
+        of, other = cause(server), "f" * 16
+        path = f"/findings/{of}/acknowledge"
+        good = {**forms(await page(server))[path], "until": "2999-01-01", "because": "x"}
+        made = partial(form_token, now=int(good["token"].partition(".")[0]))
+        answered = {
+            "of another severity": await send(server, path, {**good, "severity": "info"}),
+            "of another cause": await send(
+                server, path, {**good, "token": made("alice", ("acknowledge", other, "critical"))}
+            ),
+            "of another act": await send(server, path, {**good, "token": made("alice", ("pause", of, "critical"))}),
+            "of somebody else": await send(server, path, good, token="bob"),
+            "with a field of another form": await send(server, path, {**good, "plan": HASH}),
+            "of a foreign page": await send(server, path, good, Origin="https://evil.example"),
+            "of a cause that is not open": await send(
+                server,
+                f"/findings/{other}/acknowledge",
+                {**good, "token": made("alice", ("acknowledge", other, "critical"))},
+            ),
+        }
+        assert {name: status for name, (status, _) in answered.items() if not 400 <= status < 500} == {}
+        assert recorder.got == []
 
 
 async def test_hostile_names_stay_text_in_forms() -> None:

@@ -99,6 +99,8 @@ async def test_each_finding_of_the_demo_has_a_page_without_foreign_script(http: 
         assert scripts_in(html) == []
         ids = re.findall(r' id="([^"]*)"', html)
         assert len(ids) == len(set(ids)), finding["reason"]
+        objects = re.findall("<h3>(.*?)</h3>", section(html, "related")) if 'id="related"' in html else []
+        assert len(objects) == len(set(objects)), finding["reason"]
 
 
 async def test_hostile_names_are_text_in_the_commands_too() -> None:
