@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from bench.instancetype_usage import turns
-from bench.live import rss
+from bench.usage import rss
 from exporter.states.features import STATE
 from exporter.store.cluster import Change, Cluster
 from exporter.store.kinds.virtual_machine import VirtualMachine

@@ -25,7 +25,7 @@ from typing import Any
 
 import msgspec
 
-from bench.live import rss
+from bench.usage import rss
 from bench.whole import objects
 from exporter.checks import all_checks
 from exporter.config.settings import Config, MetricsSettings

@@ -16,7 +16,7 @@ from uuid import UUID
 
 import msgspec
 
-from bench.live import rss
+from bench.usage import rss
 from exporter.checks import all_checks
 from exporter.domain.identity.firmware import comparable
 from exporter.engine.engine import Engine

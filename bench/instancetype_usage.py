@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from bench.live import rss
+from bench.usage import rss
 from exporter.states.instancetypes import STATE
 from exporter.store.cluster import Change, Cluster
 from exporter.store.kinds.controller_revision import ControllerRevision

@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from bench.live import rss
+from bench.usage import rss
 from bench.whole import evaluated, objects
 from exporter.checks import all_checks
 from exporter.engine.engine import Engine

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 import reconcile.app  # noqa: F401 # what the sidecar imports
-from bench.live import rss
+from bench.usage import rss
 from reconcile.cli.ledger_pages import rows
 from reconcile.ledger import Ledger, prove
 from reconcile.ledger.history import History

@@ -20,8 +20,8 @@ from typing import Any
 
 import yaml
 
-from bench.fleet_server import vms
-from bench.live import cpu, rss
+from bench.plain_fleet import vms
+from bench.usage import cpu, rss
 
 
 def write(folder: Path, count: int) -> None:

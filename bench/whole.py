@@ -18,9 +18,9 @@ from typing import Any
 
 import msgspec
 
-from bench.fleet_server import vms
 from bench.identities import uuid_of
-from bench.live import rss
+from bench.plain_fleet import vms
+from bench.usage import rss
 from exporter.checks import all_checks
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake

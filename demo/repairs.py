@@ -78,7 +78,8 @@ class Demo:
         """Until the finding is gone; the attempt, None where somebody else was faster."""
         await self._until(lambda: bool(self._waiting(remediation)))
         repair = self._waiting(remediation)[0]
-        say(f"The sidecar would {repair.write}, since {repair.why}. It waits for an approval of plan {repair.hash}.")
+        because = repair.why.rstrip(".")
+        say(f"The sidecar would {repair.write}, since {because}. It waits for an approval of plan {repair.hash}.")
         await asyncio.sleep(pace)
         await self._run(say, [*shlex.split(repair.commands[0]), *self._cluster(exporter)])
         await self._until(lambda: self._board.get(repair.fingerprint, remediation) is None)

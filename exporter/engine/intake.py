@@ -111,6 +111,8 @@ class Intake:
         before = self._engine.cluster.get(Source, "", kind.name)
         if before is not None and before.sync_state is sync_state and (before.why == why or before.within):
             return
+        if before is not None and before.sync_state is SyncState.READ and sync_state is SyncState.FORBIDDEN:
+            return  # it was listed because it may not be watched
         since = before.since if before is not None and before.sync_state is sync_state else self._clock()
         if sync_state is SyncState.ABSENT and kind.optional:
             self._empty(kind)  # with its CRD its objects went, whether or not a watch was there to see it

@@ -41,7 +41,7 @@ class SyncState(StrEnum):
     FAILING = "failing"  # never listed, and the API server answers with errors
     FORBIDDEN = "forbidden"
     ABSENT = "absent"  # not served by this cluster
-    READ = "read"  # from a dump, which does not change
+    READ = "read"  # from a dump, or listed by a command because it may not be watched
     MISSING = "missing"  # in no file of the dump
 
 

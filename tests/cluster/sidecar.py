@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import urllib.request
@@ -16,8 +17,9 @@ from tests.manifests import Object
 from tests.shared import REPO
 from tests.waiting import wait_until
 
-__all__ = ["Sidecar", "steward"]
+__all__ = ["Sidecar", "steward", "unaimed"]
 
+_AIMED = re.compile(r" --kubeconfig \S+")
 COMMAND = (sys.executable, "-m", "exporter")
 
 
@@ -130,3 +132,8 @@ class Sidecar:
 
     def _last_run(self) -> float:
         return self.value("kubevirt_steward_repair_last_run_timestamp_seconds") or 0.0
+
+
+def unaimed(text: str) -> str:
+    """What a command prints, with what it says to run next as it would be without a kubeconfig of one's own."""
+    return _AIMED.sub("", text)

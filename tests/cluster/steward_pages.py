@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -80,6 +81,9 @@ class Site:
             if family.type == "histogram":
                 yield from _histogram(name) if not family.labels else ()
                 continue
+            if name == "findings":
+                yield from self._counts()
+                continue
             suffix = "_total" if family.type == "counter" else ""
             for labels in itertools.product(*(_VALUES.get(label, ("any",)) for label in family.labels)):
                 of = dict(zip(family.labels, labels, strict=True))
@@ -92,6 +96,16 @@ class Site:
                     value = of.get("state", "answering") == ("unknown" if of["check"] in self.unknown else "answering")
                 if family.shown(self.profile, value):
                     yield _line(f"{PREFIX}{name}{suffix}", of, value)
+
+    def _counts(self) -> Iterator[str]:
+        """How many of each reason and severity are open; 0 only where the profile has that."""
+        counted = Counter((each.check, each.reason, each.severity) for each in self.findings)
+        every = ((c.id, reason, s) for c in CHECKS for reason, of in c.reasons.items() for s in of.severities)
+        for check, reason, severity in every:
+            value = counted[check, reason, severity]
+            if METRICS["findings"].shown(self.profile, value):
+                labels = {"check": check, "reason": reason, "severity": severity}
+                yield _line(f"{PREFIX}findings", labels, value)
 
 
 _VALUES: Mapping[str, tuple[str, ...]] = {

@@ -64,8 +64,8 @@ class Stage:
     def stop(self, name: str) -> None:
         """The steward of a cluster is gone."""
         del self.pages.sites[name]
-        gone = f'kubevirt_steward_ready{{cluster="{name}"}}'
-        wait_until(lambda: not self.prometheus.query(gone), 60, "the steward is not scraped any more")
+        gone = f'{{__name__=~"kubevirt_steward_ready|cluster:kubevirt_steward_ready:replicas", cluster="{name}"}}'
+        wait_until(lambda: not self.prometheus.query(gone), 60, "the steward is not scraped any more, nor counted")
         if self._rules:
             self.prometheus.wait_for(f"min(rules:kubevirt_steward_findings:evaluated) > {self._time() + 2}")
 

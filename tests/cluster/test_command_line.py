@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,9 +16,11 @@ from tests.cluster.accounts import Account, account
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.exporter import Exporter, grant, grant_access
+from tests.cluster.resources import VMS
 from tests.cluster.sidecar import steward
 
 NS = "shop"
+UNBUFFERED = os.environ | {"PYTHONUNBUFFERED": "1"}
 VIEW = [
     ("kubevirt.io", ["virtualmachines", "virtualmachineinstances", "virtualmachineinstancemigrations"]),
     ("", ["pods"]),
@@ -125,6 +129,25 @@ def test_what_is_missing_is_said_once(server: ApiServer, tenant: Account) -> Non
     assert 'grant "list" and "watch" on nodes: ' in nodes
     (vms,) = (line for line in lines if "you may list virtualmachines.kubevirt.io in" in line)
     assert f'in {NS} alone; for the rest grant "list" in all namespaces: ' in vms
+
+
+def test_what_may_only_be_listed_is_listed_again_while_changes_are_followed(server: ApiServer, tenant: Account) -> None:
+    spec = {"runStrategy": "Halted", "template": {"spec": {"domain": {"devices": {}}}}}
+    metadata = {"namespace": NS, "name": "old"}
+    server.client().create(
+        {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": metadata, "spec": spec}
+    )
+    path = server.kubeconfig("tenant", tenant.token)
+    command = [sys.executable, "-m", "exporter", "check", "-w", "-n", NS, "--kubeconfig", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=UNBUFFERED) as started:
+        try:
+            assert started.stdout is not None
+            assert started.stderr is not None
+            assert started.stderr.readline() == b"What changes follows; Ctrl-C ends it.\n"
+            server.client().remove(VMS, NS, "old")
+            assert any(b"gone" in line and b"VM shop/old" in line for line in started.stdout)
+        finally:
+            started.kill()
 
 
 def asked(server: ApiServer, tenant: Account, *words: str) -> subprocess.CompletedProcess[str]:

@@ -16,7 +16,7 @@ from tests.cluster.conftest import MakeApiServer
 from tests.cluster.repair_faults import FAULTS, LATER, Fault, settings
 from tests.cluster.repair_ground import Ground, ground_of
 from tests.cluster.resources import IPAM_CLAIMS, VMS, Resource
-from tests.cluster.sidecar import Sidecar, steward
+from tests.cluster.sidecar import Sidecar, steward, unaimed
 from tests.cluster.stage import Stage
 from tests.manifests import Object
 from tests.waiting import wait_until
@@ -108,7 +108,9 @@ def _take_back(
     if words:
         refused = steward("reconcile", "undo", attempt, "--yes", *own)
         assert refused.returncode == 1
-        assert f"steward reconcile undo {attempt} --ledger {sidecar.directory} {' '.join(words)}" in refused.stderr
+        assert f"steward reconcile undo {attempt} --ledger {sidecar.directory} {' '.join(words)}" in unaimed(
+            refused.stderr
+        )
     done = steward("reconcile", "undo", attempt, "--yes", *own, *words)
     after = fault.target(stage)
     if fault.undone == "patch":

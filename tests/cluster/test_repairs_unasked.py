@@ -16,7 +16,7 @@ from tests.cluster.conftest import MakeApiServer
 from tests.cluster.repair_faults import settings
 from tests.cluster.repair_ground import ACCOUNT, Ground, ground_of
 from tests.cluster.resources import IPAM_CLAIMS, NAMESPACES
-from tests.cluster.sidecar import Sidecar, steward
+from tests.cluster.sidecar import Sidecar, steward, unaimed
 from tests.cluster.stage import Stage
 from tests.waiting import wait_until
 
@@ -88,7 +88,7 @@ def test_a_canary_stops_at_the_first_finding_that_comes_back(ground: Ground) -> 
         ledger = ("--ledger", str(sidecar.directory))
         shown = steward("reconcile", "plan", *own, *ledger, "--exporter", ground.exporter.url, "-n", stage.namespace)
         assert why in shown.stdout
-        assert f"steward reconcile resume --remediation {REPAIR}" in shown.stdout
+        assert f"steward reconcile resume --remediation {REPAIR}" in unaimed(shown.stdout)
         (stop,) = json.loads(steward("reconcile", "report", *ledger, "-o", "json").stdout)["canaries"]
         assert (stop["remediation"], f"{stop['object']}: {stop['why']}"[: len(why)]) == (REPAIR, why)
         assert "resumed" not in stop

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import uuid
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.repair_faults import KUBEVIRT, SIZE
 from tests.cluster.resources import CLUSTER_INSTANCETYPES, EVENTS, INSTANCETYPES, KUBEVIRTS, PREFERENCES, Resource
-from tests.cluster.sidecar import steward
+from tests.cluster.sidecar import steward, unaimed
 from tests.manifests import Object
 
 pytestmark = pytest.mark.long
@@ -97,7 +96,9 @@ def test_every_guard_of_a_namespace_goes_and_nothing_else(ground: Ground) -> Non
 
     done = ground.run("--all", "-n", ground.namespace, "--yes")
     assert (done.returncode, done.stderr) == (0, "")
-    assert f"It is paused; to resume it: steward reconcile resume {KIND} {ground.namespace}/alone" in done.stdout
+    assert f"It is paused; to resume it: steward reconcile resume {KIND} {ground.namespace}/alone" in unaimed(
+        done.stdout
+    )
     assert "finalizers" not in ground.meta("alone")
     assert ground.meta("among")["finalizers"] == [OTHER, "example.com/last"]
     assert "finalizers" not in ground.meta("preferred", PREFERENCES)
@@ -130,7 +131,7 @@ def test_under_vms_a_guard_stays_while_a_deletion_waits_and_the_others_go(ground
     done = ground.run("--all", "-n", ground.namespace, "--yes")
     assert done.returncode == 1
     assert f"{KIND} {ground.namespace}/needed stays guarded, no_vm_without_copy: " in done.stderr
-    assert re.search(r"to give that up: steward reconcile unguard --kubeconfig \S+ --all --accept copy", done.stderr)
+    assert "to give that up: steward reconcile unguard --all --accept copy" in unaimed(done.stderr)
     assert ground.meta("needed")["finalizers"] == [FINALIZER]
     assert "finalizers" not in ground.meta("free")
 

@@ -155,7 +155,7 @@ def tell(rounds: Rounds, compared: Comparison, faulty: Faulty, record_property: 
 def sent(events: list[Object], during: list[tuple[float, float]]) -> Iterator[str]:
     """What the sidecar's account sent within these times that would write, also what was refused or only tried."""
     for event in events:
-        if event["user"]["username"] == SIDECAR and event["verb"] in WRITES:
+        if event["user"].get("username") == SIDECAR and event["verb"] in WRITES:
             at = datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp()
             if event["objectRef"]["resource"] not in OURS and any(since <= at <= until for since, until in during):
                 yield f"{event['verb']} {event['requestURI']}"

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
+from typing import TYPE_CHECKING
 
 from ...config.settings import Config
 from ...engine.engine import Engine
@@ -21,6 +22,10 @@ from ..output.text.terminal import say, say_lines
 __all__ = ["refuse_watch", "watch"]
 
 _GATHERED = 1.0  # seconds; what changes together is reported together
+_AGAIN = 10.0  # seconds between two lists of what can't be watched
+
+if TYPE_CHECKING:
+    from ..input.looking import Look
 
 Reports = AsyncGenerator[Report, None]
 
@@ -65,17 +70,29 @@ async def _watched(arguments: argparse.Namespace, config: Config, filters: Filte
     async with looking(arguments, config, views=(), namespaces=namespaces) as look:
         engine = look.steward.engine
         known_to(engine.cluster, filters)
-        while True:
-            generation = engine.generation
-            chosen = await labelled_in_cluster(look.transport, engine.cluster, filters)
-            yield undated(with_causes(chosen.of(take(engine), engine), engine))
-            await _changed(engine, generation)
+        listing = asyncio.create_task(_again_and_again(look))
+        try:
+            while True:
+                generation = engine.generation
+                chosen = await labelled_in_cluster(look.transport, engine.cluster, filters)
+                yield undated(with_causes(chosen.of(take(engine), engine), engine))
+                await _changed(engine, generation)
+                if listing.done():
+                    listing.result()  # raises what it ended with
+        finally:
+            listing.cancel()
 
 
 async def _changed(engine: Engine, generation: int) -> None:
     async with engine.changed:
         await engine.changed.wait_for(lambda: engine.generation != generation)
     await asyncio.sleep(_GATHERED)
+
+
+async def _again_and_again(look: Look) -> None:
+    while look.unwatched:
+        await asyncio.sleep(_AGAIN)
+        await look.again()
 
 
 async def _asked(arguments: argparse.Namespace, filters: Filters) -> Reports:

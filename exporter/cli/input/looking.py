@@ -6,13 +6,14 @@ import argparse
 from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...config.settings import Config
 from ...findings.check import Check
 from ...kube.greeting import greet
 from ...kube.transport import Transport
 from ...store.cluster import Cluster
+from ...store.kind import ApiKind
 from ...store.reader import Reading
 from ...store.source import Source, SyncState
 from ..output.text.terminal import complain
@@ -27,11 +28,26 @@ __all__ = ["Look", "looking"]
 
 @dataclass(frozen=True)
 class Look:
-    """`in_time` is whether everything was seen within --timeout."""
+    """`in_time` is whether everything was seen within --timeout, `unwatched` what may not be watched: it was listed, as
+    far as that is allowed.
+    """
 
     steward: Steward
     transport: Transport
     in_time: bool
+    unwatched: tuple[ApiKind[Any], ...] = ()
+    namespaces: Collection[str] = ()
+
+    async def again(self) -> None:
+        """Lists once more what may not be watched; what can't be listed any more is not seen from then on."""
+        from ...kube.errors import KubeError
+
+        for kind in self.unwatched:
+            try:
+                await _look(self.steward, self.transport, (kind,), self.namespaces)
+            except KubeError as error:
+                why = f"cannot list {kind.resource} again: {error}"
+                self.steward.intake.sync_state(kind, SyncState.FAILING, why)
 
 
 @asynccontextmanager
@@ -58,23 +74,27 @@ async def looking(
         raise
     async with steward.watching():
         in_time = await wait_until_seen(steward, arguments.timeout, complain)
-        if in_time and await _looked_once(steward, transport, namespaces):
+        unwatched = _forbidden_kinds(steward) if in_time else ()
+        if unwatched:
+            await _look(steward, transport, unwatched, namespaces)
             in_time = await wait_until_seen(steward, arguments.timeout, complain)
         _refuse_blind(steward.engine.cluster, transport.server, namespaces, named=hasattr(arguments, "namespace"))
-        yield Look(steward, transport, in_time)
+        yield Look(steward, transport, in_time, unwatched, namespaces)
 
 
-async def _looked_once(steward: Steward, transport: Transport, namespaces: Collection[str]) -> bool:
-    """Lists what may not be watched; whether there is any such kind."""
+def _forbidden_kinds(steward: Steward) -> tuple[ApiKind[Any], ...]:
+    forbidden = _forbidden(steward.engine.cluster)
+    return tuple(each.kind for each in steward.source.reflectors if each.kind.name in forbidden)
+
+
+async def _look(
+    steward: Steward, transport: Transport, kinds: Collection[ApiKind[Any]], namespaces: Collection[str]
+) -> None:
     from ...kube.client import Client
     from ...kube.timeouts import Timeouts
     from ...kube.watch.within import look_once
 
-    forbidden = _forbidden(steward.engine.cluster)
-    kinds = [each.kind for each in steward.source.reflectors if each.kind.name in forbidden]
-    if kinds:
-        await look_once(Client(transport), steward.intake, kinds, namespaces, Timeouts())
-    return bool(kinds)
+    await look_once(Client(transport), steward.intake, kinds, namespaces, Timeouts())
 
 
 def _forbidden(cluster: Cluster) -> dict[str, Source]:

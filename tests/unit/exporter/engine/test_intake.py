@@ -147,3 +147,20 @@ def test_a_file_that_can_not_be_read_is_reported_by_its_name() -> None:
     (undecodable,) = evaluation.engine.cluster.all(Undecodable)
     assert (undecodable.kind, undecodable.object_name, undecodable.first_seen) == (FILE, "dump.yaml", NOW)
     assert undecodable.why == "x" * 256
+
+
+def test_what_is_listed_because_it_may_not_be_watched_stays_seen() -> None:
+    """The watch is refused again and again, on a slow cluster also before all is listed."""
+    evaluation = Evaluation(())
+
+    def current(*sync_states: SyncState) -> bool:
+        for each in sync_states:
+            evaluation.sync_state("IPAMClaim", each)
+        source = evaluation.engine.cluster.get(Source, "", "IPAMClaim")
+        return source is not None and source.current
+
+    assert not current(SyncState.FORBIDDEN)
+    assert current(SyncState.READ, SyncState.FORBIDDEN)
+    assert not current(SyncState.FAILING)  # the next list
+    assert not current(SyncState.FORBIDDEN)
+    assert current(SyncState.READ)

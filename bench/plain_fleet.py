@@ -1,15 +1,12 @@
-"""An API server in its own process, with a fleet of a given size; `churn N` on standard input changes N claims."""
+"""VMs and their IPAMClaims as far as an evaluation reads them, for benchmarks without an API server."""
 
 from __future__ import annotations
 
-import argparse
-import asyncio
 import json
-import sys
 from collections.abc import Iterator
 from typing import Any
 
-from demo.apiserver.server import ApiServer
+__all__ = ["vms"]
 
 _PER_NAMESPACE = 100
 
@@ -87,29 +84,3 @@ def _claim(namespace: str, name: str, uid: str, number: int) -> dict[str, Any]:
         "spec": {"network": f"{namespace}_blue", "interface": ""},
         "status": {"ips": [f"10.{1 + (number >> 16)}.{number >> 8 & 255}.{number & 255}/8"]},
     }
-
-
-async def _main(count: int) -> None:
-    server = ApiServer(history=max(10_000, 4 * count))
-    server.load(vms(count))
-    await server.start()
-    print(server.url, flush=True)
-    loop = asyncio.get_running_loop()
-    turn = 0
-    while line := (await loop.run_in_executor(None, sys.stdin.readline)).split():
-        turn += 1
-        for number in range(int(line[1])):
-            namespace, name = f"tenant-{number % count // _PER_NAMESPACE}", f"vm-{number % count}.blue"
-            # Every other turn strips the label, so that each event opens or closes a finding that waits for nothing.
-            labels = None if turn % 2 else {"kubevirt.io/vm": f"vm-{number % count}"}
-            server.patch("ipamclaims", namespace, name, {"metadata": {"labels": labels}})
-            if number % 200 == 0:
-                await asyncio.sleep(0)
-        print("done", flush=True)
-    await server.stop()
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("vms", type=int)
-    asyncio.run(_main(parser.parse_args().vms))

@@ -1,0 +1,61 @@
+"""The fleet of the bench is what its figures are said to be of: healthy but for the seeded faults, and of that size."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from bench.fleet.changes import CHANGES, CLAIM
+from bench.fleet.population import Fleet
+from demo.apiserver.resources import Obj
+from exporter.checks import all_checks
+from tests.evaluation import NOW, Evaluation
+
+WHEN = datetime.fromtimestamp(NOW, UTC)
+OF_A_VM = ("VirtualMachine", "VirtualMachineInstance", "Pod", "IPAMClaim")
+
+
+def evaluated(objects: list[Obj]) -> Evaluation:
+    made = Evaluation(all_checks())
+    for obj in objects:
+        if obj["kind"] in made.kinds:
+            made.seen(obj)
+    return made
+
+
+def test_nothing_is_wrong_but_what_is_seeded() -> None:
+    fleet = Fleet(510, WHEN, revisions=True)
+    found = evaluated(list(fleet.objects())).found()
+    reasons = {(name, reason) for _, name, reason, _ in found}
+    assert reasons == {("vm-7.blue", "UnlabelledClaim"), ("vm-506", "Duplicate"), ("vm-507", "Duplicate")}
+
+
+def test_a_vm_has_about_25_kb_and_with_revisions_three_more_objects() -> None:
+    plain, whole = Fleet(100, WHEN), Fleet(100, WHEN, revisions=True)
+    sizes = [len(json.dumps(obj, separators=(",", ":"))) for obj in plain.objects() if obj["kind"] in OF_A_VM]
+    assert len(sizes) == 4 * 100
+    assert 22_000 < sum(sizes) / 100 < 27_000
+    assert sum(1 for obj in whole.objects() if obj["kind"] == "ControllerRevision") == 3 * 100
+
+
+def test_every_object_says_who_wrote_it() -> None:
+    for obj in Fleet(3, WHEN).objects():
+        writers = obj["metadata"]["managedFields"]
+        assert writers[0]["fieldsV1"], obj["kind"]
+        assert ("status" in obj) == (writers[-1].get("subresource") == "status")
+
+
+def test_a_change_goes_there_and_back_and_that_of_a_claim_opens_and_closes_a_finding() -> None:
+    objects = list(Fleet(20, WHEN).objects())
+    healthy = evaluated(objects)
+    before = healthy.found()
+    for name, change in CHANGES.items():
+        of = next(obj for obj in objects if obj["kind"] == change.kind)
+        there = change.changed(of, True)
+        assert there != of
+        assert change.changed(there, False) == change.changed(of, False)
+        healthy.seen({**there, "metadata": {**there["metadata"], "resourceVersion": "2"}})
+        if name == CLAIM:
+            assert ("tenant-0", of["metadata"]["name"], "UnlabelledClaim", "warning") in healthy.found()
+        healthy.seen({**of, "metadata": {**of["metadata"], "resourceVersion": "3"}})
+    assert healthy.found() == before
