@@ -147,7 +147,8 @@ async def test_what_is_not_there_or_no_name_is_refused_in_a_sentence(
     if "api" in path:
         assert (got, json.loads(text)["error"]) == (status, sentence)
     else:  # the form is given back
-        assert (got, sentence in unescape(text), 'action="/impact"' in text) == (400, True, True)
+        said = f">{sentence[0].upper()}{sentence[1:]}" in unescape(text)
+        assert (got, said, 'action="/impact"' in text) == (400, True, True)
 
 
 async def test_without_a_change_the_api_refuses_and_the_page_asks(http: aiohttp.ClientSession) -> None:
