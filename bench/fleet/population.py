@@ -2,8 +2,8 @@
 
 A hundred VMs to a namespace with a network of its own, fifty to a node. Of a thousand VMs one has an IPAMClaim without
 its label, and one the firmware UUID of another VM; all else is well. Everything has managedFields. A set without
-ControllerRevisions is about 25 kB. Left out are PersistentVolumeClaims, which none of those that are measured watches, and
-PersistentVolumes, which the steward does.
+ControllerRevisions is about 25 kB. Left out are PersistentVolumeClaims, which none of those that are measured watches,
+and PersistentVolumes, which the steward does.
 """
 
 from __future__ import annotations
