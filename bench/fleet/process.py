@@ -35,6 +35,14 @@ class Child:
     def __enter__(self) -> Child:
         return self
 
+    def finish(self, timeout: float = 60) -> None:
+        """Ends its standard input, and waits until it has ended by that, with whatever it started."""
+        stdin: Any = self._process.stdin
+        stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout)
+        self._process.stdin = None
+
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
         try:

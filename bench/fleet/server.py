@@ -40,6 +40,7 @@ class Server:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._child.finish()  # a signal would leave the API server and etcd
         self._child.__exit__()
 
     def begin(self, order: Order) -> None:
