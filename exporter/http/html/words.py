@@ -105,6 +105,11 @@ def capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def _whole_sentence(text: str) -> str:
+    """A first word that may be a name, such as that of a parameter, stays as it is."""
+    return sentence(capitalised(text) if text.partition(" ")[0].isalpha() else text)
+
+
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "href": href,
     "segment": _part,
@@ -117,5 +122,5 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "short": short,
     "beginning": beginning,
     "capitalised": capitalised,
-    "whole_sentence": lambda text: sentence(capitalised(text)),
+    "whole_sentence": _whole_sentence,
 }

@@ -64,7 +64,7 @@ async def test_each_finding_has_what_is_known_of_it(server: Served) -> None:
         "unseen": [],
         "canaries": [],
     }
-    assert whole["reconcile"] == {"leading": False, "modes": {}, **unknown}
+    assert whole["reconcile"] == {"leading": False, "leader": "", "modes": {}, **unknown}
 
     said = repair(first, proposal={"owner": "Argo CD", "where": "in Git", "patch": "a: 1"})
     say(server.repairs, "1", said, repair("of nobody"))
@@ -76,6 +76,7 @@ async def test_each_finding_has_what_is_known_of_it(server: Served) -> None:
     modes = {"release_ipam_claim": "plan"}
     assert whole["reconcile"] == {
         "leading": True,
+        "leader": "",
         "modes": modes,
         "unknownSince": "",
         "why": "",
