@@ -47,6 +47,7 @@ ASKED = {view: f"/api/v1/{view}{QUERIES.get(view, '')}" for view in VIEWS if vie
 UNSAID = {
     ("features", storage_class.KIND.name),  # said of each feature that is about storage
     ("drain", node_maintenance.KIND.name),  # says who drains a node, and nothing of what a drain would do
+    ("drain", "PersistentVolume"),  # said where a VM that leaves has a PersistentVolumeClaim
     ("networks", "UserDefinedNetwork"),  # said of the state of each network
     ("networks", "ClusterUserDefinedNetwork"),
 }
