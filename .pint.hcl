@@ -39,7 +39,7 @@ rule {
   annotation "runbook_url" {
     severity = "bug"
     required = true
-    value    = "https://.+/{{ $alert }}[.]md"
+    value    = "https://.+/{{ $alert }}[.]md(#.+)?"
   }
 }
 
