@@ -36,6 +36,7 @@ class Churned:
         indexes = [index for reader in readers for index in reader.indexes]
         self.evaluation = Evaluation(all_checks(), indexes=indexes)
         engine = self.evaluation.engine
+        engine.causes.history.most = MOST  # reached before anything is counted
         self.exposition = Exposition(engine.checks)
         engine.listen(self.exposition.update)
         self.aggregates = Aggregates(engine.cluster, readers)
