@@ -31,6 +31,7 @@ from ..store.record import Record
 from ..store.source import Source, SyncState, Undecodable
 from .cause_store import CauseStore
 from .graces import Graces
+from .outgoing import Outgoing
 from .restraints import Restraints
 from .turn import Turn
 from .work import Ended, Evaluated, Work, work_on
@@ -88,6 +89,7 @@ class Engine:
         self._graces = Graces()
         self._turn = Turn(timer)
         self._listeners: list[Listener] = []
+        self._outgoing = Outgoing()
         self.causes, self._was_ready = CauseStore(self.checks, clock), False
         self.restraints, self.acknowledged = Restraints(), Acknowledgements()
         self._observers: list[Callable[[Change], None]] = []
@@ -174,7 +176,8 @@ class Engine:
             work.add_everything(now)
         elif after and not before:
             self._graces.forget(work.check.id)
-            self._publish(work.drop(), ())
+            self._outgoing.add(work.drop(), ())
+            self._publish()
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -273,7 +276,7 @@ class Engine:
     @property
     def caught_up(self) -> bool:
         """Whether every check that has an answer has given it for the cluster as it is."""
-        return not self._held and all(work.caught_up for work in self._work.values())
+        return not self._held and not self._outgoing and all(work.caught_up for work in self._work.values())
 
     @property
     def ready(self) -> bool:
@@ -285,7 +288,7 @@ class Engine:
             sources = tuple(self.cluster.all(Source))
             listed = all(each.settled if each.optional else each.readable for each in sources)
             answered = all(work.evaluated.once for work in self._work.values() if work.standing.answers)
-            self._ready = bool(sources) and listed and answered
+            self._ready = bool(sources) and listed and answered and not self._outgoing
         return self._ready
 
     # -- evaluating
@@ -294,7 +297,11 @@ class Engine:
         """Evaluates what is due, for a few milliseconds; whether more is due now.
 
         Where there is no time for all, the next step begins with the first check that got none: none starves another.
+        Much that is found at once is published over several steps, before anything else is evaluated.
         """
+        if self._outgoing:
+            self._publish()
+            return True
         if self._held:
             return False
         self._expire()
@@ -314,12 +321,15 @@ class Engine:
         if begins is not None:
             self._turns.rotate(-begins)
         self._look_whether_it_rests()
-        self._publish(gone, come)
-        if self.delays:
+        self._outgoing.add(gone, come)
+        self._publish()
+        if self.delays and not self._outgoing:
             self.delays.reflected(reflected, self.timer())
-        return begins is not None
+        return begins is not None or bool(self._outgoing)
 
-    def _publish(self, gone: Iterable[Finding], come: Iterable[Finding]) -> None:
+    def _publish(self) -> None:
+        """Says one slice of what is different to those who listen."""
+        gone, come = self._outgoing.take()
         if gone or come:
             self.generation += 1
             self.causes.update(gone, come, counts=self._was_ready)

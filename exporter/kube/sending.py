@@ -8,16 +8,20 @@ hands.
 
 Nor is it sent twice: aiohttp sends a DELETE and a PUT again where the connection breaks without a response, and the
 answer to the second one says nothing of the first.
+
+A connection that ends with its request ends at once: a frozen server would never answer a TLS shutdown, and asyncio
+keeps the socket for as long as it waits for that.
 """
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import aiohttp
 
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
     from aiohttp.connector import Connection
 
-__all__ = ["DatedRequest", "LateError", "Sending", "sent_as"]
+__all__ = ["DatedRequest", "LateError", "Sending", "Used", "sent_as"]
 
 _AT_ONCE = struct.pack("ii", 1, 0)
 _USER_TIMEOUT = getattr(socket, "TCP_USER_TIMEOUT", None)  # of Linux
@@ -45,24 +49,52 @@ class Sending:
         self.by, self.begun = by, False
 
 
-_SENDING: ContextVar[Sending | None] = ContextVar("sending", default=None)
+class Used:
+    """The connections that a request was sent over: another one where the first broke."""
+
+    def __init__(self) -> None:
+        self._transports: list[asyncio.Transport] = []
+
+    def add(self, transport: asyncio.Transport | None) -> None:
+        if transport is not None:
+            self._transports.append(transport)
+
+    def end(self) -> None:
+        """Ends at once those that are ending; the others wait for the next request."""
+        for transport in self._transports:
+            if transport.is_closing():
+                transport.abort()
+
+
+class _Sent(NamedTuple):
+    sending: Sending | None
+    used: Used
+
+
+_SENT: ContextVar[_Sent | None] = ContextVar("sent", default=None)
 
 
 @contextmanager
-def sent_as(sending: Sending | None) -> Iterator[None]:
-    """The request that is sent meanwhile is this one."""
-    before = _SENDING.set(sending)
+def sent_as(sending: Sending | None, used: Used) -> Iterator[None]:
+    """The request that is sent meanwhile is this one, and `used` gets its connections."""
+    before = _SENT.set(_Sent(sending, used))
     try:
         yield
     finally:
-        _SENDING.reset(before)
+        _SENT.reset(before)
 
 
 class DatedRequest(aiohttp.ClientRequest):
+    async def send(self, conn: Connection) -> aiohttp.ClientResponse:
+        if (sent := _SENT.get()) is not None:
+            sent.used.add(conn.transport)
+        return await super().send(conn)
+
     async def write_bytes(
         self, writer: AbstractStreamWriter, conn: Connection, content_length: int | None = None
     ) -> None:
-        sending = _SENDING.get()
+        sent = _SENT.get()
+        sending = sent.sending if sent is not None else None
         if sending is not None:
             left = sending.by - boottime()
             if sending.begun:

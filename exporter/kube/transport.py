@@ -21,7 +21,7 @@ from .body import beginning
 from .clocks import ServerClocks, boottime
 from .credentials import Loader, bearing, loader_from_environment
 from .errors import ConfigError, KubeError, StatusError, UnreachableError
-from .sending import DatedRequest, Sending, sent_as
+from .sending import DatedRequest, Sending, Used, sent_as
 
 __all__ = ["Transport"]
 
@@ -142,10 +142,11 @@ class Transport:
     @asynccontextmanager
     async def _sent(self, session: _Session, request: _Request) -> AsyncIterator[aiohttp.ClientResponse]:
         session.requests += 1
+        used = Used()
         try:
             with _translated(str(session.client.configuration.host)):
                 sent = boottime()
-                response = await _send(session.client, request)
+                response = await _send(session.client, request, used)
                 if not request.path.startswith(_AGGREGATED):
                     self.clocks.take(sent, boottime(), response.headers.get("Date"))
                 try:
@@ -158,6 +159,7 @@ class Transport:
                 self._rejected = session
             raise
         finally:
+            used.end()
             session.requests -= 1
             await self._close_unused()
 
@@ -218,7 +220,7 @@ async def _as_answered(request: aiohttp.ClientRequest, send: aiohttp.ClientHandl
     return response
 
 
-async def _send(client: kube_client.ApiClient, request: _Request) -> aiohttp.ClientResponse:
+async def _send(client: kube_client.ApiClient, request: _Request, used: Used) -> aiohttp.ClientResponse:
     method, url, headers, body, form = await client.param_serialize(
         request.method,
         request.path,
@@ -237,7 +239,7 @@ async def _send(client: kube_client.ApiClient, request: _Request) -> aiohttp.Cli
     headers = {name: value.strip() for name, value in headers.items()}
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=request.read_seconds)
     try:
-        with sent_as(request.sending):
+        with sent_as(request.sending, used):
             answer = await client.call_api(method, url, headers, body, form, _request_timeout=timeout)
     except aiohttp.ClientError:
         raise  # some of them are ValueErrors too

@@ -8,11 +8,11 @@ from typing import Any
 
 from tests.rows import full
 
-__all__ = ["SCENES", "crowd"]
+__all__ = ["SCENES", "SHARED_UUID", "crowd"]
 
 Row = dict[str, Any]
 
-_UUID = "5d307ca9-b3ef-428c-8861-06e72d69f223"
+SHARED_UUID = "5d307ca9-b3ef-428c-8861-06e72d69f223"
 
 
 def _nad(**more: Any) -> Row:
@@ -126,7 +126,7 @@ def _requests_of_one_vmi(n: int) -> list[Row]:
 
 
 def _uuids(n: int) -> list[Row]:
-    return [_vm(name=f"vm-{each}", uid=f"v{each}", uuid=_UUID, serial="s1") for each in range(n)]
+    return [_vm(name=f"vm-{each}", uid=f"v{each}", uuid=SHARED_UUID, serial="s1") for each in range(n)]
 
 
 def _cordoned(**more: Any) -> Row:
@@ -168,7 +168,7 @@ def _pdbs_and_vmis(n: int) -> list[Row]:
 
 
 def _nodes_of_one_uuid(n: int) -> list[Row]:
-    return [{"kind": "Node", "name": f"node-{each}", "systemUUID": _UUID} for each in range(n)]
+    return [{"kind": "Node", "name": f"node-{each}", "systemUUID": SHARED_UUID} for each in range(n)]
 
 
 def _pdbs_of_vmis(n: int) -> list[Row]:
@@ -272,7 +272,7 @@ def _node(name: str, label: str) -> Row:
 
 
 def _contents_of_one_vm(n: int) -> list[Row]:
-    made = {"kind": "VirtualMachineSnapshotContent", "source": "db", "uuid": _UUID}
+    made = {"kind": "VirtualMachineSnapshotContent", "source": "db", "uuid": SHARED_UUID}
     return [_vm(), *(made | {"name": f"content-{each}", "snapshot": f"s{each}"} for each in range(n))]
 
 

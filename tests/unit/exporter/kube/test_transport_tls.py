@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import select
+import socket
+import ssl
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +19,8 @@ from tests.tls_files import Tls
 from tests.transport_stage import clean_environment, get, opened
 
 __all__ = ["clean_environment"]
+
+_GONE_SECONDS = 10.0  # asyncio waits 30 for a TLS shutdown
 
 
 async def test_a_server_certificate_of_the_clusters_ca(tls: Tls, tmp_path: Path) -> None:
@@ -91,3 +99,70 @@ async def test_nobody_is_there(tmp_path: Path) -> None:
     async with opened(config(tmp_path / "a", "http://127.0.0.1:1")) as transport:
         with pytest.raises(UnreachableError, match=r"^no connection to http://127.0.0.1:1: "):
             await get(transport)
+
+
+class Mute:
+    """A server over TLS that begins an answer, or none, and then hears nothing: no TLS shutdown either."""
+
+    def __init__(self, context: ssl.SSLContext, answer: bytes) -> None:
+        self._context, self._answer = context, answer
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"https://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.asked, self._thread = threading.Event(), threading.Thread(target=self._serve, daemon=True)
+        self.ended = False  # whether the client's socket was closed in time
+
+    def __enter__(self) -> Mute:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join()
+        self._listener.close()
+
+    def _serve(self) -> None:
+        raw, _ = self._listener.accept()
+        with raw, self._context.wrap_socket(raw.dup(), server_side=True) as secure:
+            secure.recv(65536)
+            secure.sendall(self._answer)
+            self.asked.set()
+            watched = select.poll()
+            watched.register(raw, select.POLLHUP | select.POLLRDHUP)
+            self.ended = bool(watched.poll(_GONE_SECONDS * 1000))
+
+    async def until_ended(self) -> bool:
+        await asyncio.to_thread(self._thread.join)
+        return self.ended
+
+
+_HEAD = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize("canceled", [False, True])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(b"", id="no answer"),
+        pytest.param(_HEAD + b"Content-Length: 9\r\n\r\n{", id="half an answer"),
+        pytest.param(_HEAD + b"Content-Length: 2\r\nConnection: close\r\n\r\n{}", id="the last answer"),
+    ],
+)
+async def test_a_connection_to_a_frozen_server_ends_with_its_request(
+    answer: bytes, canceled: bool, tls: Tls, tmp_path: Path
+) -> None:
+    """And does not stay for as long as a TLS shutdown is waited for."""
+    with Mute(tls.server, answer) as server:
+        kubeconfig = config(tmp_path / "mute", server.url, {"token": "x"}, {"certificate-authority": tls.ca})
+        async with opened(kubeconfig) as transport:
+
+            async def ask() -> None:
+                with suppress(UnreachableError):
+                    async with transport.open("GET", "/x", read_seconds=60 if canceled else 0.2) as response:
+                        await response.read()
+
+            asking = asyncio.create_task(ask())
+            assert await asyncio.to_thread(server.asked.wait, 10)
+            if canceled:
+                asking.cancel()
+            with suppress(asyncio.CancelledError):
+                await asking
+            assert await server.until_ended()
