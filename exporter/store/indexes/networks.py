@@ -98,6 +98,11 @@ def _requests(vmi: VirtualMachineInstance, lookup: ByName) -> Iterable[str]:
             yield address(claim.network, host(text) or text)
 
 
+def _requested_claims(record: Record, _: ByName) -> Iterable[str]:
+    requested = record.known_requested if isinstance(record, VirtualMachineInstance) else ()
+    return {f"{record.namespace}/{claim_name(record.name, network)}" for network, _ in requested}
+
+
 def _network(nad: str, lookup: ByName) -> str:
     """The network that a NAD, by its `namespace/name`, stands for."""
     namespace, _, name = nad.partition("/")
@@ -311,12 +316,14 @@ CLAIM_NAME = Index(
     through=((NetworkAttachmentDefinition, INTERFACE),),
     namespaced=True,
 )
+# VMIs by the claims of the interfaces that they request addresses for, whatever their NADs say.
+_REQUESTED_CLAIM = Index("requested claim", _requested_claims, of=(VirtualMachineInstance,), namespaced=True)
 # VMIs are under the addresses that they request of a claim's network, and only listen.
 ADDRESS = Index(
     "address",
     _addresses,
     of=(IPAMClaim, Pod, VirtualMachineInstance),
-    through=((NetworkAttachmentDefinition, ATTACHMENT), (IPAMClaim, CLAIM_NAME)),
+    through=((NetworkAttachmentDefinition, ATTACHMENT), (IPAMClaim, _REQUESTED_CLAIM)),
     dependents=(VirtualMachineInstance,),
 )
 # The claims, by network, that no VM has an interface for.
