@@ -147,8 +147,8 @@ def _ending(drain: Drain, columns: int | None) -> list[str]:
     if limits := drain.limits:
         off = sum(node.running for node in drain.nodes)
         lines.append(
-            f"Migrations at once: at most {limits.per_node} off each node and {limits.per_cluster} in the cluster; "
-            f"running now: {off} off these nodes, {limits.running} in the cluster."
+            f"Migrations at once: at most {limits.per_node} off each node and {limits.per_cluster} in the cluster. "
+            f"Begun and not ended, those that hang included: {off} off these nodes, {limits.running} in the cluster."
         )
     lines.append(f"Not considered: {'; '.join(drain.not_considered)}.")
     return ["".join(_wrapped(each, columns) for each in lines)]

@@ -25,6 +25,7 @@ from .outside import Outside
 __all__ = ["Frame"]
 
 _SHOWN_NAMES = 10  # namespaces of a tenant
+_MOMENT = 30.0  # seconds
 
 
 class Frame:
@@ -56,6 +57,7 @@ class Frame:
             "ready": self._engine.ready,
             "config": self._config,
             "fleet": around.fleet,
+            "out_of_date_since": _since(around.fleet.out_of_date_since, now),
             "reconcile": around.reconcile or None,
             "now": now,
             "as_of": rfc3339(now),
@@ -74,6 +76,11 @@ class Frame:
         """What can't be answered, in a sentence."""
         values = {"sentence": sentence, "refused": status == 400, **(more or {})}
         return await self.page(request, "mistake.html", values, here=here, status=status)
+
+
+def _since(out_of_date: str, now: float) -> str:
+    """Empty too for a connection that broke a moment ago: watches end and begin again every few minutes."""
+    return out_of_date if out_of_date and out_of_date <= rfc3339(now - _MOMENT) else ""
 
 
 def _said(

@@ -10,6 +10,7 @@ from aiohttp import web
 from ...engine.engine import Engine
 from ...findings.finding import Severity
 from ...views.findings import Filter
+from ...views.nearest import meant
 
 __all__ = ["LONGEST_WAIT", "Parameters", "names_in", "number_in", "only", "seconds_in", "single_in", "values_of"]
 
@@ -46,7 +47,7 @@ class Parameters:
         known = self._known.get(key)
         for value in values:
             if known is not None and value not in known:
-                raise ValueError(f"{key}={_quoted(value)} can't be found here; there are: {', '.join(known)}")
+                raise ValueError(f"{key}={_quoted(value)} can't be found here; {meant(value, known, f'{key} values')}")
 
 
 def seconds_in(request: web.BaseRequest, name: str) -> float:

@@ -230,7 +230,7 @@ def test_the_table_groups_what_stays_first_and_says_what_to_do(dump: str, capsys
     assert "   virtctl stop -n ns device\n" in out
     of_web = " ".join(out.split("ns/web")[1].split("\n")[0].split())
     assert of_web == "node02 could take it The VMI migrates when it is evicted"
-    assert "running now: 1 off these nodes, 1 in the cluster.\n" in out
+    assert "Begun and not ended, those that hang included: 1 off these nodes, 1 in the cluster.\n" in out
     assert out.count("Not considered:") == 1
 
 
