@@ -19,9 +19,7 @@ _NEW = queries.zero_while_seen(f"sum(({Findings().ages}) < bool {_DAY})")
 NEW = stat(
     "Findings new in 24 hours",
     "Open findings that became true within the last 24 hours, by what the objects record. Nothing while nobody looks.",
-    queries.while_seen(
-        f"({queries.zero_while_seen(f'sum(({Findings().ages}) < bool {_DAY})')})", f"max({queries.READY})"
-    ),
+    queries.while_seen(f"({_NEW})", f"max({queries.READY})"),
     thresholds=(Threshold(1, "blue"),),
 )
 

@@ -39,6 +39,14 @@ class ImpactPage:
         return await self._frame.page(request, "impact.html", values, here="/impact")
 
 
+_SAYING = {
+    SubjectOutcome.BREAKS: ("breaks", "break"),
+    SubjectOutcome.WORSE: ("gets worse in another way", "get worse in another way"),
+    SubjectOutcome.SAFE: ("is safe, by its revision", "are safe, by their revisions"),
+    SubjectOutcome.OTHER: ("differs, and is no worse", "differ, and are no worse"),
+}
+
+
 def _broken(impact: Impact) -> list[Ref]:
     """Each object that breaks, once, as far as they are listed."""
     broken = (each.finding.subject for each in impact.findings if each.outcome == SubjectOutcome.BREAKS)
@@ -47,7 +55,8 @@ def _broken(impact: Impact) -> list[Ref]:
 
 def _verdict(impact: Impact) -> str:
     """What it comes to, in a sentence."""
-    parts = [f"{TITLES[SubjectOutcome(outcome)]}: {count}" for outcome, count in impact.counts.items() if count]
+    parts = [counted(count, *_SAYING[SubjectOutcome(outcome)]) for outcome, count in impact.counts.items() if count]
+    parts[:1] = [f"of what is found, {each}" for each in parts[:1]]
     unused = sum(gate.vms == gate.vmis == 0 for gate in impact.gates)
     if not parts:
         parts.append("no finding would differ" + (" in what could be evaluated" if impact.unknown_in_all else ""))

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
+from ...domain.instancetypes.resolving import ReferenceMode
 from ...views.features import NoSuchFeatureError, selected
 from ...views.features.manual import BITES, MIGRATES
 from ...views.findings import Filter
@@ -23,6 +24,11 @@ from .frame import Frame
 __all__ = ["FeaturePages", "InstancetypePages", "NetworkPages", "VMPage"]
 
 _ROWS = 100  # of a list
+_BY_MODE = {
+    ReferenceMode.PINNED: "pinned to a copy",
+    ReferenceMode.REVISION: "with a copy of their own",
+    ReferenceMode.UNVERSIONED: "with the live object",
+}
 _GATES = 200
 _FINDINGS = 50  # of one object
 
@@ -90,7 +96,7 @@ class InstancetypePages:
 
     async def every(self, request: web.Request) -> web.StreamResponse:
         found = await self._view.take()
-        values = {"instancetypes": found, "shown": found.objects[:_ROWS], "one": ""}
+        values = {"instancetypes": found, "shown": found.objects[:_ROWS], "one": "", "by_mode": _BY_MODE}
         return await self._frame.page(request, "instancetypes.html", values, here="/instancetypes/")
 
     async def one(self, request: web.Request) -> web.StreamResponse:
@@ -101,7 +107,7 @@ class InstancetypePages:
             return await _missing(
                 self._frame, request, "instancetype and no preference", name, known, "/instancetypes/"
             )
-        values = {"instancetypes": found, "shown": found.objects[:_ROWS], "one": name}
+        values = {"instancetypes": found, "shown": found.objects[:_ROWS], "one": name, "by_mode": _BY_MODE}
         return await self._frame.page(request, "instancetypes.html", values, here="/instancetypes/")
 
 

@@ -48,11 +48,11 @@ def next_step(group: SharedValue, member: Member, standing: MemberRole, proposal
     if proposal.keeper is None:
         return f"Decide with their owners which one keeps the UUID, since {proposal.why}."
     if proposal.keeper is member:
-        return f"Leave it as it is and give the others a new UUID: it should keep this one, since {proposal.why}."
+        return f"Leave {member.key} as it is and give the others a new UUID: it should keep this one, since {proposal.why}."
     keeps = f"{proposal.keeper.key} should keep the old one, since {proposal.why}"
     if member.vm is None:
         return f"Delete the VMI and create it again without a UUID; {keeps}."
-    return f"Stop the VM and give it a new UUID; {keeps}."
+    return f"Stop VM {member.key} and give it a new UUID; {keeps}."
 
 
 def acts(member: Member, standing: MemberRole, proposal: KeeperChoice) -> tuple[Act, ...]:

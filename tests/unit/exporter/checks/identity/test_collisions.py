@@ -43,9 +43,9 @@ def test_a_clone_says_what_it_is_a_copy_of() -> None:
     clone = {"kind": "VirtualMachineClone", "name": "c", "source": "db", "target": "db-2", "phase": "Succeeded"}
     findings = found(vm("db"), vm("db-2"), clone)
     assert findings["ns/db-2"].message.endswith(": it is a copy that VirtualMachineClone c made of db.")
-    assert findings["ns/db-2"].next.startswith("Give it a new MAC address")
+    assert findings["ns/db-2"].next.startswith("Give ns/db-2 a new MAC address")
     assert findings["ns/db"].message.endswith(": ns/db-2 is a copy that VirtualMachineClone c made of db.")
-    assert findings["ns/db"].next.startswith("Leave it as it is")
+    assert findings["ns/db"].next.startswith("Leave ns/db as it is")
     (other,) = findings["ns/db"].evidence["others"]
     assert other["copy"] == "is a copy that VirtualMachineClone c made of db"
 
