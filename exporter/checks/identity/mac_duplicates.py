@@ -165,7 +165,8 @@ def _next(view: View, found: Collisions, member: Member, others: list[Member], *
         drawn = together and all(_drawn(view, each, mac) for each in (member, *others))
         return _DRAWN if drawn else ""
     if copy is not member:
-        return f"Leave {member.key} as it is, and give {copy.key} a new MAC address while that is stopped: that is the copy."
+        leave = f"Leave {member.key} as it is"
+        return f"{leave}, and give {copy.key} a new MAC address while that is stopped: that is the copy."
     give = f"Stop {member.key}, and give it" if together else f"Give {member.key}"
     return f"{give} a new MAC address before it is started: it is the copy."
 

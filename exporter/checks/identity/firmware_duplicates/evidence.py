@@ -48,7 +48,8 @@ def next_step(group: SharedValue, member: Member, standing: MemberRole, proposal
     if proposal.keeper is None:
         return f"Decide with their owners which one keeps the UUID, since {proposal.why}."
     if proposal.keeper is member:
-        return f"Leave {member.key} as it is and give the others a new UUID: it should keep this one, since {proposal.why}."
+        keep = f"Leave {member.key} as it is and give the others a new UUID"
+        return f"{keep}: it should keep this one, since {proposal.why}."
     keeps = f"{proposal.keeper.key} should keep the old one, since {proposal.why}"
     if member.vm is None:
         return f"Delete the VMI and create it again without a UUID; {keeps}."
