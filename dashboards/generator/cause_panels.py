@@ -43,7 +43,7 @@ def causes_table(title: str, description: str, findings: Findings, **more: Any) 
         Column("for", value=3, unit=Unit.AGE, width=125),
         Column("held", value=4, thresholds=(Threshold(1, HELD),), width=80),
         column("cluster", width=110, links=(board_link("fleet", "Board Fleet"), page_link("steward"))),
-        column("cause", "cause's id", width=150, links=(page_link("cause"),)),
+        column("cause", "cause's id", width=170, links=(page_link("cause"),)),
         column("runbook", width=240, links=(RUNBOOK,), texts=alert_names(findings.checks)),
     )
     return table(

@@ -154,7 +154,7 @@ _FINDING: Mapping[str, Column] = {
     "network": column("network", width=170),
     "feature": column("feature", width=150),
     "group": column("group", width=110),
-    "cause": column("cause", width=140, links=(page_link("cause"),)),
+    "cause": column("cause", width=170, links=(page_link("cause"),)),
     "cluster": column("cluster", width=100, links=(page_link("steward"),)),
 }
 

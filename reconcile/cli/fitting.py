@@ -13,7 +13,7 @@ from exporter.cli.output.text.paragraphs import paragraph
 from exporter.cli.output.text.screen import width
 from exporter.cli.output.text.terminal import one_line
 
-__all__ = ["fitted", "readable", "rows_whole"]
+__all__ = ["fitted", "indented", "readable", "rows_whole"]
 
 _LABELLED = re.compile(r"  (?!run )[a-z]+ +(?=\S)")  # a command that is to be copied stays in one line
 _COMMAND = re.compile(r"(?:steward reconcile|kubectl) [a-z-](?:[^;,`\n]*[^;,`\n\s.])?")
@@ -31,6 +31,11 @@ def fitted(text: str, columns: int | None) -> str:
     if columns is None:
         return text
     return "".join(_fitted(line, columns) for line in text.splitlines())
+
+
+def indented(text: str, columns: int | None) -> str:
+    """A row of a list under its title."""
+    return f"  {text}\n" if columns is None else _broken(text, "  ", "      ", columns)
 
 
 def _fitted(line: str, columns: int) -> str:

@@ -36,7 +36,7 @@ BOARD = Board(
                     "Open findings with their cause",
                     "Every open finding.",
                     Findings(),
-                    shows="cause reason namespace name kind vm node",
+                    shows="cause reason namespace name kind vm",
                     height=14,
                 ),
             ),

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import replace
 
 from exporter.cli.input.once import aim_of
+from exporter.cli.output.text.screen import width
 from exporter.cli.output.text.terminal import complain, one_line, say
 from exporter.kube.clocks import boottime
 from exporter.kube.errors import KubeError
@@ -20,6 +21,7 @@ from ...plan.removal import REMOVAL, removal
 from ...run.attempt import AttemptState, Result
 from ...run.witness import cluster_uid
 from ..applying import ended
+from ..fitting import indented
 from ..leases import Unled
 from ..leftovers import Leftover, Scan, may_not, scanned
 from ..session import Session, desk, finish
@@ -62,7 +64,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         ]
         guards = [await considered(at, each, ()) for each in own]
         scan.left += [each for each in guards if isinstance(each, str)]
-        say(aim_of(arguments).command(_shown(scan)))
+        say(aim_of(arguments).command(_shown(scan, width())))
         if not scan.found:
             return int(bool(scan.left))
         if not agreed(arguments, "Take it off?"):
@@ -79,10 +81,12 @@ async def _run(arguments: argparse.Namespace) -> int:
         return max(code, int(bool(scan.left)))
 
 
-def _shown(scan: Scan) -> str:
-    lines = ["Taken off:", *(f"  {one_line(str(each))}" for each in scan.found)] if scan.found else []
-    lines += ["Left:", *(f"  {one_line(each)}" for each in scan.left)] if scan.left else []
-    return "".join(f"{line}\n" for line in lines) or "Nothing of repairs is left on any object.\n"
+def _shown(scan: Scan, columns: int | None) -> str:
+    titled = (("Taken off:", scan.found), ("Left:", scan.left))
+    lists = (
+        f"{title}\n{''.join(indented(one_line(str(each)), columns) for each in some)}" for title, some in titled if some
+    )
+    return "".join(lists) or "Nothing of repairs is left on any object.\n"
 
 
 async def _removed(at: Session, ledger: Ledger, each: Leftover, unled: Unled, by: str) -> int:

@@ -13,7 +13,7 @@ import pytest
 
 from exporter.__main__ import main
 from exporter.findings.causes import Reference
-from reconcile.cli.fitting import readable
+from reconcile.cli.fitting import indented, readable
 from reconcile.cli.plan_text import shown
 from reconcile.ledger import Counted, Event, Ledger
 from reconcile.plan.plan import Add, Plan, Refused
@@ -139,3 +139,14 @@ def test_a_plan_is_broken_between_words_and_its_commands_are_not(on_terminal: On
     assert f"{CANARY}, then: {resume}" in words
     if columns == 80:
         assert {line[:11].strip() for line in lines[1:-1] if line[0] == " "} >= {"refused", ""}
+
+
+@WIDTHS
+def test_a_row_of_what_is_taken_off_is_broken_between_words(columns: int) -> None:
+    text = (
+        f"VirtualMachine shop/{'long-name-' * 5}: annotation steward.kubevirt.io/paused, label steward.kubevirt.io/hold"
+    )
+    lines = indented(text, columns).splitlines()
+    assert max(map(len, lines)) <= columns
+    assert " ".join(lines).split() == text.split()
+    assert indented(text, None) == f"  {text}\n"
