@@ -70,6 +70,7 @@ class Site:
         values: dict[str, float] = {
             "ready": 1,
             "build_info": 1,
+            "config_info": 1,
             "config_reload_success": 1,
             "kind_synced": 1,
             "kind_objects": VMS,

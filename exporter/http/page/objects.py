@@ -26,8 +26,8 @@ __all__ = ["FeaturePages", "InstancetypePages", "NetworkPages", "VMPage"]
 _ROWS = 100  # of a list
 _BY_MODE = {
     ReferenceMode.PINNED: "pinned to a copy",
-    ReferenceMode.REVISION: "with a copy of their own",
-    ReferenceMode.UNVERSIONED: "with the live object",
+    ReferenceMode.REVISION: "by a copy of its own",
+    ReferenceMode.UNVERSIONED: "by the live object",
 }
 _GATES = 200
 _FINDINGS = 50  # of one object

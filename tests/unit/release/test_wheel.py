@@ -17,6 +17,7 @@ import pytest
 
 from release.licences import runtime
 from release.locks import TOP, pyproject
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.long
 
@@ -148,12 +149,16 @@ def test_the_wheel_checks_a_dump(steward: Path, tmp_path: Path) -> None:
     assert "InvalidUUID" in {each["reason"] for each in found}
 
 
-def test_the_wheel_shows_the_demo(steward: Path) -> None:
+def test_the_wheel_shows_the_demo(steward: Path, tmp_path: Path) -> None:
     command = [str(steward), "demo", "--listen", "127.0.0.1:0", "--pace", "600"]
     environment = {"PATH": os.environ["PATH"], "HOME": str(steward.parent), "PYTHONWARNINGS": "error"}
-    with subprocess.Popen(command, cwd=steward.parent, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        page = next((line for line in process.stdout if line.startswith("  Page ")), "")
-        process.terminate()
+    said = tmp_path / "said"
+    with (
+        said.open("w") as out,
+        subprocess.Popen(command, cwd=steward.parent, env=environment, stdout=out) as process,
+    ):
+        try:
+            wait_until(lambda: "\nPage: http://127.0.0.1:" in said.read_text(), 60, "the demo says where its page is")
+        finally:
+            process.terminate()
         assert process.wait(30) == 0
-    assert "http://127.0.0.1:" in page

@@ -107,8 +107,8 @@ async function refresh() {
   if (now && bare(now) !== bare(main)) replaceMain(now);
   document.title = fresh.title;
   document.body.dataset.generation = fresh.body.dataset.generation || "";
-  const time = fresh.querySelector("footer time");
-  if (time) document.querySelector("footer time").replaceWith(document.importNode(time, true));
+  const time = fresh.querySelector(".moment time");
+  if (time) document.querySelector(".moment time").replaceWith(document.importNode(time, true));
   return true;
 }
 
