@@ -106,11 +106,11 @@ async def test_the_page_shows_users_drift_and_who_fails(server: Served) -> None:
     html = await section(server)
     assert "<code>u1</code>" in html
     assert "1 by a copy of its own" in html
-    assert "1 unversioned" in html
+    assert "1 by the live object" in html
     assert "1 VM has a copy that differs: <code>cpu.guest</code>" in html
     assert "<code>ns/a</code>" in html
     assert "next VMs of pool <code>ns/p</code>" in html
-    assert '<span class="badge warning">missing</span>' in html
+    assert '<span class="badge critical">missing</span>' in html
     assert html.count("If it is deleted") == html.count('<span class="kind">') - 1  # not of the missing one
     assert 'href="/impact?delete-instancetype=u1"' in html
     assert "1 VM waits for its instancetype to be inferred" in html
