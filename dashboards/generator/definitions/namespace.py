@@ -24,7 +24,8 @@ BOARD = Board(
                 stat(
                     "Checks without an answer",
                     "Checks that have no answer for these namespaces: that they find nothing means nothing. "
-                    "None here is good news only while the steward answers.",
+                    "None here is good news only while the steward answers. A check without an answer in the whole "
+                    "cluster has no series of a namespace: what it found is held.",
                     f"sum(max by (cluster, namespace, check) ({_UNKNOWN}))",
                     empty=NONE_OR_UNSEEN,
                     thresholds=(Threshold(1, "orange"),),
