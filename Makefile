@@ -8,6 +8,9 @@ COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet -
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 # Its tests wait for other processes more than they compute, so there are more of them than cores.
 CLUSTER_WORKERS = -n $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 ))) --maxprocesses 4 --dist loadfile
+# Where the tests ask for every check and remediation that there is; the other ones pass or fail without the examples.
+ASKS_FOR_ALL := $(addprefix tests/unit/,dashboards demo deploy exporter/checks exporter/findings exporter/metrics exporter/rules \
+  exporter/states project reconcile/decide reconcile/permissions reconcile/plan)
 EPOCH = $${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
 
 .DEFAULT_GOAL := help
@@ -58,7 +61,7 @@ test-unit: $(VENV)/.dev ## the tests that need no built binaries, but for long o
 test-long: $(VENV)/.dev ## what takes long and rarely changes: crowds, every repair and runbook in full, the examples of docs/ in place; CI runs it too
 	$(BIN)/pytest -n auto -m long tests/unit
 	$(BIN)/pytest $(CLUSTER_WORKERS) -m long tests/cluster
-	PYTEST_ADDOPTS='-m "not long"' $(BIN)/python -m tests.tools.examples
+	PYTEST_ADDOPTS='-m "not long"' $(BIN)/python -m tests.tools.examples $(ASKS_FOR_ALL)
 
 test-python: $(PYTHONS:%=build/py%/.dev) ## the tests of test-unit on several Pythons; PYTHONS="3.11 3.12 3.13 3.14"
 	for version in $(PYTHONS); do build/py$$version/bin/pytest -n auto -m "not long" tests/unit || exit 1; done

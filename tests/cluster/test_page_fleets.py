@@ -1,7 +1,8 @@
 """Every page of every sort of fleet, at three widths, light and dark: nothing is wider than the screen, axe-core finds
 nothing, and the worst cause is in the first fold.
 
-With $STEWARD_PICTURES a picture of each is put into that folder: FLEET/PATH-WIDTH-SCHEME.webp.
+With $STEWARD_PICTURES all widths are looked at in both schemes, and a picture of each is put into that folder:
+FLEET/PATH-WIDTH-SCHEME.webp.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; on Debian install the package chromium"),
 ]
 _WIDTHS = (1440, 1280, 390)
+_ALL_LOOKS = tuple((width, scheme) for width in _WIDTHS for scheme in ("light", "dark"))
+_LOOKS = ((1440, "dark"), (1280, "light"), (1280, "dark"), (390, "light"))  # a scheme changes no width
 _FOLD = (".count", ".trust", "article.cause h3", ".drains li")
 _BELOW = f"""{list(_FOLD)}.filter((part) => document.querySelector(part)?.getBoundingClientRect().bottom > 844)
   .map((part) => `${{part}} is below the first fold`)"""
@@ -43,21 +46,20 @@ async def looked_at(tab: Tab, fleet: Fleet, pictures: Path | None) -> AsyncItera
     for path in fleet.paths:
         await tab.looks(_WIDTHS[0], "light")
         await tab.open(f"{fleet.url}{path}")
-        for width in _WIDTHS:
-            for scheme in ("light", "dark"):
-                await tab.looks(width, scheme)
-                where = f"{fleet.name}: {path} at {width}, {scheme}"
-                if (wide := await tab.value("document.documentElement.scrollWidth")) > width:
-                    yield where, f"{wide} pixels wide"
-                if width != _WIDTHS[0]:  # of the same form as at 1280
-                    for each in await violations(tab):
-                        yield where, each
-                if path == "/":
-                    for each in await tab.value(_BELOW):
-                        yield where, each
-                if pictures is not None:
-                    file = pictures / _name(fleet.name) / f"{_name(path)}-{width}-{scheme}.webp"
-                    _put(file, await _picture(tab))
+        for width, scheme in _LOOKS if pictures is None else _ALL_LOOKS:
+            await tab.looks(width, scheme)
+            where = f"{fleet.name}: {path} at {width}, {scheme}"
+            if (wide := await tab.value("document.documentElement.scrollWidth")) > width:
+                yield where, f"{wide} pixels wide"
+            if width != _WIDTHS[0]:  # of the same form as at 1280
+                for each in await violations(tab):
+                    yield where, each
+            if path == "/":
+                for each in await tab.value(_BELOW):
+                    yield where, each
+            if pictures is not None:
+                file = pictures / _name(fleet.name) / f"{_name(path)}-{width}-{scheme}.webp"
+                _put(file, await _picture(tab))
 
 
 def _put(file: Path, picture: bytes) -> None:
