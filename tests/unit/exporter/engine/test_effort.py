@@ -1,0 +1,119 @@
+"""What a change takes, counted and not timed: evaluations, index operations and Python calls, whatever the fleet."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bench.fleet.changes import CHANGES
+from bench.fleet.population import Fleet
+from demo.apiserver.resources import Obj
+from exporter.checks import all_checks
+from exporter.findings.check import PER_FLEET
+from exporter.store.index import Buckets
+from tests.evaluation import NOW, Evaluation
+
+_CHECKS = [check for check in all_checks() if check.scope is not PER_FLEET]
+_SMALL, _LARGE = 100, 400
+_VM = 50  # whose objects change; nothing is wrong with it
+
+# Of a change, at most: partitions evaluated, entries that indexes lose and gain, Python calls from the object's
+# bytes on (on 3.11, and a tenth more; later ones make fewer). What nobody reads of an object evaluates nothing.
+MOST: Mapping[str, tuple[int, int, int]] = {
+    "vm": (1, 22, 2330),
+    "vmi": (6, 34, 3560),
+    "vmi, unread": (0, 0, 1770),
+    "pod": (1, 18, 2920),
+    "pod, unread": (0, 0, 2230),
+    "claim": (3, 14, 2840),
+    "node": (0, 0, 1150),
+}
+
+
+class Counted:
+    def __init__(self) -> None:
+        self.calls = self.entries = 0
+
+    @contextmanager
+    def counting(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        def counted(act: Callable[..., None]) -> Callable[..., None]:
+            def done(*arguments: Any) -> None:
+                self.entries += 1
+                act(*arguments)
+
+            return done
+
+        def called(frame: object, event: str, argument: object) -> None:
+            self.calls += event == "call"
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Buckets, "add", counted(Buckets.add))
+            patched.setattr(Buckets, "remove", counted(Buckets.remove))
+            sys.setprofile(called)
+            try:
+                yield
+            finally:
+                sys.setprofile(None)
+
+
+class Watched:
+    """A fleet whose objects are all known and evaluated."""
+
+    def __init__(self, vms: int) -> None:
+        fleet = Fleet(vms, datetime.fromtimestamp(NOW, UTC))
+        self.evaluation = Evaluation(_CHECKS, initial=False)
+        self._version = 10**6
+        for obj in fleet.objects():
+            self._see(obj)
+        self.evaluation.evaluate()
+        self._objects: dict[str, Obj] = {each["kind"]: each for each in reversed(fleet.of(_VM))} | {
+            "Node": fleet.node(0)
+        }
+
+    def _see(self, obj: Obj) -> None:
+        self._version += 1
+        obj["metadata"]["resourceVersion"] = str(self._version)
+        self.evaluation.seen(copy.deepcopy(obj))
+
+    def partitions(self) -> int:
+        return sum(each.partitions for each in self.evaluation.engine.evaluated.values())
+
+    def effort(self, name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int, int]:
+        """Of a change there and back: evaluations, index entries, Python calls; half of each."""
+        change = CHANGES[name]
+        obj = self._objects[change.kind]
+        self._see(change.changed(obj, False))
+        self.evaluation.evaluate()
+        before, counted = self.partitions(), Counted()
+        for there in (True, False):
+            made = change.changed(obj, there)
+            with counted.counting(monkeypatch):
+                self._see(made)
+                self.evaluation.evaluate()
+        return (self.partitions() - before) // 2, counted.entries // 2, counted.calls // 2
+
+
+@pytest.fixture(scope="module")
+def small() -> Watched:
+    return Watched(_SMALL)
+
+
+@pytest.fixture(scope="module")
+def large() -> Watched:
+    return Watched(_LARGE)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_costs_what_it_costs_and_the_same_in_a_larger_fleet(
+    name: str, small: Watched, large: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_small, of_large = small.effort(name, monkeypatch), large.effort(name, monkeypatch)
+    assert of_large[:2] == of_small[:2]
+    assert of_large[2] <= of_small[2] * 1.05
+    assert [what for what, most in zip(of_small, MOST[name], strict=True) if what > most] == []
