@@ -7,8 +7,8 @@ that is done. Nothing here ever empties a store.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from collections.abc import Callable, Container, Iterable
+from typing import Any, Protocol, TypeAlias
 
 from ..store.kind import ApiKind
 from ..store.kinds import kube_virt
@@ -21,6 +21,7 @@ __all__ = ["Intake", "ReceivedObject"]
 
 _SLICE = 0.004  # seconds between two looks at the event loop
 _MOST = 500  # objects
+_Name: TypeAlias = tuple[str, str]  # with its namespace
 
 
 class ReceivedObject(Protocol):
@@ -44,6 +45,7 @@ class Intake:
         self._clock = clock
         self._assumed = ""
         self._breathed = 0.0  # when the event loop went on last, while a kind is swapped
+        self._swapping = asyncio.Lock()  # two kinds at once would each take a slice of one turn of the event loop
 
     def assume(self, version: str) -> None:
         """Takes KubeVirt for one of an upstream version from now on; empty: for one of the version that it reports."""
@@ -52,22 +54,36 @@ class Intake:
             self._engine.put(kube_virt.assuming(record, version))
 
     async def swap(self, kind: ApiKind[Any], everything: Iterable[ReceivedObject]) -> None:
-        """Takes in the whole of a kind. Of two sightings of one object the later one counts."""
-        latest = {(each.namespace, each.name): each for each in everything}
+        """Takes in the whole of a kind, after the kinds that came before it. Of two sightings of one object the later
+        one counts.
+        """
+        async with self._swapping:
+            latest: dict[_Name, ReceivedObject] = {}
+            for done, observed in enumerate(everything):
+                await self._breathe(done)
+                latest[observed.namespace, observed.name] = observed
+            await self.at_rest()
+            with self._engine.held():
+                for done, (namespace, name) in enumerate(await self._known_beside(kind, latest)):
+                    await self._breathe(done)
+                    self.gone(kind, namespace, name)
+                for done, observed in enumerate(latest.values()):
+                    await self._breathe(done)
+                    self._forget_newer(observed)
+                    self.seen(kind, observed)
+
+    async def _known_beside(self, kind: ApiKind[Any], latest: Container[_Name]) -> list[_Name]:
+        """The objects of a kind that are known, and are not among the latest."""
         cluster = self._engine.cluster
-        await self.at_rest()
-        with self._engine.held():
-            known = [(record.namespace, record.name) for record in cluster.all(kind.record)]
-            undecodable = [
-                (each.namespace, each.object_name) for each in cluster.all(Undecodable) if each.kind == kind.name
-            ]
-            for done, (namespace, name) in enumerate({*known, *undecodable} - latest.keys()):
+        unreadable = [each for each in cluster.all(Undecodable) if each.kind == kind.name]
+        found = {(each.namespace, each.object_name): None for each in unreadable}
+        done = 0
+        for namespace in cluster.namespaces(kind.record):
+            for name in [record.name for record in cluster.within(kind.record, namespace)]:
                 await self._breathe(done)
-                self.gone(kind, namespace, name)
-            for done, observed in enumerate(latest.values()):
-                await self._breathe(done)
-                self._forget_newer(observed)
-                self.seen(kind, observed)
+                found[namespace, name] = None
+                done += 1
+        return [each for each in found if each not in latest]
 
     async def at_rest(self) -> None:
         """Until the next change may be handed in; one that is handed in earlier is taken in too, at a cost."""

@@ -35,6 +35,12 @@ async def swap(evaluation: Evaluation, *things: dict[str, Any]) -> None:
     await evaluation.intake.swap(evaluation.kinds["IPAMClaim"], seen(evaluation, *things))
 
 
+async def swap_nodes(evaluation: Evaluation, count: int) -> None:
+    decoder = Decoder(evaluation.kinds["Node"])
+    rows = (full({"kind": "Node", "name": f"n{number}"}) for number in range(count))
+    await evaluation.intake.swap(evaluation.kinds["Node"], [decoder.object(json.dumps(row).encode()) for row in rows])
+
+
 async def test_a_list_takes_the_place_of_what_was_held() -> None:
     evaluation = Evaluation(())
     await swap(evaluation, claim("a", 1), claim("b", 2), odd("c"), odd("d"))
@@ -85,8 +91,31 @@ async def test_a_list_of_many_lets_others_have_their_turn_and_is_taken_in_as_one
     task = asyncio.create_task(others())
     await swap(evaluation, *(claim(f"c{number}", number + 1) for number in range(1200)))
     task.cancel()
-    assert turns == 2
+    assert turns == 4  # two while it is looked through, two while it is taken in
     assert len(held(evaluation)) == 1200
+
+
+async def test_lists_of_two_kinds_at_once_share_no_turn() -> None:
+    evaluation = Evaluation(())
+    taken: list[str] = []
+    evaluation.engine.observe(lambda change: taken.append(change.kind.__name__))
+    turns: list[set[str]] = []
+
+    async def others() -> None:
+        while True:
+            turns.append(set(taken))
+            taken.clear()
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(others())
+    await asyncio.gather(
+        swap(evaluation, *(claim(f"c{number}", number + 1) for number in range(1200))),
+        swap_nodes(evaluation, 1200),
+    )
+    task.cancel()
+    assert {"IPAMClaim"} in turns
+    assert {"Node"} in turns
+    assert max(map(len, turns)) == 1
 
 
 def test_an_object_that_can_not_be_read_keeps_its_last_readable_state() -> None:
