@@ -10,7 +10,7 @@ __all__ = ["meant", "nearest", "shortened"]
 
 _COMPARED = 100  # names
 _LONGEST = 253  # characters of a name
-_LIKE = 0.5  # of 1; a name that is less like it was not meant
+_LIKE, _LESS_LIKE = 0.6, 0.5  # of 1; the less like it begins with its letter
 _NAMED = 5
 
 
@@ -35,7 +35,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def _likest(name: str, known: Iterable[str]) -> str:
     """Of very many only those that begin most like it are compared, which takes long for each."""
     some = nlargest(_COMPARED, known, key=lambda each: _alike(each, name))
-    return next(iter(difflib.get_close_matches(shortened(name), some, 1, cutoff=_LIKE)), "")
+    wanted = shortened(name)
+    close = difflib.get_close_matches(wanted, some, 1, cutoff=_LIKE)
+    if not close:
+        begun = [each for each in some if each[:1] == wanted[:1]]
+        close = difflib.get_close_matches(wanted, begun, 1, cutoff=_LESS_LIKE)
+    return next(iter(close), "")
 
 
 def meant(name: str, known: Iterable[str], nouns: str) -> str:
