@@ -183,7 +183,8 @@ def test_what_has_to_stay_is_named_with_what_to_do(ground: Ground) -> None:
     done = ground.run("--yes")
     assert done.returncode == 1
     left = done.stdout.partition("Left:\n")[2].splitlines()
-    assert left == [line.replace("NS", ground.namespace) for line in LEFT]
+    own = f"kubectl --kubeconfig {ground.kubeconfig} annotate"
+    assert left == [line.replace("NS", ground.namespace).replace("kubectl annotate", own) for line in LEFT]
     assert "Taken off" not in done.stdout
     assert ground.entries() == []
     assert ground.notes(VMS, "off") == {MINE: "x", STOPPED_FOR_DRAIN: "{}", PAUSED: "x"}
