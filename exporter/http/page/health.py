@@ -8,12 +8,14 @@ from aiohttp import web
 
 from ...engine.engine import Engine
 from ...findings.finding import Unknown
+from ...store.source import SyncState
 from ...views.trust import trust_of
 from .frame import Frame
 
 __all__ = ["HealthPage"]
 
 _SHOWN = 200  # objects, and places without an answer
+_CURRENT = {SyncState.LIVE, SyncState.READ, SyncState.ABSENT}  # the other kinds come first
 
 
 class HealthPage:
@@ -26,6 +28,7 @@ class HealthPage:
         values = {
             "generation": report.generation,
             "report": report,
+            "kinds": sorted(report.sources, key=lambda each: each.state in _CURRENT),
             "trust": trust_of(report, [check.id for check in self._engine.checks]),
             "unknown": _by_why(report.unknown),
             "acknowledged": listing.known_causes(),
