@@ -26,6 +26,7 @@ _ANSWERS = 30.0
 class Tab:
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket, self._ids = socket, itertools.count(1)
+        self._loads = 0  # pages that were loaded, whoever read that of the socket
         self.asked: list[str] = []  # URLs that were requested
 
     async def call(self, method: str, **parameters: Any) -> Any:
@@ -37,23 +38,31 @@ class Tab:
         assert "error" not in message, message
         return message["result"]
 
+    @asynccontextmanager
+    async def leading(self, pages: int = 1) -> AsyncIterator[None]:
+        """What is done within leads to another page, or to several one after another, until the last one is loaded."""
+        before = self._loads
+        yield
+        async with asyncio.timeout(_ANSWERS):
+            while self._loads < before + pages:
+                self._note(await self._socket.receive_json())
+
     async def open(self, url: str) -> None:
         """Until it is loaded."""
-        await self.call("Page.navigate", url=url)
-        await self.loaded()
+        async with self.leading():
+            await self.call("Page.navigate", url=url)
 
     async def follow(self, expression: str) -> None:
         """Evaluates JavaScript that leads to another page, until that is loaded."""
-        own = next(self._ids)
-        parameters = {"expression": expression}
-        await self._socket.send_json({"id": own, "method": "Runtime.evaluate", "params": parameters})
-        async with asyncio.timeout(_ANSWERS):
-            while (message := await self._socket.receive_json()).get("method") != "Page.loadEventFired":
-                self._note(message)
+        async with self.leading():  # the page may be gone before it answers
+            own = next(self._ids)
+            parameters = {"expression": expression}
+            await self._socket.send_json({"id": own, "method": "Runtime.evaluate", "params": parameters})
 
     def _note(self, message: Any) -> None:
         if message.get("method") == "Network.requestWillBeSent":
             self.asked.append(message["params"]["request"]["url"])
+        self._loads += message.get("method") == "Page.loadEventFired"
 
     async def value(self, expression: str) -> Any:
         """Of JavaScript; a promise is waited for."""
@@ -67,12 +76,6 @@ class Tab:
             typed = {"text": text} if text and kind == "keyDown" else {}
             code = {"Tab": 9, "Enter": 13, " ": 32}.get(key, 0)
             await self.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **typed)
-
-    async def loaded(self) -> None:
-        """Until the page that something leads to is loaded."""
-        async with asyncio.timeout(_ANSWERS):
-            while (message := await self._socket.receive_json()).get("method") != "Page.loadEventFired":
-                self._note(message)
 
     async def until(self, expression: str) -> None:
         """Until it is true, as the page says after each change of itself."""

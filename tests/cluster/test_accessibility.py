@@ -100,8 +100,8 @@ async def test_without_a_script_every_page_is_whole_and_its_forms_work(demo: Dem
         search = (await tab.call("DOM.querySelector", nodeId=root, selector="#q"))["nodeId"]
         await tab.call("DOM.focus", nodeId=search)
         await tab.call("Input.insertText", text="oracle-1")
-        await tab.press("Enter", "\r")
-        await tab.loaded()
+        async with tab.leading():
+            await tab.press("Enter", "\r")
         assert any("/vms/billing/oracle-1" in each for each in tab.asked[-4:])
 
 

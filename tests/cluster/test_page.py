@@ -120,7 +120,7 @@ async def test_chromium_shows_instancetypes_and_runs_nothing_of_their_names(tmp_
             made.evaluation.seen(full({"kind": "VirtualMachine", "name": f"vm-{name}", "instancetype": {"name": name}}))
         dom = await asyncio.to_thread(browse, tmp_path, "--dump-dom", f"{made.url}/instancetypes/")
 
-    assert dom.count("1 unversioned") == 3
+    assert dom.count("1 by the live object") == 3
     assert "<code>ns/vm-u1</code>" in dom
     assert "&lt;script&gt;" in dom
     assert scripts_in(dom) == []
