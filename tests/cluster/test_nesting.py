@@ -151,18 +151,18 @@ def test_what_a_tenant_writes_leaves_the_findings_of_others_and_is_said(
 ) -> None:
     """Many unreadable annotations, before the start and after, beside another namespace on one network and node."""
     grant(client)
-    victim = f"{namespace}-victim"
+    victim, network = f"{namespace}-victim", f"net-{namespace}"  # of its own: others leave such addresses in theirs
     client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": victim}})
     for each in (namespace, victim):
-        client.create(nad(each, "blue"))
+        client.create(nad(each, "blue", network))
     for name in ("one", "two"):
         made = client.create(vm(victim, name, {"blue": "blue"}))
         client.create(vmi(made))
-        client.make(claim(made))
+        client.make(claim(made, network))
         client.make(launcher_pod(victim, name, {f"{victim}/blue": f"{name}.blue"}, ("10.0.0.5/24",)))
     own = client.create(vm(namespace, "own", {"blue": "blue"}))
     client.create(vmi(own))
-    client.make(claim(own, ip="10.0.0.7/24"))
+    client.make(claim(own, network, ip="10.0.0.7/24"))
     hidden = launcher_pod(namespace, "own", {f"{namespace}/blue": "own.blue"})
     hidden["metadata"]["annotations"]["k8s.ovn.org/pod-networks"] = "{nonsense"
     client.make(hidden)
