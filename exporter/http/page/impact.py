@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from ...store.record import Ref
-from ...views.impact import PARAMETERS, TITLES, WHOLE, Impact, NoSuchObjectError, SubjectOutcome
+from ...views.impact import PARAMETERS, WHOLE, Impact, NoSuchObjectError, SubjectOutcome
 from ..api.impact import ImpactView, asked_in
 from ..html.words import counted
 from .frame import Frame
@@ -21,7 +21,7 @@ class ImpactPage:
         self._frame, self._view = frame, view
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        values: dict[str, Any] = {"impact": None, "again": "", "titles": TITLES, "sentence": ""}
+        values: dict[str, Any] = {"impact": None, "again": "", "sentence": ""}
         given = {name: tuple(request.query.getall(name, ())) for name in PARAMETERS}
         try:
             asked = asked_in(request)
