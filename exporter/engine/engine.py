@@ -25,7 +25,8 @@ from typing import Any, Protocol, cast
 from ..findings.acknowledged import Acknowledgement, Acknowledgements
 from ..findings.check import PER_FLEET, Check
 from ..findings.finding import Finding, Severity, Unknown
-from ..store.cluster import Change
+from ..store.change import Change
+from ..store.index import Index
 from ..store.reader import Reader, cluster_of
 from ..store.record import Record
 from ..store.source import Source, SyncState, Undecodable
@@ -39,6 +40,7 @@ from .work import Ended, Evaluated, Work, work_on
 __all__ = ["Delays", "Engine", "Evaluated", "Listener"]
 
 log = logging.getLogger(__name__)
+_MOST_ALIKE = 1000  # changes
 _FOLLOWED = {SyncState.LIVE, SyncState.BEHIND}  # between which an ordinary reconnect goes: no news for anybody
 
 Listener = Callable[[Iterable[Finding], Iterable[Finding]], None]
@@ -80,6 +82,7 @@ class Engine:
         self._work = {check.id: work_on(check, self.cluster, timer) for check in self.checks}
         self._turns = deque(self._work.values())  # whose turn is next comes first
         self._readers: dict[type[Record], list[Work]] = {}
+        self._concerning: dict[tuple[type[Record], frozenset[str], frozenset[Index]], tuple[Work, ...]] = {}
         self._interested: dict[str, list[Work]] = {}  # in how a kind is seen, by its name
         for work in self._work.values():
             for kind in work.check.reads:
@@ -114,7 +117,7 @@ class Engine:
         if change is None:
             return
         now = self.timer()
-        for work in self._readers.get(change.kind, ()):
+        for work in self._concerned(change):
             work.changed(change, now)
         if not self._rests.is_set():
             self._interrupt(self._work.values())
@@ -127,6 +130,21 @@ class Engine:
         elif change.kind is Undecodable:
             self._decodable_otherwise(change, now)
         self._dirty.set()
+
+    def _concerned(self, change: Change) -> Iterable[Work]:
+        """Those whose checks a change concerns: of the fields that differ and the indexes with other keys there are few
+        combinations.
+        """
+        readers = self._readers.get(change.kind, ())
+        if change.facts is None:
+            return readers
+        alike = change.kind, change.facts, frozenset(change.moved)
+        found = self._concerning.get(alike)
+        if found is None:
+            if len(self._concerning) >= _MOST_ALIKE:
+                self._concerning.clear()
+            found = self._concerning[alike] = tuple(each for each in readers if each.check.concerned_by(change))
+        return found
 
     def _interrupt(self, works: Iterable[Work]) -> None:
         for work in works:
@@ -170,7 +188,7 @@ class Engine:
 
     def _look_again(self, work: Work, now: float) -> None:
         before = work.standing.not_applicable
-        work.unknowns.look_again()
+        work.look_again()
         after = work.standing.not_applicable
         if before and not after:
             work.add_everything(now)
@@ -312,12 +330,18 @@ class Engine:
         begins: int | None = None  # the next step, with which of them; None where nothing is left
         reflected = self.timer()  # up to when
         for turn, work in enumerate(self._turns):
-            if work.evaluates(started):
-                if begins is None and not work.worked_off(started - self.settle):
-                    late = self._turn.over
-                    if late or self._work_off(work, gone, come):
-                        begins = turn if late else turn + 1
-                reflected = min(reflected, work.oldest or reflected)
+            if work.idle:
+                continue
+            if not work.evaluates(started):
+                work.idle = True
+                continue
+            if begins is None and not work.worked_off(started - self.settle):
+                late = self._turn.over
+                if late or self._work_off(work, gone, come):
+                    begins = turn if late else turn + 1
+            oldest = work.oldest
+            reflected = min(reflected, oldest or reflected)
+            work.idle = begins is None and oldest is None
         if begins is not None:
             self._turns.rotate(-begins)
         self._look_whether_it_rests()
@@ -390,7 +414,7 @@ class Engine:
     def _expire(self) -> None:
         """What has come out of its grace is evaluated once more."""
         for check_id, partition in self._graces.ended(self.clock()):
-            self._work[check_id].pending.add((partition,), self.timer() - self.settle)
+            self._work[check_id].grace_ended(partition, self.timer() - self.settle)
 
     async def run(self) -> None:
         """Evaluates for ever."""

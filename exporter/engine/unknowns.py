@@ -9,7 +9,8 @@ from typing import NamedTuple
 from ..findings.check import Check
 from ..findings.evaluate import Answerable, hidden, standing
 from ..findings.finding import Unknown
-from ..store.cluster import Change, Cluster
+from ..store.change import Change
+from ..store.cluster import Cluster
 from ..store.source import Undecodable
 from .hidden import MOST, HiddenNamespaces
 
@@ -29,6 +30,7 @@ class Unknowns:
         self._hidden_namespaces = HiddenNamespaces(check, cluster)
         # Why a partition has no answer: the check raised, or needs a fact that can't be read. A change makes it dirty.
         self._broken: dict[str, str] = {}
+        self.any = False  # whether any object or partition is named in it
         self._standing: Answerable | None = None
         self._said, self._kept = UnknownReport(), False
         self._version = 0
@@ -47,7 +49,7 @@ class Unknowns:
 
     def changed(self, change: Change) -> None:
         """Takes in a change of one object of a kind that the check reads."""
-        if (self._hidden_namespaces or self._broken) and self._moves(change):
+        if self.any and self._moves(change):
             self._kept = False
 
     def _moves(self, change: Change) -> bool:
@@ -57,7 +59,7 @@ class Unknowns:
         indexes = self._check.scope.indexes
         if any(issubclass(change.kind, index.dependents) for index in indexes):
             return True
-        return any(index in indexes for index, _ in change.moved)
+        return any(index in change.moved for index in indexes)
 
     def decodability_changed(self, before: Undecodable | None, after: Undecodable | None) -> None:
         """Takes in that an object of a kind that the check reads can no longer be decoded, or that it can again."""
@@ -65,21 +67,28 @@ class Unknowns:
         either = before or after
         if either is not None and not (before and after):
             self._hidden_namespaces.count(either.namespace, 1 if after else -1)
+            self._look_for_any()
 
     def unanswered(self, partition: str, why: str) -> None:
         """Takes in that there is no answer for a partition, although its objects can be read."""
         if self._broken.get(partition) != why:
             self._broken[partition], self._kept = why, False
+            self._look_for_any()
 
     def answered(self, partition: str) -> None:
         """Takes in that nothing is known against its answer any more."""
         if self._broken.pop(partition, None) is not None:
             self._kept = False
+            self._look_for_any()
 
     def clear(self) -> None:
         """Takes in that there is nothing to check."""
         self._broken.clear()
         self._kept = False
+        self._look_for_any()
+
+    def _look_for_any(self) -> None:
+        self.any = bool(self._hidden_namespaces or self._broken)
 
     # -- what goes out
 

@@ -12,7 +12,8 @@ from ..findings.affected import CLUSTER, Crowd, concerned, crowd, crowds, everyt
 from ..findings.check import PER_CLUSTER, Check
 from ..findings.evaluate import Answer, Answerable, evaluating
 from ..findings.finding import Finding
-from ..store.cluster import Change, Cluster
+from ..store.change import Change
+from ..store.cluster import Cluster
 from ..store.record import Record
 from ..store.source import UNREADABLE, Undecodable, unreadable_in
 from .finding_store import Complete, FindingStore
@@ -79,6 +80,7 @@ class Work:
         self._partly_once = False  # all that was there when it began was evaluated, if without some kind
         self._dirty_since: float | None = None
         self._running: _Running | None = None
+        self.idle = False  # nothing waits, and nothing that it depends on is otherwise than at the last step
 
     @property
     def standing(self) -> Answerable:
@@ -107,12 +109,15 @@ class Work:
         return not (self.evaluated.once or (answer.partial and self._partly_once))
 
     def changed(self, change: Change, now: float) -> None:
-        """Takes in a change of one object of a kind that the check reads."""
-        self.unknowns.changed(change)
+        """Takes in a change of one object that concerns the check."""
+        self.idle = False
+        if self.unknowns.any:
+            self.unknowns.changed(change)
         if self._begun is None:
-            self._dirty_since = now if self._dirty_since is None else self._dirty_since
+            if self._dirty_since is None:
+                self._dirty_since = now
             return
-        if self.standing.not_applicable or not self.check.concerned_by(change):
+        if self.standing.not_applicable:
             return
         partitions = concerned(self.check, self.cluster, change)
         if self.standing.evaluates or not (change.moved or change.after is None):
@@ -144,6 +149,7 @@ class Work:
 
     def add_everything(self, now: float) -> None:
         """Has all partitions evaluated, those that hold findings of what is gone among them."""
+        self.idle = False
         self._add_crowd(CLUSTER, self._everything, now)
 
     def _everything(self) -> Iterator[Iterable[str]]:
@@ -161,6 +167,7 @@ class Work:
         either = before or after
         if either is None or either.kind not in self._kinds:
             return
+        self.idle = False
         self.unknowns.decodability_changed(before, after)
         key = unreadable_in(either.kind, either.namespace)
         if before and not after and self.cluster.first(UNREADABLE, key) is None:
@@ -216,8 +223,19 @@ class Work:
         """Whether an evaluation is in the midst of a partition: the cluster must not change, or it begins again."""
         return self._running is not None
 
+    def look_again(self) -> None:
+        """After a change of how a kind is seen."""
+        self.idle = False
+        self.unknowns.look_again()
+
+    def grace_ended(self, partition: str, due: float) -> None:
+        """Has a partition evaluated once more, since a finding in it came out of its grace."""
+        self.idle = False
+        self.pending.add((partition,), due)
+
     def interrupt(self) -> None:
         """After a change of the cluster or the settings: what is in the midst of a partition begins again."""
+        self.idle = False
         running, self._running = self._running, None
         if running is not None and running.partition not in self.pending:
             self.pending.add((running.partition,), running.due)
@@ -267,6 +285,8 @@ class Work:
 
     @property
     def caught_up(self) -> bool:
+        if self.idle:
+            return True
         if not self.standing.evaluates:
             return True
         again = self._begun is None or self._missed - self.standing.blind  # everything, at the next step

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import TypeAlias
 
-from ..store.cluster import Change, Cluster
+from ..store.change import Change
+from ..store.cluster import Cluster
 from ..store.index import Index
 from ..store.kind import Reach
 from ..store.record import Record
@@ -31,45 +32,53 @@ def affected(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
         yield from chain.from_iterable(crowd(check, cluster, each))
 
 
-def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
+def concerned(check: Check, cluster: Cluster, change: Change) -> Sequence[str]:
     """The partitions that the object is in or was in, and those of which it may have been all there was; some may come
     twice.
     """
-    reach = check.reach[change.kind]
-    if reach is not Reach.OWN:
-        yield from (key for index, key in reversed(change.touched) if index in check.scope.indexes)
-        return
     # Where it is now comes first: a finding that is there already when its old place is evaluated has only moved.
-    for record in (change.after, change.before):
-        if record is not None:
-            yield from check.partitions(record, cluster)
+    if check.reach[change.kind] is not Reach.OWN:
+        return [key for index in check.scope.indexes for key in reversed(change.touched.get(index, ()))]
+    if check.scope.by is None:
+        records = (each for each in (change.after, change.before) if each is not None)
+        return [partition for record in records for partition in check.partitions(record, cluster)]
     # By the key and not by its members, of which there may be tens of thousands.
-    yield from (key for index, key in change.touched if index in check.scope.indexes)
+    found = change.own.get(check.scope.by, ())
+    for index in check.scope.indexes:
+        found += change.touched.get(index, ())
+    return found
 
 
 def crowds(check: Check, cluster: Cluster, change: Change) -> Iterator[Crowd]:
     """By what the change concerns other objects."""
     reach = check.reach[change.kind]
-    swayed = {
-        check.presences[index].partitions
-        for index, key in change.moved
-        if index in check.presences and _makes_a_difference(cluster, index, key, change)
-    }
-    if check.watched:
-        swayed |= {check.watched[index].partitions for index, _ in change.touched if index in check.watched}
+    swayed = _swayed(check, cluster, change) if check.presences else set()
     if check.scope is PER_CLUSTER or reach is Reach.CLUSTER or "" in swayed:
         yield CLUSTER
         return
     yield from ((None, _ALL + beginning) for beginning in swayed)
     if reach is Reach.NAMESPACE:
         yield from ((None, record.namespace) for record in (change.after, change.before) if record is not None)
-    for index, key in change.touched:
+    for index in check.crowding:
+        keys = change.touched.get(index)
+        if not keys:
+            continue
         lookup = check.lookups.get(index)
         if index in check.scope.indexes and not (lookup and lookup.concerns):
             if check.scope.several:
-                yield index, key
+                yield from ((index, key) for key in keys)
         elif lookup and (not lookup.changes_of or change.kind in lookup.changes_of):
-            yield index, key
+            yield from ((index, key) for key in keys)
+
+
+def _swayed(check: Check, cluster: Cluster, change: Change) -> set[str]:
+    """How the partitions begin that a change of what is present concerns."""
+    found = {
+        presence.partitions
+        for index, presence in check.presences.items()
+        if any(_makes_a_difference(cluster, index, key, change) for key in change.moved.get(index, ()))
+    }
+    return found | {each.partitions for index, each in check.watched.items() if index in change.touched}
 
 
 def _makes_a_difference(cluster: Cluster, index: Index, key: str, change: Change) -> bool:

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from ..domain.acts import Act, Forbids
-from ..store.cluster import Change, Cluster
+from ..store.change import Change
+from ..store.cluster import Cluster
 from ..store.index import Index
 from ..store.kind import Kind, Reach
 from ..store.reader import ClusterView, Seen, UndeclaredReadError
@@ -185,6 +186,12 @@ class Check:
         return {each.index: each for each in whole if isinstance(each, Lookup)}
 
     @cached_property
+    def crowding(self) -> tuple[Index, ...]:
+        """The indexes under whose keys a change may concern other objects than the one that changed."""
+        several = self.scope.indexes if self.scope.several else ()
+        return tuple(dict.fromkeys((*several, *self.lookups)))
+
+    @cached_property
     def presences(self) -> dict[Index, Presence]:
         return {each.index: each for each in self.looks_up if isinstance(each, Presence)}
 
@@ -214,7 +221,7 @@ class Check:
         used = self.used.get(change.kind)
         if used is None or change.facts is None or not used.isdisjoint(change.facts):
             return True
-        return any(index in self.indexes for index, _ in change.moved)
+        return not change.moved.keys().isdisjoint(self.indexes)
 
     def partitions(self, record: Record, cluster: Cluster) -> Iterable[str]:
         """The partitions that this record is evaluated in; none where it is only ever looked up."""

@@ -21,7 +21,8 @@ from ..domain.drains.failures import (
     failure_of,
     failures_shown,
 )
-from ..store.cluster import Change, Cluster
+from ..store.change import Change
+from ..store.cluster import Cluster
 from ..store.indexes.nodes import PART
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration

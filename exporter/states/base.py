@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from ..config.settings import MetricsSettings
-from ..store.cluster import Change, Cluster
+from ..store.change import Change
+from ..store.cluster import Cluster
 from ..store.index import Index
 from ..store.kind import Kind
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ..store.cluster import Change, Cluster
+from ..store.change import Change
+from ..store.cluster import Cluster
 from ..store.kinds.kube_virt import KubeVirt
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..store.record import Record

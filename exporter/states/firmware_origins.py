@@ -8,7 +8,8 @@ from enum import StrEnum
 
 from ..domain.identity.firmware import invalid
 from ..domain.identity.identified import Identified, identified
-from ..store.cluster import Change, Cluster
+from ..store.change import Change
+from ..store.cluster import Cluster
 from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .base import Gauge, Sample, State

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..domain.identity.identified import Identified, identified
-from ..store.cluster import Change, Cluster
+from ..store.change import Change
+from ..store.cluster import Cluster
 from ..store.kinds import virtual_machine, virtual_machine_instance
 from .base import Gauge, Sample, State
 from .firmware_origins import origin

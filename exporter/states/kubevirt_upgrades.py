@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..store.cluster import Change, Cluster
+from ..store.change import Change
+from ..store.cluster import Cluster
 from ..store.kinds.kube_virt import KubeVirt
 from .base import Gauge, Sample, State
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from ..domain.drains.departure import DrainContext, DrainState, departures, drain_context, node_context
 from ..domain.drains.departure.context import INDEXES
-from ..store.cluster import Change, Cluster
+from ..store.change import Change
+from ..store.cluster import Cluster
 from ..store.indexes.nodes import NODE, PDB, RUNNING
 from ..store.kinds.kube_virt import KubeVirt
 from ..store.kinds.node import Node
@@ -47,10 +48,12 @@ class Drains:
     def changed(self, change: Change) -> None:
         if change.kind is KubeVirt:
             self._changed.update(dict.fromkeys(self._cluster.keys(NODE)))
-        for index, key in change.touched:
-            if index is NODE:
-                self._changed[key] = None
-            elif self._drains and (index is RUNNING or (index is PDB and change.kind is PodDisruptionBudget)):
+        for key in change.touched.get(NODE, ()):
+            self._changed[key] = None
+        if not self._drains:
+            return
+        for index in (RUNNING, PDB) if change.kind is PodDisruptionBudget else (RUNNING,):
+            for key in change.touched.get(index, ()):
                 waiting = self._cluster.dependents(index, key)
                 nodes = (each.node if isinstance(each, VirtualMachineInstance) else each.name for each in waiting)
                 self._changed.update(dict.fromkeys(name for name in nodes if name in self._drains))

@@ -6,12 +6,12 @@ are evaluated again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from msgspec.structs import force_setattr
 
+from .change import Change, IndexStep, differing, move
 from .index import Buckets, Index, members, one, size
 from .record import Record
 
@@ -19,23 +19,6 @@ __all__ = ["Change", "Cluster"]
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class Change:
-    """A change of one object: its states before and after, and the index keys under which other records may be
-    affected.
-
-    `moved` are the keys that were added or removed; `facts` the fields that differ, None if the object was added or
-    removed.
-    """
-
-    kind: type[Record]
-    before: Record | None
-    after: Record | None
-    touched: list[tuple[Index, str]] = field(default_factory=list)
-    moved: frozenset[tuple[Index, str]] = frozenset()
-    facts: frozenset[str] | None = None
 
 
 class Cluster:
@@ -47,8 +30,11 @@ class Cluster:
         self._indexes: dict[Index, Buckets] = {index: Buckets() for index in chain}
         self._dependents: dict[Index, Buckets] = {index: Buckets() for index in chain if index.dependents}
         self._records: dict[type[Record], dict[str, dict[str, Record]]] = {}
-        self._derived: dict[tuple[Index, str], Any] = {}
-        self._indexed: dict[type[Record], tuple[Index, ...]] = {}  # by which records of a type may be found
+        self._derived: dict[Index, dict[str, Any]] = {}
+        self._steps: dict[tuple[Index, type[Record]], IndexStep] = {}
+        self._plans: dict[type[Record], tuple[IndexStep, ...]] = {}  # by which records of a type may be found
+        # The indexes that are read through records of a type, with those that find who is.
+        self._through: dict[type[Record], tuple[tuple[Index, Index], ...]] = {}
         self.version = 0  # grows with each change
 
     def get(self, kind: type[R], namespace: str, name: str) -> R | None:
@@ -104,9 +90,10 @@ class Cluster:
         """What follows from the records under a key, without the dependents, and from nothing else: made once until one
         of them changes. A key has one such value.
         """
-        if (index, key) not in self._derived:
-            self._derived[index, key] = make()
-        found: T = self._derived[index, key]
+        kept = self._derived.setdefault(index, {})
+        if key not in kept:
+            kept[key] = make()
+        found: T = kept[key]
         return found
 
     def keys(self, index: Index) -> Iterable[str]:
@@ -134,57 +121,83 @@ class Cluster:
 
     def _change(self, kind: type[Record], before: Record | None, after: Record | None) -> Change:
         self.version += 1
-        left: list[tuple[Index, str]] = []
-        taken: list[tuple[Index, str]] = []
-        read_through = self._read_through(kind, before, after)
-        for index, others in read_through.items():
-            self._unindex(index, others, left)
-        self._swap(before, after, left, taken)
-        for index, others in read_through.items():
-            self._index(index, others, taken)
-        touched = list(dict.fromkeys((*left, *taken)))  # most keys are removed and added again
-        if self._derived:
-            for key in touched:
-                self._derived.pop(key, None)
-        return Change(kind, before, after, touched, frozenset(left) ^ frozenset(taken), _facts(before, after))
-
-    def _read_through(
-        self, kind: type[Record], before: Record | None, after: Record | None
-    ) -> dict[Index, Collection[Record]]:
-        """The other records whose keys in an index are read through this one."""
-        record = before or after
-        if record is None:
-            return {}
-        key, found = f"{record.namespace}/{record.name}", dict[Index, dict[int, Record]]()
-        for index in self._indexes:
-            for through, finds in index.through:
-                if through is kind and not index.unmoved(before, after):
-                    others = {id(each): each for each in self.sharing(finds, key)}
-                    others.pop(id(record), None)  # it has its own turn
-                    found.setdefault(index, {}).update(others)
-        return {index: others.values() for index, others in found.items()}
-
-    def _swap(
-        self,
-        before: Record | None,
-        after: Record | None,
-        left: list[tuple[Index, str]],
-        taken: list[tuple[Index, str]],
-    ) -> None:
+        change = Change(kind, before, after, facts=differing(before, after))
+        plan, lookup = self._plan(kind), self.get
+        others = self._read_through(change)
+        had = [tuple(step.keys(before, lookup)) for step in plan] if before is not None else None
         if before is not None:
-            for index in self._indexes_of(type(before)):
-                self._unindex(index, (before,), left)
             self._drop(before)
         if after is not None:
             self._store(after)
-            for index in self._indexes_of(type(after)):
-                self._index(index, (after,), taken)
+        self._moved_others(change, others)
+        for place, step in enumerate(plan):
+            has = tuple(step.keys(after, lookup)) if after is not None else ()
+            keys = had[place] if had is not None else ()
+            if has or keys:
+                move(step, change, before, after, keys, has)
+        for index, kept in self._derived.items():
+            for key in change.touched.get(index, ()):
+                kept.pop(key, None)
+        return change
 
-    def _indexes_of(self, kind: type[Record]) -> tuple[Index, ...]:
-        found = self._indexed.get(kind)
+    def _read_through(self, change: Change) -> list[tuple[IndexStep, Record, tuple[str, ...]]]:
+        """The other records whose keys in an index are read through this one, with the keys that they have."""
+        through = self._through.get(change.kind)
+        if through is None:
+            through = self._through[change.kind] = tuple(
+                (index, finds) for index in self._indexes for kind, finds in index.through if kind is change.kind
+            )
+        record = change.before or change.after
+        if not through or record is None:
+            return []
+        key, lookup = f"{record.namespace}/{record.name}", self.get
+        known: dict[Index, Iterable[Record]] = {}
+        found: dict[tuple[Index, int], tuple[IndexStep, Record, tuple[str, ...]]] = {}
+        for index, finds in through:
+            if finds not in known:
+                known[finds] = self.sharing(finds, key)
+            for each in known[finds]:
+                if each is change.before or (index.of and not isinstance(each, index.of)) or (index, id(each)) in found:
+                    continue
+                if index.unmoved(change.before, change.after):
+                    break
+                found[index, id(each)] = self._step(index, type(each)), each, tuple(index.keys(each, lookup))
+        return list(found.values())
+
+    def _moved_others(self, change: Change, others: Iterable[tuple[IndexStep, Record, tuple[str, ...]]]) -> None:
+        """Takes in a change through which the keys of others are read; of thousands, where a network changes."""
+        touched: dict[Index, dict[str, None]] = {}
+        moved: dict[Index, set[str]] = {}
+        for (index, keys_of, buckets, listens), record, had in others:
+            has = tuple(keys_of(record, self.get))
+            differ: frozenset[str] = frozenset()
+            if had != has:
+                before, after = frozenset(had), frozenset(has)
+                differ = before ^ after
+                for key in before - after:
+                    buckets.remove(key, record)
+                for key in after - before:
+                    buckets.add(key, record)
+            if not listens and (had or has):
+                touched.setdefault(index, {}).update(dict.fromkeys(had + has))
+                if differ:
+                    moved.setdefault(index, set()).update(differ)
+        change.touched = {index: tuple(keys) for index, keys in touched.items()}
+        change.moved = {index: tuple(keys) for index, keys in moved.items()}
+
+    def _plan(self, kind: type[Record]) -> tuple[IndexStep, ...]:
+        found = self._plans.get(kind)
         if found is None:
-            found = tuple(index for index in self._indexes if not index.of or issubclass(kind, index.of))
-            self._indexed[kind] = found
+            indexes = (index for index in self._indexes if not index.of or issubclass(kind, index.of))
+            found = self._plans[kind] = tuple(self._step(index, kind) for index in indexes)
+        return found
+
+    def _step(self, index: Index, kind: type[Record]) -> IndexStep:
+        found = self._steps.get((index, kind))
+        if found is None:
+            listens = issubclass(kind, index.dependents)
+            buckets = (self._dependents if listens else self._indexes)[index]
+            found = self._steps[index, kind] = IndexStep(index, index.keys, buckets, listens)
         return found
 
     def _store(self, record: Record) -> None:
@@ -196,33 +209,9 @@ class Cluster:
         if not namespaces[record.namespace]:
             del namespaces[record.namespace]
 
-    def _index(self, index: Index, records: Collection[Record], touched: list[tuple[Index, str]]) -> None:
-        for record in records:
-            dependents = isinstance(record, index.dependents)
-            buckets = self._dependents[index] if dependents else self._indexes[index]
-            for key in index.keys(record, self.get):
-                buckets.add(key, record)
-                if not dependents:
-                    touched.append((index, key))
-
-    def _unindex(self, index: Index, records: Collection[Record], touched: list[tuple[Index, str]]) -> None:
-        for record in records:
-            dependents = isinstance(record, index.dependents)
-            buckets = self._dependents[index] if dependents else self._indexes[index]
-            for key in index.keys(record, self.get):
-                buckets.remove(key, record)
-                if not dependents:
-                    touched.append((index, key))
-
 
 def _chain(index: Index) -> Iterator[Index]:
     """The indexes that an index is read through, then itself."""
     for _, finds in index.through:
         yield from _chain(finds)
     yield index
-
-
-def _facts(before: Record | None, after: Record | None) -> frozenset[str] | None:
-    if before is None or after is None:
-        return None
-    return frozenset(name for name in before.__struct_fields__ if getattr(before, name) != getattr(after, name))

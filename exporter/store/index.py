@@ -54,7 +54,7 @@ class Index:
         return f"Index({self.id})"
 
 
-_SHARDS = 256
+_SHARDS = 256  # a power of two
 _FEW = 500
 
 
@@ -67,34 +67,41 @@ class Buckets:
 
     def __init__(self) -> None:
         self._shards: tuple[dict[str, Bucket], ...] = ({},)
+        self._mask = 0
 
     def get(self, key: str) -> Bucket | None:
-        return self._shard(key).get(key)
+        return self._shards[hash(key) & self._mask].get(key)
 
     def add(self, key: str, record: Record) -> None:
-        shard = self._shard(key)
-        shard[key] = _added(shard.get(key), record)
-        if len(shard) > _FEW and len(self._shards) == 1:
-            self._shards = tuple({} for _ in range(_SHARDS))
-            for each, bucket in shard.items():
-                self._shard(each)[each] = bucket
+        shard = self._shards[hash(key) & self._mask]
+        bucket = shard.get(key)
+        if bucket is not None:
+            shard[key] = _added(bucket, record)
+            return
+        shard[key] = record
+        if self._mask == 0 and len(shard) > _FEW:
+            self._shards, self._mask = tuple({} for _ in range(_SHARDS)), _SHARDS - 1
+            for each, found in shard.items():
+                self._shards[hash(each) & self._mask][each] = found
 
     def remove(self, key: str, record: Record) -> None:
         """Takes out this record, by identity."""
-        shard = self._shard(key)
+        shard = self._shards[hash(key) & self._mask]
         left = _removed(shard.get(key), record)
         if left is None:
             shard.pop(key, None)
         else:
             shard[key] = left
 
+    def replace(self, key: str, before: Record, after: Record) -> None:
+        """Puts a record in the place of another one."""
+        shard = self._shards[hash(key) & self._mask]
+        shard[key] = _replaced(shard.get(key), before, after)
+
     def keys(self) -> Iterator[str]:
         """All of them; keys may come and go between two, and one that comes may be left out."""
         for shard in self._shards:
             yield from tuple(shard)
-
-    def _shard(self, key: str) -> dict[str, Bucket]:
-        return self._shards[hash(key) % len(self._shards)]
 
 
 class Layered(Buckets):
@@ -112,6 +119,9 @@ class Layered(Buckets):
 
     def remove(self, key: str, record: Record) -> None:
         self._own[key] = _removed(self._owned(key), record)
+
+    def replace(self, key: str, before: Record, after: Record) -> None:
+        self._own[key] = _replaced(self._owned(key), before, after)
 
     def keys(self) -> Iterator[str]:
         below = self._below.keys()
@@ -163,3 +173,12 @@ def _removed(bucket: Bucket | None, record: Record) -> Bucket | None:
         return bucket or None
     left = tuple(each for each in members(bucket) if each is not record)
     return left[0] if len(left) == 1 else left or None
+
+
+def _replaced(bucket: Bucket | None, before: Record, after: Record) -> Bucket:
+    """The bucket with another record in the place of one of its own (by identity)."""
+    if bucket is before:
+        return after
+    if isinstance(bucket, tuple):
+        return (*[each for each in bucket if each is not before], after)
+    return _added(_removed(bucket, before), after)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from .cluster import Change, Cluster
+from .change import Change
+from .cluster import Cluster
 from .index import Index, Layered
 from .record import Record
 
@@ -105,7 +106,7 @@ class Overlay(Cluster):
 
     def _change(self, kind: type[Record], before: Record | None, after: Record | None) -> Change:
         change = super()._change(kind, before, after)
-        self._touched.update(change.touched)
+        self._touched.update((index, key) for index, keys in change.touched.items() for key in keys)
         return change
 
     def _store(self, record: Record) -> None:

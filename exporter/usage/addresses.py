@@ -15,7 +15,8 @@ from enum import StrEnum
 from ..domain.networks.cidr import NONE, number
 from ..domain.networks.pool import AddressPlace, Pool
 from ..domain.networks.vm_networks import claim_name
-from ..store.cluster import Change, Cluster
+from ..store.change import Change
+from ..store.cluster import Cluster
 from ..store.indexes.networks import ADDRESS, CLAIM, NAD, NETWORK, VM
 from ..store.kinds.ipam_claim import IPAMClaim
 from ..store.kinds.network_attachment_definition import NetworkAttachmentDefinition, pool_of, ruling
@@ -64,7 +65,7 @@ class AddressUsage:
         usage = cls(cluster)
         for kind in cls.KINDS:
             for record in cluster.all(kind):
-                touched = [(index, key) for index in cls.INDEXES for key in cluster.keys_of(index, record)]
+                touched = {index: tuple(cluster.keys_of(index, record)) for index in cls.INDEXES}
                 usage.changed(Change(kind, None, record, touched))
         return usage
 
@@ -92,15 +93,15 @@ class AddressUsage:
     # -- what comes in
 
     def changed(self, change: Change) -> None:
-        defines = change.kind is NetworkAttachmentDefinition
         owns = change.kind is VirtualMachine or change.kind is VirtualMachineInstance
-        for index, key in change.touched:
-            if index is ADDRESS:
-                self._noted[key] = None
-            elif (index is CLAIM and change.kind is Pod) or (index is VM and owns):
+        for key in change.touched.get(ADDRESS, ()):
+            self._noted[key] = None
+        if owns or change.kind is Pod:
+            index = VM if owns else CLAIM
+            for key in change.touched.get(index, ()):
                 self._note_all(self._cluster.sharing(index, key))
-            elif defines and index is NAD:
-                self._redefined[key] = None
+        elif change.kind is NetworkAttachmentDefinition:
+            self._redefined |= dict.fromkeys(change.touched.get(NAD, ()))
 
     def _note_all(self, records: Iterable[object]) -> None:
         for record in records:

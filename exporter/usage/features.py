@@ -15,7 +15,8 @@ from ..domain.features.requests import requests_of
 from ..domain.features.rule import Request
 from ..domain.identity.identity import owned
 from ..domain.instancetypes.resolving import LIVE
-from ..store.cluster import Change, Cluster
+from ..store.change import Change
+from ..store.cluster import Cluster
 from ..store.index import Index
 from ..store.indexes.instancetypes import REVISION, USERS, object_key, revision_key
 from ..store.kinds.common.instancetype import Kept

@@ -23,7 +23,8 @@ from ..domain.instancetypes.resolving import (
     target,
     undecodable,
 )
-from ..store.cluster import Change, Cluster
+from ..store.change import Change
+from ..store.cluster import Cluster
 from ..store.indexes.instancetypes import REVISION, revision_key
 from ..store.kinds.common.instancetype import Kept
 from ..store.kinds.controller_revision import ControllerRevision, Stash

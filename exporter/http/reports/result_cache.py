@@ -15,7 +15,7 @@ from msgspec import UnsetType
 from ...engine.engine import Engine
 from ...findings.finding import Finding
 from ...sidecar.repairs import Repairs, ReportedRepair
-from ...store.cluster import Change
+from ...store.change import Change
 
 __all__ = ["MOST_SIZE", "Shared", "Versions"]
 

@@ -83,11 +83,6 @@ def needs(asks: tuple[Request, ...], emulated: str = "") -> tuple[Need, ...]:
     return tuple(sorted(found))
 
 
-@remembered(20_000)
-def _things(asks: tuple[Request, ...], emulated: str = "") -> tuple[str, ...]:
-    return tuple(dict.fromkeys(thing for thing, _, _ in needs(asks, emulated)))
-
-
 def takes_pods(node: Node) -> bool:
     """Whether launcher pods may be scheduled to it, as far as it says so itself."""
     counts = node.ready and not node.unschedulable and node.deleting is None
@@ -99,20 +94,22 @@ def _needed(record: Record, lookup: ByName) -> Iterable[str]:
         if record.deleting is not None or owned(_vmi(record, lookup), record) is not None:
             return ()
         asks = requests_of(record, lookup)
-        return _keys(_things(asks), _place(demanded_by(record, lookup), needs(asks)), record)
+        return _keys(_asked(asks, "", demanded_by(record, lookup)), record)
     if isinstance(record, VirtualMachineInstance) and not record.final and record.deleting is None:
         vm = lookup(VirtualMachine, record.namespace, record.name) if record.vm_uid else None
         leaves = isinstance(vm, VirtualMachine) and vm.uid == record.vm_uid and vm.deleting is not None
         if leaves:
             return ()
-        things = _things(record.asks, record.emulated)
-        return _keys(things, _place(record.demand, needs(record.asks, record.emulated)), record)
+        return _keys(_asked(record.asks, record.emulated, record.demand), record)
     return ()
 
 
 @remembered(20_000)
-def _place(demand: Demand, needed: tuple[Need, ...]) -> str:
-    return PLACE + blake2b(repr((demand, needed)).encode(), digest_size=12).hexdigest()
+def _asked(asks: tuple[Request, ...], emulated: str, demand: Demand) -> tuple[tuple[str, ...], str]:
+    """The things that a node has to offer, and the place of all that ask the same of their node."""
+    needed = needs(asks, emulated)
+    place = PLACE + blake2b(repr((demand, needed)).encode(), digest_size=12).hexdigest()
+    return tuple(dict.fromkeys(thing for thing, _, _ in needed)), place
 
 
 _PARTS = 256  # in which all that need the same thing are divided: that may be the whole fleet
@@ -120,7 +117,8 @@ _PLACE_PARTS = 32  # and all that ask for the same: a node that changes concerns
 _PART = " for VMs of part "
 
 
-def _keys(things: tuple[str, ...], place: str, record: Record) -> tuple[str, ...]:
+def _keys(asked: tuple[tuple[str, ...], str], record: Record) -> tuple[str, ...]:
+    things, place = asked
     part = crc32(f"{record.namespace}/{record.name}".encode()) % _PARTS
     return (*[_named(thing, part) for thing in things], _named(place, part % _PLACE_PARTS))
 

@@ -12,6 +12,7 @@ from ..kinds.virtual_machine_instance import VirtualMachineInstance
 from ..kinds.virtual_machine_pool import VirtualMachinePool
 from ..kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ..record import Record
+from .networks import VM
 
 __all__ = ["IDENTITY", "LEGACY_NAME", "POOL", "SERIAL"]
 
@@ -31,10 +32,6 @@ def _names(record: Record, _: ByName) -> Iterable[str]:
     return (legacy(record.source),) if isinstance(record, VirtualMachineSnapshotContent) else ()
 
 
-def _vms(record: Record, _: ByName) -> Iterable[str]:
-    return (f"{record.namespace}/{record.name}",) if isinstance(record, VirtualMachine) else ()
-
-
 def _serials(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, VirtualMachine) or (isinstance(record, VirtualMachineInstance) and not record.final):
         key = serial_key(record.serial)
@@ -48,11 +45,9 @@ def _pools(record: Record, _: ByName) -> Iterable[str]:
     return (f"{record.namespace}/{record.name}",) if isinstance(record, VirtualMachinePool) else ()
 
 
-# A VM's UUIDs depend on its VMI: by the VMI's `namespace/name` it is found here.
-_VMI = Index("VM of a VMI", _vms, of=(VirtualMachine,), namespaced=True)
 # Comparable UUIDs that VMs have, or start with next time.
 IDENTITY = Index(
-    "firmware UUID", _identities, of=(VirtualMachine, VirtualMachineInstance), through=((VirtualMachineInstance, _VMI),)
+    "firmware UUID", _identities, of=(VirtualMachine, VirtualMachineInstance), through=((VirtualMachineInstance, VM),)
 )
 # The UUID that KubeVirt derives from a VM's name, whichever it has; of VMs and of snapshots.
 LEGACY_NAME = Index("UUID of a name", _names, of=(VirtualMachine, VirtualMachineSnapshotContent))

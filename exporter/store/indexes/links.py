@@ -14,6 +14,8 @@ from .networks import INTERFACE, primary
 
 __all__ = ["IP_ON_LINK", "MAC_ON_LINK", "POD_NETWORK", "PRIMARY", "link_in"]
 
+_VMS = (VirtualMachine, VirtualMachineInstance)
+
 POD_NETWORK = "pod"
 """Stands for the link of interfaces on the pod network, which the primary network of their namespace decides."""
 
@@ -54,7 +56,7 @@ def _link(nad: str, lookup: ByName) -> str:
 def _primaries(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, NetworkAttachmentDefinition):
         return (primary(record.namespace),) if record.role == "primary" else ()
-    if isinstance(record, VirtualMachine | VirtualMachineInstance):
+    if isinstance(record, _VMS):
         return (primary(record.namespace),) if any(text.startswith(" ") for text in record.macs) else ()
     return ()
 

@@ -52,6 +52,8 @@ __all__ = [
     "vm_key",
 ]
 
+_VMS = (VirtualMachine, VirtualMachineInstance)
+
 
 def vm_key(namespace: str, name: str) -> str:
     """The key of a VM: what belongs to one VirtualMachine or stand-alone VirtualMachineInstance."""
@@ -153,7 +155,7 @@ def _references(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, NetworkAttachmentDefinition):
         own = f"{record.namespace}/{record.name}"
         return (own, primary(record.namespace)) if record.role == "primary" else (own,)
-    if isinstance(record, VirtualMachine | VirtualMachineInstance):
+    if isinstance(record, _VMS):
         return {nad or primary(record.namespace) for _, nad, _ in record.networks}
     return {nad for nad, _ in record.known_selections} if isinstance(record, Pod) else ()
 
@@ -166,7 +168,7 @@ def _nad_keys(record: Record, _: ByName) -> Iterable[str]:
 
 
 def _on_pod_network(record: Record, _: ByName) -> Iterable[str]:
-    interfaces = record.networks if isinstance(record, VirtualMachine | VirtualMachineInstance) else ()
+    interfaces = record.networks if isinstance(record, _VMS) else ()
     return (primary(record.namespace),) if any(not nad for _, nad, _ in interfaces) else ()
 
 
@@ -175,7 +177,7 @@ def _selections(record: Record, _: ByName) -> Iterable[str]:
 
 
 def _interfaces(record: Record, _: ByName) -> Iterable[str]:
-    interfaces = record.networks if isinstance(record, VirtualMachine | VirtualMachineInstance) else ()
+    interfaces = record.networks if isinstance(record, _VMS) else ()
     return {nad for _, nad, _ in interfaces if nad}
 
 
@@ -191,9 +193,8 @@ def _claim_names(record: Record, lookup: ByName) -> Iterable[str]:
     """Of a VM those of its interfaces that have a claim: one that gets it or loses it concerns VMs of the same name."""
     if isinstance(record, IPAMClaim):
         return (f"{record.namespace}/{record.name}",)
-    if isinstance(record, VirtualMachine | VirtualMachineInstance):
-        persistent = {nad for nad in {nad for _, nad, _ in record.networks} if not nad or _persists(nad, lookup)}
-        networks = [network for network, nad, _ in record.networks if nad in persistent]
+    if isinstance(record, _VMS):
+        networks = [network for network, nad, _ in record.networks if not nad or _persists(nad, lookup)]
         return {f"{record.namespace}/{claim_name(record.name, network)}" for network in networks}
     return ()
 
