@@ -43,20 +43,15 @@ class IndexStep(NamedTuple):
     listens: bool
 
 
-def move(
-    step: IndexStep,
-    change: Change,
-    before: Record | None,
-    after: Record | None,
-    had: tuple[str, ...],
-    has: tuple[str, ...],
-) -> None:
+def move(step: IndexStep, change: Change, had: tuple[str, ...], has: tuple[str, ...]) -> None:
     """Has an index find an object by the keys that it has, and no more by those that it had."""
     index, _, buckets, listens = step
+    before, after = change.before, change.after
     if had == has and before is not None and after is not None:
         for key in has:
             buckets.replace(key, before, after)
         own = touched = has
+        moved: tuple[str, ...] = ()
     else:
         if before is not None:
             for key in had:
@@ -65,14 +60,15 @@ def move(
             for key in has:
                 buckets.add(key, after)
         own, touched = has + had, had + has
+        moved = tuple(frozenset(had) ^ frozenset(has)) if had and has else own
     change.own[index] = own
     if listens:
         return
-    if (had != has and had and has) or index in change.touched:
+    if (had and has and moved) or index in change.touched:
         touched = tuple(dict.fromkeys((*change.touched.get(index, ()), *touched)))
     change.touched[index] = touched
-    if had != has and (differ := frozenset(had) ^ frozenset(has)):
-        change.moved[index] = (*change.moved.get(index, ()), *differ)
+    if moved:
+        change.moved[index] = (*change.moved.get(index, ()), *moved)
 
 
 def differing(before: Record | None, after: Record | None) -> frozenset[str] | None:

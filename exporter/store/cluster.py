@@ -124,17 +124,16 @@ class Cluster:
         change = Change(kind, before, after, facts=differing(before, after))
         plan, lookup = self._plan(kind), self.get
         others = self._read_through(change)
-        had = [tuple(step.keys(before, lookup)) for step in plan] if before is not None else None
+        had = [tuple(step.keys(before, lookup)) for step in plan] if before is not None else [()] * len(plan)
         if before is not None:
             self._drop(before)
         if after is not None:
             self._store(after)
         self._moved_others(change, others)
-        for place, step in enumerate(plan):
-            has = tuple(step.keys(after, lookup)) if after is not None else ()
-            keys = had[place] if had is not None else ()
-            if has or keys:
-                move(step, change, before, after, keys, has)
+        has = [tuple(step.keys(after, lookup)) for step in plan] if after is not None else [()] * len(plan)
+        for step, old, new in zip(plan, had, has, strict=True):
+            if old or new:
+                move(step, change, old, new)
         for index, kept in self._derived.items():
             for key in change.touched.get(index, ()):
                 kept.pop(key, None)

@@ -162,8 +162,10 @@ def _added(bucket: Bucket | None, record: Record) -> Bucket:
     if isinstance(bucket, dict):
         bucket[id(record)] = record
         return bucket
-    all_of_them = (*members(bucket), record)
-    return all_of_them if len(all_of_them) <= _MANY else {id(each): each for each in all_of_them}
+    if isinstance(bucket, tuple):
+        all_of_them = (*bucket, record)
+        return all_of_them if len(all_of_them) <= _MANY else {id(each): each for each in all_of_them}
+    return bucket, record
 
 
 def _removed(bucket: Bucket | None, record: Record) -> Bucket | None:
