@@ -20,7 +20,8 @@ from .engine import Engine
 __all__ = ["Intake", "ReceivedObject"]
 
 _SLICE = 0.004  # seconds between two looks at the event loop
-_MOST = 500  # objects
+_MOST = 500  # objects, whatever the timer says
+_BETWEEN = 20  # objects between two looks at the timer
 _Name: TypeAlias = tuple[str, str]  # with its namespace
 
 
@@ -59,16 +60,19 @@ class Intake:
         """
         async with self._swapping:
             latest: dict[_Name, ReceivedObject] = {}
-            for done, observed in enumerate(everything):
-                await self._breathe(done)
+            for done, observed in enumerate(everything, 1):
+                if not done % _BETWEEN:
+                    await self._breathe(done)
                 latest[observed.namespace, observed.name] = observed
             await self.at_rest()
             with self._engine.held():
-                for done, (namespace, name) in enumerate(await self._known_beside(kind, latest)):
-                    await self._breathe(done)
+                for done, (namespace, name) in enumerate(await self._known_beside(kind, latest), 1):
+                    if not done % _BETWEEN:
+                        await self._breathe(done)
                     self.gone(kind, namespace, name)
-                for done, observed in enumerate(latest.values()):
-                    await self._breathe(done)
+                for done, observed in enumerate(latest.values(), 1):
+                    if not done % _BETWEEN:
+                        await self._breathe(done)
                     self._forget_newer(observed)
                     self.seen(kind, observed)
 
@@ -80,9 +84,10 @@ class Intake:
         done = 0
         for namespace in cluster.namespaces(kind.record):
             for name in [record.name for record in cluster.within(kind.record, namespace)]:
-                await self._breathe(done)
                 found[namespace, name] = None
                 done += 1
+                if not done % _BETWEEN:
+                    await self._breathe(done)
         return [each for each in found if each not in latest]
 
     async def at_rest(self) -> None:
@@ -97,7 +102,7 @@ class Intake:
             self._engine.remove(type(record), record.namespace, record.name)
 
     async def _breathe(self, done: int) -> None:
-        if done % _MOST == _MOST - 1 or self._engine.timer() - self._breathed >= _SLICE:
+        if done % _MOST == 0 or self._engine.timer() - self._breathed >= _SLICE:
             await asyncio.sleep(0)
             self._breathed = self._engine.timer()
 
@@ -107,7 +112,7 @@ class Intake:
         if observed.why:
             self._unreadable(kind, observed)
             return
-        self._engine.remove(Undecodable, namespace, f"{kind.name} {name}")
+        self._readable(kind, namespace, name)
         if observed.record is None:
             self._engine.remove(kind.record, namespace, name)
         elif isinstance(observed.record, KubeVirt):
@@ -117,10 +122,14 @@ class Intake:
 
     def gone(self, kind: ApiKind[Any], namespace: str, name: str, version: int = 0) -> None:
         """Takes in a deletion; one that is older than what we hold was overtaken by a new object of the name."""
-        self._engine.remove(Undecodable, namespace, f"{kind.name} {name}")
+        self._readable(kind, namespace, name)
         held = self._engine.cluster.get(kind.record, namespace, name)
         if held is not None and not 0 < version < held.rv:
             self._engine.remove(kind.record, namespace, name)
+
+    def _readable(self, kind: ApiKind[Any], namespace: str, name: str) -> None:
+        if self._engine.cluster.has(Undecodable):
+            self._engine.remove(Undecodable, namespace, f"{kind.name} {name}")
 
     def sync_state(self, kind: ApiKind[Any], sync_state: SyncState, why: str = "") -> None:
         """Takes in how well a kind is seen now."""

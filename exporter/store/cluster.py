@@ -7,7 +7,7 @@ are evaluated again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import force_setattr
 
@@ -21,6 +21,16 @@ R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 
 
+class _Way(NamedTuple):
+    """How others are read through records of a kind: by which index they are found, and in which they have other keys
+    then, with what is done for those by their type.
+    """
+
+    finds: Index
+    indexes: tuple[Index, ...]
+    steps: dict[type[Record], tuple[IndexStep, ...]]
+
+
 class Cluster:
     def __init__(self, indexes: Iterable[Index] = ()) -> None:
         # An index comes after the one that it is read through.
@@ -31,10 +41,8 @@ class Cluster:
         self._dependents: dict[Index, Buckets] = {index: Buckets() for index in chain if index.dependents}
         self._records: dict[type[Record], dict[str, dict[str, Record]]] = {}
         self._derived: dict[Index, dict[str, Any]] = {}
-        self._steps: dict[tuple[Index, type[Record]], IndexStep] = {}
         self._plans: dict[type[Record], tuple[IndexStep, ...]] = {}  # by which records of a type may be found
-        # The indexes that are read through records of a type, with those that find who is.
-        self._through: dict[type[Record], tuple[tuple[Index, Index], ...]] = {}
+        self._ways: dict[type[Record], tuple[_Way, ...]] = {}  # in which others may be read through records of a type
         self.version = 0  # grows with each change
 
     def get(self, kind: type[R], namespace: str, name: str) -> R | None:
@@ -141,27 +149,33 @@ class Cluster:
 
     def _read_through(self, change: Change) -> list[tuple[IndexStep, Record, tuple[str, ...]]]:
         """The other records whose keys in an index are read through this one, with the keys that they have."""
-        through = self._through.get(change.kind)
-        if through is None:
-            through = self._through[change.kind] = tuple(
-                (index, finds) for index in self._indexes for kind, finds in index.through if kind is change.kind
-            )
         record = change.before or change.after
-        if not through or record is None:
+        ways = self._ways_through(change.kind)
+        if not ways or record is None:
             return []
         key, lookup = f"{record.namespace}/{record.name}", self.get
-        known: dict[Index, Iterable[Record]] = {}
         found: dict[tuple[Index, int], tuple[IndexStep, Record, tuple[str, ...]]] = {}
-        for index, finds in through:
-            if finds not in known:
-                known[finds] = self.sharing(finds, key)
-            for each in known[finds]:
-                if each is change.before or (index.of and not isinstance(each, index.of)) or (index, id(each)) in found:
-                    continue
-                if index.unmoved(change.before, change.after):
-                    break
-                found[index, id(each)] = self._step(index, type(each)), each, tuple(index.keys(each, lookup))
+        for finds, indexes, steps in ways:
+            for each in self.sharing(finds, key):
+                if each is change.before:
+                    continue  # it has its own turn
+                its = steps.get(type(each))
+                if its is None:
+                    its = steps[type(each)] = self._steps_of(indexes, type(each))
+                for step in its:
+                    if not step.by.unmoved(change.before, change.after):
+                        found[step.by, id(each)] = step, each, tuple(step.keys(each, lookup))
         return list(found.values())
+
+    def _ways_through(self, kind: type[Record]) -> tuple[_Way, ...]:
+        found = self._ways.get(kind)
+        if found is None:
+            by: dict[Index, list[Index]] = {}
+            for index in self._indexes:
+                for finds in (finds for through, finds in index.through if through is kind):
+                    by.setdefault(finds, []).append(index)
+            found = self._ways[kind] = tuple(_Way(finds, tuple(indexes), {}) for finds, indexes in by.items())
+        return found
 
     def _moved_others(self, change: Change, others: Iterable[tuple[IndexStep, Record, tuple[str, ...]]]) -> None:
         """Takes in a change through which the keys of others are read; of thousands, where a network changes."""
@@ -187,17 +201,16 @@ class Cluster:
     def _plan(self, kind: type[Record]) -> tuple[IndexStep, ...]:
         found = self._plans.get(kind)
         if found is None:
-            indexes = (index for index in self._indexes if not index.of or issubclass(kind, index.of))
-            found = self._plans[kind] = tuple(self._step(index, kind) for index in indexes)
+            found = self._plans[kind] = self._steps_of(self._indexes, kind)
         return found
 
+    def _steps_of(self, indexes: Iterable[Index], kind: type[Record]) -> tuple[IndexStep, ...]:
+        """What is done with a record of a kind for those of the indexes in which it may be found."""
+        return tuple(self._step(index, kind) for index in indexes if not index.of or issubclass(kind, index.of))
+
     def _step(self, index: Index, kind: type[Record]) -> IndexStep:
-        found = self._steps.get((index, kind))
-        if found is None:
-            listens = issubclass(kind, index.dependents)
-            buckets = (self._dependents if listens else self._indexes)[index]
-            found = self._steps[index, kind] = IndexStep(index, index.keys, buckets, listens)
-        return found
+        listens = issubclass(kind, index.dependents)
+        return IndexStep(index, index.keys, (self._dependents if listens else self._indexes)[index], listens)
 
     def _store(self, record: Record) -> None:
         self._records.setdefault(type(record), {}).setdefault(record.namespace, {})[record.name] = record

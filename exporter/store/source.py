@@ -123,6 +123,6 @@ def _unreadable(record: Record, _: ByName) -> Iterable[str]:
 SOURCE = Source.KIND = Kind(Source)
 UNDECODABLE = Undecodable.KIND = Kind(Undecodable)
 # The undecodable objects of a kind, and those of a kind in one namespace.
-UNREADABLE = Index("undecodable", _unreadable)
+UNREADABLE = Index("undecodable", _unreadable, of=(Undecodable,))
 # Each kind and each undecodable object by itself: of these there may be thousands.
-BY_ITSELF = Index("by itself", _by_itself)
+BY_ITSELF = Index("by itself", _by_itself, of=(Source, Undecodable))
