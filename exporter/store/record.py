@@ -105,9 +105,9 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         return self == other or (type(self) is type(other) and self == msgspec.structs.replace(other, rv=self.rv))
 
 
-class Wire(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class Wire(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """A part of an object as the API server sends it: only the fields that we read, each of which may be null or
-    absent.
+    absent. Encoded, it has those that are not.
     """
 
 

@@ -7,11 +7,9 @@ from sys import intern
 from msgspec import Raw, field
 
 from ...domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, set_by, stop_of
-from ...domain.features.asks import asks_of
-from ...domain.features.demand import Demand, demand_of
-from ...domain.features.hardware import hardware_of
-from ...domain.features.memory_demand import memory_demand
+from ...domain.features.demand import Demand
 from ...domain.features.rule import IGNITION, SIDECARS, Asking, Request
+from ...domain.features.spec_facts import spec_facts
 from ...domain.identity.firmware import WireFirmware, identifying
 from ...domain.instancetypes.matching import Reference, WireMatcher, WireStatusRef, reference_of
 from ...domain.instancetypes.shape import Shape, WireShapeTemplate, shape_of
@@ -181,6 +179,7 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
     instancetype = reference_of(spec.instancetype, status.instancetype_ref)
     preference = reference_of(spec.preference, status.preference_ref)
     requested, strategy = status.state_change_requests, _run_strategy(spec)
+    facts = spec_facts(_asking(spec, status, strategy))
     stop = stop_of((meta.annotations or _Annotations()).stopped)
     return VirtualMachine(
         *fields,
@@ -208,11 +207,11 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         instancetype=instancetype,
         preference=preference,
         shape=shape_of(spec.template) if instancetype or preference else None,
-        asks=asks_of(_asking(spec, status, strategy)),
-        demand=demand_of(template),
-        hardware=hardware_of(domain),
+        asks=facts.asks,
+        demand=facts.demand,
+        hardware=facts.hardware,
         pvc_names=pvcs_of(template),
-        memory=memory_demand(domain),
+        memory=facts.memory,
         start_requested=bool(requested and requested[0] and requested[0].action == "Start"),
         settled=bool(strategy) and status.run_strategy == strategy,
         drain_stop=stop,

@@ -9,10 +9,9 @@ from typing import Any
 import msgspec
 from msgspec import field
 
-from ...domain.features.asks import asks_of
-from ...domain.features.demand import Demand, demand_of
-from ...domain.features.hardware import hardware_of
+from ...domain.features.demand import Demand
 from ...domain.features.rule import IGNITION, SIDECARS, Asking, Request
+from ...domain.features.spec_facts import spec_facts
 from ...domain.identity.firmware import WireFirmware, identifying
 from ...domain.networks.guest_interfaces import WireGuestInterface, addresses_of, macs_of, tapped
 from ...domain.networks.vm_networks import VMNetwork, networks_of
@@ -330,6 +329,8 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
     controller = next((o for o in meta.owner_references or () if o and o.controller), None)
     fields, faults = identity(meta), Faults()
     networks = networks_of(spec, fields[0])
+    asking = _asking(spec, notes, status)
+    facts = spec_facts(asking)
     return VirtualMachineInstance(
         *fields,
         created=epoch(meta.creation_timestamp),
@@ -358,16 +359,16 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         paused=paused is not None and paused.status == "True",
         io_error=_io_error(paused),
         migration=_migration(status.migration_state),
-        plugged=_plugged(status),
+        plugged=asking.hotplugged,
         outdated=labels.outdated is not None,
         handler=_handler(labels),
         cpu_model=intern((domain.cpu and domain.cpu.model) or ""),
         generation=_generation(status.virtual_machine_revision_name or "", vm_uid),
         termination=_SHUTDOWN if period is None else max(period, 0),
         presets=_presets(meta.annotations),
-        asks=asks_of(_asking(spec, notes, status)),
-        demand=demand_of(spec),
-        hardware=hardware_of(domain),
+        asks=facts.asks,
+        demand=facts.demand,
+        hardware=facts.hardware,
         pvc_names=pvcs_of(spec),
         emulated=intern((status.machine and status.machine.type) or ""),
         blocked=_blocked(status.phase or "", conditions),
