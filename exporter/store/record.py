@@ -178,6 +178,12 @@ _TAKEN = re.compile(r"(\d{4,5}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:.\d+)?(?:[Zz]|[+-]
 _NEVER = "0000"
 
 
+# The times of objects that were written together are equal, and share one number; emptied if too many differ.
+_TIMES: dict[str, float] = {}
+_MOST_TIMES = 4096
+_LONGEST_TIME = 32  # characters of a text that is kept: one to the nanosecond has no more
+
+
 def epoch(text: WireTime) -> float | None:
     """RFC 3339 text to seconds since 1970 in UTC, bounded to the years 1970 to 9999.
 
@@ -188,6 +194,18 @@ def epoch(text: WireTime) -> float | None:
         return None
     if isinstance(text, list):
         return 0.0
+    known = _TIMES.get(text)
+    if known is not None:
+        return known
+    seconds = _seconds(text)
+    if len(text) <= _LONGEST_TIME:
+        if len(_TIMES) >= _MOST_TIMES:
+            _TIMES.clear()
+        _TIMES[text] = seconds
+    return seconds
+
+
+def _seconds(text: str) -> float:
     try:
         moment = datetime.fromisoformat(text.upper())
     except ValueError as error:
