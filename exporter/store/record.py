@@ -25,6 +25,7 @@ __all__ = [
     "epoch",
     "identity",
     "kubevirt_owners",
+    "named",
 ]
 
 
@@ -151,10 +152,16 @@ class Owner(msgspec.Struct, frozen=True, gc=False):
 def kubevirt_owners(owners: list[WireOwner | None] | None) -> tuple[Owner, ...]:
     """The owner references whose apiVersion is of the group kubevirt.io, in their order."""
     return tuple(
-        Owner(intern(owner.kind or ""), owner.name or "", owner.uid or "")
+        Owner(intern(owner.kind or ""), intern(owner.name or ""), intern(owner.uid or ""))
         for owner in owners or ()
         if owner is not None and (owner.api_version or "").partition("/")[0] == "kubevirt.io"
     )
+
+
+def named(meta: WireMeta) -> tuple[str, str, str, int]:
+    """As `identity`, of an object whose name and UID the records of others have too: all share one text."""
+    namespace, name, uid, version = identity(meta)
+    return namespace, intern(name), intern(uid), version
 
 
 _LONGEST_VERSION = 20  # digits of the largest one

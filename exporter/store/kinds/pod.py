@@ -133,7 +133,7 @@ _MOST_SHARED = 50_000
 
 
 def _label_pairs(labels: dict[str, str | None], own: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    made = tuple((intern(key), own.get(value or "", intern(value or ""))) for key, value in sorted(labels.items()))
+    made = tuple([(intern(key), own.get(value or "") or intern(value or "")) for key, value in sorted(labels.items())])
     if len(_SHARED) > _MOST_SHARED:
         _SHARED.clear()
     return _SHARED.setdefault(made, made)
@@ -195,8 +195,8 @@ def _reduce(wire: _Pod) -> Pod | None:
         deleting=deleting,
         phase=intern(phase),
         node=intern(spec.node_name or ""),
-        domain=domain,
-        vmi_uid=uid,
+        domain=intern(domain),
+        vmi_uid=intern(uid),
         known_claims=networks.claims,
         known_selections=networks.selections if launcher or faults else (),
         known_addresses=networks.addresses,

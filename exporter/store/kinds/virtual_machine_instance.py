@@ -26,8 +26,8 @@ from ..record import (
     WireOwner,
     WireTime,
     epoch,
-    identity,
     kubevirt_owners,
+    named,
 )
 from ..text.nesting import decoded
 from ..text.since import UNKNOWN, Since, Time
@@ -225,8 +225,11 @@ _PRESET = "virtualmachinepreset.kubevirt.io/"
 _PRESETS = _PRESET.encode()
 
 
+_NO_NOTES = _Annotations()
+
+
 def _notes(raw: msgspec.Raw) -> _Annotations:
-    return decoded(_NOTES, bytes(raw) or b"null") or _Annotations()
+    return decoded(_NOTES, bytes(raw) or b"null") or _NO_NOTES
 
 
 def _presets(raw: msgspec.Raw) -> tuple[str, ...]:
@@ -314,20 +317,24 @@ def _io_error(paused: WireCondition | None) -> float | None:
     return epoch(paused.last_transition_time) or 0.0
 
 
+_NO_SPEC, _NO_DOMAIN, _NO_FIRMWARE = WireVMSpec(), WireDomain(), WireFirmware()
+_NO_STATUS, _NO_LABELS, _NO_CONDITION = _Status(), _Labels(), WireCondition()
+
+
 def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
-    meta, status, spec = wire.metadata, wire.status or _Status(), wire.spec or WireVMSpec()
-    labels, notes = meta.labels or _Labels(), _notes(meta.annotations)
-    domain = spec.domain or WireDomain()
-    firmware, period = domain.firmware or WireFirmware(), spec.termination_grace_period_seconds
+    meta, status, spec = wire.metadata, wire.status or _NO_STATUS, wire.spec or _NO_SPEC
+    labels, notes = meta.labels or _NO_LABELS, _notes(meta.annotations)
+    domain = spec.domain or _NO_DOMAIN
+    firmware, period = domain.firmware or _NO_FIRMWARE, spec.termination_grace_period_seconds
     conditions = {each.type: each for each in status.conditions or () if each}
-    live, eviction = conditions.get("LiveMigratable", WireCondition()), conditions.get("EvictionRequested")
+    live, eviction = conditions.get("LiveMigratable", _NO_CONDITION), conditions.get("EvictionRequested")
     paused = conditions.get("Paused")
     since = epoch(eviction.last_transition_time) if eviction and eviction.status == "True" else None
     evacuation = intern(status.evacuation_node_name or "")
     owners = kubevirt_owners(meta.owner_references)
     vm_uid = next((o.uid for o in owners if o.kind == "VirtualMachine"), "")
     controller = next((o for o in meta.owner_references or () if o and o.controller), None)
-    fields, faults = identity(meta), Faults()
+    fields, faults = named(meta), Faults()
     networks = networks_of(spec, fields[0])
     asking = _asking(spec, notes, status)
     facts = spec_facts(asking)

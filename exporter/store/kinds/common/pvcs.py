@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import intern
 from typing import Any
 
 from .vm_spec import WireVMSpec
@@ -13,8 +14,8 @@ _LONGEST = 253  # characters of a name: no object has a longer one
 
 
 def pvcs_of(spec: WireVMSpec) -> str:
-    """By their names, in order, with spaces between, which no name has: one text, since each VM has its own, and many.
-    That of a DataVolume has the DataVolume's name.
+    """By their names, in order, with spaces between, which no name has: one text, since each VM has its own, and many;
+    a VM and its VMI share it. That of a DataVolume has the DataVolume's name.
     """
     found = set[str]()
     for volume in spec.volumes or ():
@@ -24,7 +25,7 @@ def pvcs_of(spec: WireVMSpec) -> str:
             if volume.data_volume is not None:
                 found.add(_named(volume.data_volume, "name"))
     found.discard("")
-    return " ".join(sorted(found)[:_MOST])
+    return intern(" ".join(sorted(found)[:_MOST]))
 
 
 def _named(source: Any, field: str) -> str:
