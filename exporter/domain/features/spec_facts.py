@@ -39,7 +39,7 @@ _KEPT = Kept[SpecFacts]()
 def spec_facts(asking: Asking) -> SpecFacts:
     try:
         text = _common(asking)
-    except (RecursionError, ValueError, OverflowError):  # nested or large without end, as only a dump can be
+    except (RecursionError, ValueError, OverflowError):  # nested without end, or with numbers without end
         return _made(asking)
     found = _KEPT.get(text)
     if found is None:

@@ -44,12 +44,13 @@ class PodSpecFacts(NamedTuple):
 
 _KEPT = Kept[PodSpecFacts]()
 _ALL_BUT_NODE = attrgetter(*(name for name in WirePodSpec.__struct_fields__ if name != "node_name"))
+_RESOURCES = attrgetter("containers", "init_containers", "overhead")  # fewer fields: no text is that of both
 _ENCODE = msgspec.json.Encoder().encode
 
 
 def spec_facts(spec: WirePodSpec, *, launcher: bool) -> PodSpecFacts:
     """Of any other pod than a launcher only the requests. Raises ValueError for a malformed quantity."""
-    text = _ENCODE((launcher, _ALL_BUT_NODE(spec)))
+    text = _ENCODE(_ALL_BUT_NODE(spec) if launcher else _RESOURCES(spec))
     found = _KEPT.get(text)
     if found is None:
         found = PodSpecFacts(
