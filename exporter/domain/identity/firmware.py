@@ -26,6 +26,7 @@ __all__ = [
 
 # KubeVirt's constant of 2018; what it hashes is the name alone, in every release.
 _NAMESPACE = UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895").bytes
+_CANONICAL = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEXADECIMAL = re.compile(r"[0-9a-f]{32}")
 _SEED = "ds=nocloud"  # or ds=nocloud-net
 _PLACEHOLDERS = frozenset(
@@ -77,6 +78,8 @@ def _canonical(text: str) -> str | None:
 
     Stricter than `uuid.UUID`, which takes signs, underscores and digits of any script for hexadecimal ones.
     """
+    if _CANONICAL.fullmatch(text):
+        return text
     digits = text.strip().lower().removeprefix("urn:uuid:").removeprefix("{").removesuffix("}").replace("-", "")
     return _dashed(digits) if _HEXADECIMAL.fullmatch(digits) else None
 
@@ -103,7 +106,8 @@ def invalid(text: str) -> Invalid | None:
 
 def identifying(text: str | None) -> str:
     """The comparable form of a UUID that identifies a VM; empty for none, and for an invalid one."""
-    return comparable(text) if text and not invalid(text) else ""
+    canonical = _canonical(text) if text else None
+    return intern(canonical) if canonical is not None and canonical not in _PLACEHOLDERS else ""
 
 
 def serial_key(text: str) -> str:

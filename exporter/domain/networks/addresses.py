@@ -9,6 +9,8 @@ __all__ = ["host", "prefix"]
 
 _LONGEST_PREFIX = 7  # characters; no prefix length of so many is one
 _PART = r"0*\d{1,3}"
+_OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_CANONICAL = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")
 _IPV4 = re.compile(rf"{_PART}\.{_PART}\.{_PART}\.{_PART}", re.ASCII)
 
 
@@ -18,6 +20,8 @@ def host(text: str) -> str | None:
     Leading zeros of IPv4 parts are read as decimal, as OVN-Kubernetes does.
     """
     address = text.partition("/")[0].strip()
+    if _CANONICAL.fullmatch(address):
+        return address
     if _IPV4.fullmatch(address):
         parts = [int(part) for part in address.split(".")]
         return ".".join(map(str, parts)) if max(parts) < 256 else None

@@ -33,6 +33,8 @@ class WireGuestInterface(Wire, frozen=True, gc=False):
     info_source: str | None = None
 
 
+_NO_DEVICES = WireDevices()
+
 Status = Sequence[WireGuestInterface | None] | None
 
 
@@ -40,7 +42,7 @@ def macs_of(spec: WireVMSpec, networks: Sequence[VMNetwork], status: Status = ()
     """`networks` as `networks_of` gives them. What a VMI reports comes before what its spec asks for."""
     nads = {name: nad for name, nad, absent in networks if not absent}
     reported = {each.name or "": each.mac for each in status or () if each and each.name}
-    devices = (spec.domain and spec.domain.devices) or WireDevices()
+    devices = (spec.domain and spec.domain.devices) or _NO_DEVICES
     found: dict[str, None] = {}
     for each in devices.interfaces or ():
         name = (each.name or "") if each else ""
@@ -56,7 +58,7 @@ def macs_of(spec: WireVMSpec, networks: Sequence[VMNetwork], status: Status = ()
 def tapped(spec: WireVMSpec, networks: Sequence[VMNetwork]) -> bool:
     """Whether its interface on the pod network is of a binding plugin by which the guest has the pod's address."""
     names = {name for name, nad, absent in networks if not nad and not absent}
-    devices = (spec.domain and spec.domain.devices) or WireDevices()
+    devices = (spec.domain and spec.domain.devices) or _NO_DEVICES
     return any(
         each is not None and each.name in names and each.binding is not None and _bridged(each)
         for each in devices.interfaces or ()
@@ -74,15 +76,16 @@ def addresses_of(networks: Sequence[VMNetwork], status: Status) -> tuple[str, ..
     nads = {name: nad for name, nad, absent in networks if nad and not absent}
     if not nads or not status:
         return ()
+    told = [each for each in status if each and each.name in nads and "guest-agent" in (each.info_source or "")]
+    if not told:
+        return ()
     # VLANs and bridges in the guest have the MAC address of the interface below, and the addresses may be theirs.
     alike = Counter(comparable(each.mac) for each in status if each)
     found: dict[str, None] = {}
-    for each in status:
-        if each is None or each.name not in nads or "guest-agent" not in (each.info_source or ""):
-            continue
+    for each in told:
         mac = comparable(each.mac)
         if mac and alike[mac] == 1:
-            found |= {f"{nads[each.name]} {address}": None for address in _single(each)}
+            found |= {f"{nads[each.name or '']} {address}": None for address in _single(each)}
     return tuple(found)
 
 

@@ -20,6 +20,8 @@ _LONGEST_NAME = 253
 _SHARED: dict[tuple[VMNetwork, ...], tuple[VMNetwork, ...]] = {}
 _MOST_SHARED = 50_000
 
+_NO_SPEC, _NO_DEVICES = WireVMSpec(), WireDevices()
+
 
 def networks_of(spec: WireVMSpec | None, namespace: str, *, autoattach: bool = False) -> tuple[VMNetwork, ...]:
     """The networks that can have a claim: Multus ones but the default, and the pod network.
@@ -27,8 +29,8 @@ def networks_of(spec: WireVMSpec | None, namespace: str, *, autoattach: bool = F
     With `autoattach` a VM without networks and interfaces has the pod network `default`, which KubeVirt adds
     to the VMI alone.
     """
-    spec = spec or WireVMSpec()
-    devices = (spec.domain and spec.domain.devices) or WireDevices()
+    spec = spec or _NO_SPEC
+    devices = (spec.domain and spec.domain.devices) or _NO_DEVICES
     unplugged = {each.name for each in devices.interfaces or () if each and each.state == "absent"}
     found: list[VMNetwork] = []
     for network in spec.networks or ():
@@ -44,7 +46,8 @@ def networks_of(spec: WireVMSpec | None, namespace: str, *, autoattach: bool = F
         found.append(("default", "", False))
     if len(_SHARED) > _MOST_SHARED:
         _SHARED.clear()
-    return _SHARED.setdefault(tuple(found), tuple(found))
+    made = tuple(found)
+    return _SHARED.setdefault(made, made)
 
 
 def claim_name(vm: str, network: str) -> str:

@@ -10,6 +10,7 @@ from ...domain.networks.addresses import host, prefix
 from ...domain.networks.cidr import NONE, number
 from ..kind import ApiKind
 from ..record import Owner, Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity, kubevirt_owners
+from ..text.text_cache import remembered
 
 __all__ = ["FINALIZER", "KIND", "IPAMClaim"]
 
@@ -81,26 +82,45 @@ class IPAMClaim(Record, frozen=True, gc=False):
 
 def _condition(status: _Status) -> WireCondition:
     """The condition IPsAllocated, empty where there is none: older versions write none."""
-    return next((each for each in status.conditions or () if each and each.type == "IPsAllocated"), WireCondition())
+    return next((each for each in status.conditions or () if each and each.type == "IPsAllocated"), _NO_CONDITION)
+
+
+@remembered(1_000)
+def _finalizers(made: tuple[str, ...]) -> tuple[str, ...]:
+    """Nearly all claims have the same ones, and share them."""
+    return made
+
+
+@remembered(1_000)
+def _prefixes(made: tuple[int, ...]) -> tuple[int, ...]:
+    """The same."""
+    return made
+
+
+_NO_STATUS, _NO_CONDITION = _Status(), WireCondition()
 
 
 def _reduce(wire: _IPAMClaim) -> IPAMClaim:
-    meta, status = wire.metadata, wire.status or _Status()
+    meta, status = wire.metadata, wire.status or _NO_STATUS
     owners = tuple(owner for owner in kubevirt_owners(meta.owner_references) if owner.kind in _OWNERS)
     ips = tuple(ip for ip in status.ips or () if ip)
     hosts = tuple(host(ip) or ip for ip in ips)
     condition = _condition(status)
+    namespace, name, uid, version = identity(meta)
     return IPAMClaim(
-        *identity(meta),
+        namespace,
+        intern(name),  # pods that refer to it share it
+        uid,
+        version,
         created=epoch(meta.creation_timestamp),
         deleting=epoch(meta.deletion_timestamp),
-        vm=(meta.labels and meta.labels.vm) or "",
+        vm=intern((meta.labels and meta.labels.vm) or ""),
         owners=owners,
         other_owners=sum(owner is not None for owner in meta.owner_references or ()) - len(owners),
-        finalizers=tuple(map(intern, meta.finalizers or ())),
+        finalizers=_finalizers(tuple(map(intern, meta.finalizers or ()))),
         network=intern((wire.spec and wire.spec.network) or ""),
         hosts=hosts,
-        prefixes=tuple(map(prefix, ips)),
+        prefixes=_prefixes(tuple(map(prefix, ips))),
         numbers=tuple(address for address in map(number, hosts) if address != NONE),
         ips=ips,
         allocated=epoch(condition.last_transition_time) if condition.status == "True" else None,

@@ -10,15 +10,16 @@ from sys import intern
 
 from msgspec import Raw, field
 
-from ...domain.features.neighbours import ALONE, Neighbours, WirePodAffinity, WireSpread, neighbours_of
-from ...domain.features.placement import ANYWHERE, Placement, WirePlacement, placement_of
+from ...domain.features.neighbours import Neighbours
+from ...domain.features.placement import Placement
 from ...domain.networks.cidr import number
 from ..annotations import Faults, Note
 from ..kind import ApiKind
 from ..record import Record, Unreadable, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
-from ..text.quantity import Amounts, amounts_of, plus
+from ..text.quantity import Amounts
 from .common.containers import UNSAID, containers_of, guest_ended
 from .common.pod_networks import GIVEN, REFERRED, SELECTED, WireNetworks, networks_of
+from .common.pod_spec import WirePodSpec, spec_facts
 
 __all__ = ["GIVEN", "KIND", "REFERRED", "DrainRole", "Pod"]
 
@@ -34,24 +35,6 @@ class _Meta(WireMeta, frozen=True, gc=False):
     owner_references: list[WireOwner | None] | None = None
 
 
-class _Resources(Wire, frozen=True, gc=False):
-    requests: dict[str, str | int | float | None] | None = None
-
-
-class _Container(Wire, frozen=True, gc=False):
-    resources: _Resources | None = None
-    restart_policy: str | None = None
-
-
-class _Spec(WirePlacement, frozen=True, gc=False):
-    affinity: WirePodAffinity | None = None
-    topology_spread_constraints: list[WireSpread | None] | None = None
-    node_name: str | None = None
-    containers: list[_Container | None] | None = None
-    init_containers: list[_Container | None] | None = None
-    overhead: dict[str, str | int | float | None] | None = None
-
-
 class _Status(Wire, frozen=True, gc=False):
     phase: str | None = None
     conditions: list[WireCondition | None] | None = None
@@ -61,7 +44,7 @@ class _Status(Wire, frozen=True, gc=False):
 
 class _Pod(Wire, frozen=True, gc=False):
     metadata: _Meta = _Meta()
-    spec: _Spec | None = None
+    spec: WirePodSpec | None = None
     status: _Status | None = None
 
 
@@ -150,7 +133,7 @@ _MOST_SHARED = 50_000
 
 
 def _label_pairs(labels: dict[str, str | None], own: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    made = tuple((intern(key), own.get(value or "", intern(value or ""))) for key, value in sorted(labels.items()))
+    made = tuple([(intern(key), own.get(value or "") or intern(value or "")) for key, value in sorted(labels.items())])
     if len(_SHARED) > _MOST_SHARED:
         _SHARED.clear()
     return _SHARED.setdefault(made, made)
@@ -168,15 +151,6 @@ def _role(meta: _Meta, labels: dict[str, str | None], controller: WireOwner) -> 
     return DrainRole.HANDLER if labels.get("kubevirt.io") == "virt-handler" else DrainRole.DAEMON
 
 
-def _requests(spec: _Spec) -> Amounts:
-    """What it takes of its node while it runs; what initial containers take before is left out."""
-    lasting = [each for each in spec.init_containers or () if each and each.restart_policy == "Always"]
-    containers = [each for each in (*(spec.containers or ()), *lasting) if each and each.resources]
-    return plus(
-        amounts_of(spec.overhead), *(amounts_of(each.resources.requests) for each in containers if each.resources)
-    )
-
-
 def _evicted(disrupted: WireCondition) -> float | None:
     """Written by the API server when it grants an eviction; preemption, taints and the kubelet have other reasons
     (pkg/registry/core/pod/storage/eviction.go of kubernetes/kubernetes).
@@ -185,13 +159,17 @@ def _evicted(disrupted: WireCondition) -> float | None:
     return (epoch(disrupted.last_transition_time) or 0.0) if granted else None
 
 
+_NO_SPEC, _NO_STATUS, _NO_NOTES = WirePodSpec(), _Status(), _Annotations()
+_NO_OWNER, _NO_CONDITION = WireOwner(), WireCondition()
+
+
 def _reduce(wire: _Pod) -> Pod | None:
-    meta, spec, status = wire.metadata, wire.spec or _Spec(), wire.status or _Status()
+    meta, spec, status = wire.metadata, wire.spec or _NO_SPEC, wire.status or _NO_STATUS
     phase = status.phase or ""
     if phase in ("Succeeded", "Failed"):
         return None
-    notes, labels = meta.annotations or _Annotations(), meta.labels or {}
-    controller = next((each for each in meta.owner_references or () if each and each.controller), WireOwner())
+    notes, labels = meta.annotations or _NO_NOTES, meta.labels or {}
+    controller = next((each for each in meta.owner_references or () if each and each.controller), _NO_OWNER)
     role = _role(meta, labels, controller)
     launcher = role is DrainRole.LAUNCHER
     domain, uid = (notes.domain or "") if launcher else "", labels.get("kubevirt.io/created-by") or ""
@@ -200,29 +178,33 @@ def _reduce(wire: _Pod) -> Pod | None:
         value: placeholder for value, placeholder in ((migration, _MIGRATION), (uid, _UID), (domain, _NAME)) if value
     }
     conditions = {each.type: each for each in status.conditions or () if each}
-    scheduled = conditions.get("PodScheduled", WireCondition())
+    scheduled = conditions.get("PodScheduled", _NO_CONDITION)
     fields, faults = identity(meta), Faults()
     networks = networks_of(fields[0], notes, faults)
     starts = bool(migration) or (launcher and phase == "Pending")
     containers = containers_of(status.container_statuses, status.init_container_statuses) if starts else UNSAID
-    sandbox = conditions.get("PodReadyToStartContainers", WireCondition()) if starts else WireCondition()
+    sandbox = conditions.get("PodReadyToStartContainers", _NO_CONDITION) if starts else _NO_CONDITION
+    created, deleting = epoch(meta.creation_timestamp), epoch(meta.deletion_timestamp)
+    evicted = _evicted(conditions.get("DisruptionTarget", _NO_CONDITION))
+    since = epoch(scheduled.last_transition_time) if scheduled.status == "True" else None
+    facts = spec_facts(spec, launcher=launcher)
     return Pod(
         *fields,
         role=role,
-        created=epoch(meta.creation_timestamp),
-        deleting=epoch(meta.deletion_timestamp),
+        created=created,
+        deleting=deleting,
         phase=intern(phase),
         node=intern(spec.node_name or ""),
-        domain=domain,
-        vmi_uid=uid,
+        domain=intern(domain),
+        vmi_uid=intern(uid),
         known_claims=networks.claims,
         known_selections=networks.selections if launcher or faults else (),
         known_addresses=networks.addresses,
         numbers=tuple(number(host) for _, host, _ in networks.addresses),
         owner=(controller.name or "") if role is DrainRole.HOTPLUG else "",
-        ready=conditions.get("Ready", WireCondition()).status == "True",
-        evicted=_evicted(conditions.get("DisruptionTarget", WireCondition())),
-        scheduled=epoch(scheduled.last_transition_time) if scheduled.status == "True" else None,
+        ready=conditions.get("Ready", _NO_CONDITION).status == "True",
+        evicted=evicted,
+        scheduled=since,
         started=containers.started,
         lagging=containers.lagging,
         waiting=containers.waiting,
@@ -231,9 +213,9 @@ def _reduce(wire: _Pod) -> Pod | None:
         unschedulable=(scheduled.message or "Unschedulable")[:512] if scheduled.reason == "Unschedulable" else "",
         migration=migration,
         label_pairs=_label_pairs(labels, own) if launcher else (),
-        requests=_requests(spec),
-        placement=placement_of(spec) if launcher else ANYWHERE,
-        neighbours=neighbours_of(spec.affinity, spec.topology_spread_constraints) if launcher else ALONE,
+        requests=facts.requests,
+        placement=facts.placement,
+        neighbours=facts.neighbours,
         unreadable=tuple(faults),
     )
 

@@ -7,11 +7,9 @@ from sys import intern
 from msgspec import Raw, field
 
 from ...domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, set_by, stop_of
-from ...domain.features.asks import asks_of
-from ...domain.features.demand import Demand, demand_of
-from ...domain.features.hardware import hardware_of
-from ...domain.features.memory_demand import memory_demand
+from ...domain.features.demand import Demand
 from ...domain.features.rule import IGNITION, SIDECARS, Asking, Request
+from ...domain.features.spec_facts import spec_facts
 from ...domain.identity.firmware import WireFirmware, identifying
 from ...domain.instancetypes.matching import Reference, WireMatcher, WireStatusRef, reference_of
 from ...domain.instancetypes.shape import Shape, WireShapeTemplate, shape_of
@@ -19,7 +17,7 @@ from ...domain.networks.guest_interfaces import macs_of
 from ...domain.networks.vm_networks import VMNetwork, networks_of
 from ..annotations import Note
 from ..kind import ApiKind
-from ..record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
+from ..record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, named
 from ..text.quantity import Amounts
 from .common.pvcs import pvcs_of
 from .common.vm_conditions import failure_in, restart_required_in, stopped_in
@@ -134,9 +132,13 @@ class VirtualMachine(Record, frozen=True, gc=False):
         return tuple(self.pvc_names.split())
 
 
+_NO_NOTES, _NO_SPEC, _NO_STATUS = _Annotations(), _Spec(), _Status()
+_NO_TEMPLATE, _NO_VM_SPEC, _NO_DOMAIN, _NO_FIRMWARE = WireShapeTemplate(), WireVMSpec(), WireDomain(), WireFirmware()
+
+
 def _origin(meta: _Meta, uuid: str) -> str:
     """Of several the one that says most about a copied UUID; a manifest only counts where it brought the UUID."""
-    notes = meta.annotations or _Annotations()
+    notes = meta.annotations or _NO_NOTES
     if notes.restored:
         return "restore"
     if meta.labels is not None and meta.labels.restored_by:
@@ -157,10 +159,10 @@ def _invalid(spec: _Spec) -> str:
 
 
 def _asking(spec: _Spec, status: _Status, strategy: str) -> Asking:
-    template = spec.template or WireShapeTemplate()
+    template = spec.template or _NO_TEMPLATE
     notes = (template.metadata and template.metadata.annotations) or {}
     return Asking(
-        template.spec or WireVMSpec(),
+        template.spec or _NO_VM_SPEC,
         ignition=notes.get(IGNITION),
         sidecars=notes.get(SIDECARS),
         run_strategy=strategy,
@@ -170,18 +172,19 @@ def _asking(spec: _Spec, status: _Status, strategy: str) -> Asking:
 
 
 def _reduce(wire: _VirtualMachine) -> VirtualMachine:
-    meta, spec, status = wire.metadata, wire.spec or _Spec(), wire.status or _Status()
-    template = (spec.template and spec.template.spec) or WireVMSpec()
-    domain = template.domain or WireDomain()
-    firmware = domain.firmware or WireFirmware()
-    fields, conditions = identity(meta), status.conditions
+    meta, spec, status = wire.metadata, wire.spec or _NO_SPEC, wire.status or _NO_STATUS
+    template = (spec.template and spec.template.spec) or _NO_VM_SPEC
+    domain = template.domain or _NO_DOMAIN
+    firmware = domain.firmware or _NO_FIRMWARE
+    fields, conditions = named(meta), status.conditions
     networks = networks_of(template, fields[0], autoattach=True)
     failure, failed, failed_since = failure_in(conditions)
     restart, restart_since = restart_required_in(conditions)
     instancetype = reference_of(spec.instancetype, status.instancetype_ref)
     preference = reference_of(spec.preference, status.preference_ref)
     requested, strategy = status.state_change_requests, _run_strategy(spec)
-    stop = stop_of((meta.annotations or _Annotations()).stopped)
+    facts = spec_facts(_asking(spec, status, strategy))
+    stop = stop_of((meta.annotations or _NO_NOTES).stopped)
     return VirtualMachine(
         *fields,
         created=epoch(meta.creation_timestamp),
@@ -208,11 +211,11 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         instancetype=instancetype,
         preference=preference,
         shape=shape_of(spec.template) if instancetype or preference else None,
-        asks=asks_of(_asking(spec, status, strategy)),
-        demand=demand_of(template),
-        hardware=hardware_of(domain),
+        asks=facts.asks,
+        demand=facts.demand,
+        hardware=facts.hardware,
         pvc_names=pvcs_of(template),
-        memory=memory_demand(domain),
+        memory=facts.memory,
         start_requested=bool(requested and requested[0] and requested[0].action == "Start"),
         settled=bool(strategy) and status.run_strategy == strategy,
         drain_stop=stop,

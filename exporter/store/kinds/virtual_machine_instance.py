@@ -9,10 +9,9 @@ from typing import Any
 import msgspec
 from msgspec import field
 
-from ...domain.features.asks import asks_of
-from ...domain.features.demand import Demand, demand_of
-from ...domain.features.hardware import hardware_of
+from ...domain.features.demand import Demand
 from ...domain.features.rule import IGNITION, SIDECARS, Asking, Request
+from ...domain.features.spec_facts import spec_facts
 from ...domain.identity.firmware import WireFirmware, identifying
 from ...domain.networks.guest_interfaces import WireGuestInterface, addresses_of, macs_of, tapped
 from ...domain.networks.vm_networks import VMNetwork, networks_of
@@ -27,8 +26,8 @@ from ..record import (
     WireOwner,
     WireTime,
     epoch,
-    identity,
     kubevirt_owners,
+    named,
 )
 from ..text.nesting import decoded
 from ..text.since import UNKNOWN, Since, Time
@@ -226,8 +225,11 @@ _PRESET = "virtualmachinepreset.kubevirt.io/"
 _PRESETS = _PRESET.encode()
 
 
+_NO_NOTES = _Annotations()
+
+
 def _notes(raw: msgspec.Raw) -> _Annotations:
-    return decoded(_NOTES, bytes(raw) or b"null") or _Annotations()
+    return decoded(_NOTES, bytes(raw) or b"null") or _NO_NOTES
 
 
 def _presets(raw: msgspec.Raw) -> tuple[str, ...]:
@@ -315,21 +317,27 @@ def _io_error(paused: WireCondition | None) -> float | None:
     return epoch(paused.last_transition_time) or 0.0
 
 
+_NO_SPEC, _NO_DOMAIN, _NO_FIRMWARE = WireVMSpec(), WireDomain(), WireFirmware()
+_NO_STATUS, _NO_LABELS, _NO_CONDITION = _Status(), _Labels(), WireCondition()
+
+
 def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
-    meta, status, spec = wire.metadata, wire.status or _Status(), wire.spec or WireVMSpec()
-    labels, notes = meta.labels or _Labels(), _notes(meta.annotations)
-    domain = spec.domain or WireDomain()
-    firmware, period = domain.firmware or WireFirmware(), spec.termination_grace_period_seconds
+    meta, status, spec = wire.metadata, wire.status or _NO_STATUS, wire.spec or _NO_SPEC
+    labels, notes = meta.labels or _NO_LABELS, _notes(meta.annotations)
+    domain = spec.domain or _NO_DOMAIN
+    firmware, period = domain.firmware or _NO_FIRMWARE, spec.termination_grace_period_seconds
     conditions = {each.type: each for each in status.conditions or () if each}
-    live, eviction = conditions.get("LiveMigratable", WireCondition()), conditions.get("EvictionRequested")
+    live, eviction = conditions.get("LiveMigratable", _NO_CONDITION), conditions.get("EvictionRequested")
     paused = conditions.get("Paused")
     since = epoch(eviction.last_transition_time) if eviction and eviction.status == "True" else None
     evacuation = intern(status.evacuation_node_name or "")
     owners = kubevirt_owners(meta.owner_references)
     vm_uid = next((o.uid for o in owners if o.kind == "VirtualMachine"), "")
     controller = next((o for o in meta.owner_references or () if o and o.controller), None)
-    fields, faults = identity(meta), Faults()
+    fields, faults = named(meta), Faults()
     networks = networks_of(spec, fields[0])
+    asking = _asking(spec, notes, status)
+    facts = spec_facts(asking)
     return VirtualMachineInstance(
         *fields,
         created=epoch(meta.creation_timestamp),
@@ -358,16 +366,16 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         paused=paused is not None and paused.status == "True",
         io_error=_io_error(paused),
         migration=_migration(status.migration_state),
-        plugged=_plugged(status),
+        plugged=asking.hotplugged,
         outdated=labels.outdated is not None,
         handler=_handler(labels),
         cpu_model=intern((domain.cpu and domain.cpu.model) or ""),
         generation=_generation(status.virtual_machine_revision_name or "", vm_uid),
         termination=_SHUTDOWN if period is None else max(period, 0),
         presets=_presets(meta.annotations),
-        asks=asks_of(_asking(spec, notes, status)),
-        demand=demand_of(spec),
-        hardware=hardware_of(domain),
+        asks=facts.asks,
+        demand=facts.demand,
+        hardware=facts.hardware,
         pvc_names=pvcs_of(spec),
         emulated=intern((status.machine and status.machine.type) or ""),
         blocked=_blocked(status.phase or "", conditions),

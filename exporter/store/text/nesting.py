@@ -8,7 +8,6 @@ than a tenth of what is kept.
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -68,8 +67,10 @@ def whole(text: str, decoder: msgspec.json.Decoder[T]) -> T:
     those that it is written for.
     """
     if text.count("[") + text.count("{") <= _DEEPEST:  # how deep a decoder goes by itself depends on the Python
-        with suppress(RecursionError):
+        try:
             return decoder.decode(text)
+        except RecursionError:
+            pass
     shallow, levels = cut(text.encode())
     if levels > _DEEPEST:
         raise ValueError(f"it is nested in {levels} levels, more than {_DEEPEST}")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
-__all__ = ["remembered"]
+__all__ = ["Kept", "remembered"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -49,6 +49,29 @@ def remembered(most: int = 4096) -> Callable[[Callable[P, T]], Callable[P, T]]:
         return made
 
     return decorate
+
+
+class Kept(Generic[T]):
+    """What was made before, by a text that says all that it was made of: for whoever writes that text himself. It is
+    emptied before the texts are longer in all than some megabytes.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[bytes, T] = {}
+        self._left = _MOST_TEXT
+
+    def get(self, text: bytes) -> T | None:
+        return self._made.get(text)
+
+    def keep(self, text: bytes, made: T) -> None:
+        length = _EACH + len(text)
+        if length > _MOST_TEXT:
+            return
+        if length > self._left:
+            self._made.clear()
+            self._left = _MOST_TEXT
+        self._made[text] = made
+        self._left -= length
 
 
 def _length(thing: object) -> int:

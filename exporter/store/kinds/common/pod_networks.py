@@ -68,7 +68,9 @@ def networks_of(namespace: str, notes: WireNetworks, faults: Faults) -> PodNetwo
     return PodNetworks(
         _claims(namespace, selections, notes, faults),
         tuple(
-            (intern(f"{each.namespace or namespace}/{each.name}"), each.claim or "") for each in selections if each.name
+            (intern(f"{each.namespace or namespace}/{each.name}"), intern(each.claim or ""))
+            for each in selections
+            if each.name
         ),
         addresses,
     )
@@ -79,7 +81,7 @@ def _selections(name: str, note: Note, faults: Faults) -> list[_Selection]:
 
     Multus takes any other text for JSON.
     """
-    if note is None or (isinstance(note, str) and not any(each in note for each in '[{"')):
+    if note is None or (isinstance(note, str) and not ("[" in note or "{" in note or '"' in note)):
         return []
     return [each for each in read(name, note, _SELECTIONS, faults) or () if each]
 

@@ -188,12 +188,15 @@ class WireVMSpec(Wire, frozen=True, gc=False):
     termination_grace_period_seconds: int | None = None
 
 
+_NO_FIRMWARE, _NO_DEVICES = WireFirmware(), WireDevices()
+
+
 def sealed_by(domain: WireDomain) -> str:
     """What keeps state of the guest beside its disks; empty if nothing does.
 
     The state of a TPM is stored under the VM's UUID, so that a new UUID loses it; that of EFI under its name.
     """
-    firmware, devices = domain.firmware or WireFirmware(), domain.devices or WireDevices()
+    firmware, devices = domain.firmware or _NO_FIRMWARE, domain.devices or _NO_DEVICES
     if devices.tpm is not None and devices.tpm.persistent:
         return "persistent TPM"
     loader = firmware.bootloader

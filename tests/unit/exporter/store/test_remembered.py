@@ -13,7 +13,7 @@ from exporter.domain.instancetypes.drift import MOST_PATHS, differing
 from exporter.domain.instancetypes.specs import canonical
 from exporter.store.decode import Decoded, ObjectDecoder
 from exporter.store.kinds import controller_revision, virtual_machine, virtual_machine_instancetype
-from exporter.store.text.text_cache import remembered
+from exporter.store.text.text_cache import Kept, remembered
 
 _MOST = 24 << 20
 
@@ -93,3 +93,16 @@ def test_a_copy_is_read_however_deep_it_is_nested(levels: int) -> None:
     assert isinstance(found.record, controller_revision.ControllerRevision)
     assert found.record.stash is not None
     assert not found.record.stash.why
+
+
+def test_what_is_kept_by_its_text_stays_short_in_all() -> None:
+    kept = Kept[int]()
+    kept.keep(b"a", 1)
+    assert (kept.get(b"a"), kept.get(b"b")) == (1, None)
+    kept.keep(b"d" * (5 << 20), 2)
+    assert (kept.get(b"a"), kept.get(b"d" * (5 << 20))) == (1, None)
+    long = [bytes([each]) * (1 << 20) for each in b"vwxyz"]
+    for each in long:
+        kept.keep(each, each[0])
+    assert [kept.get(each) for each in long] == [None, None, None, ord("y"), ord("z")]
+    assert kept.get(b"a") is None
