@@ -118,7 +118,11 @@ def _primary(ctx: ClaimContext) -> Finding | None:
             return found
     if persistence_disabled(ctx):
         return None
-    return next((found for predicate in AFTER_THE_NETWORK if (found := shown(ctx.view, predicate(ctx)))), None)
+    for predicate in AFTER_THE_NETWORK:
+        found = predicate(ctx)
+        if found and (left := shown(ctx.view, found)):
+            return left
+    return None
 
 
 CHECK = Check(

@@ -29,7 +29,7 @@ class Common:
         key = vm_key(namespace, name)
         if key not in self._launchers:
             pods = self._view.members(VM, key, Pod)
-            self._launchers[key] = nsmallest(MOST_PODS, pods, key=lambda each: each.name)
+            self._launchers[key] = nsmallest(MOST_PODS, pods, key=lambda each: each.name) if len(pods) > 1 else pods
         return self._launchers[key]
 
     def interfaces(self, vm: VirtualMachine | VirtualMachineInstance, claim: str) -> list[tuple[str, str]]:
