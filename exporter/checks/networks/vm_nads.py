@@ -28,7 +28,7 @@ from ...store.kinds.user_defined_network import UserDefinedNetwork
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 from ...store.text.naming import named
-from .ipam_claims.context import referred_to
+from ._referred import referred_to
 
 __all__ = ["CHECK"]
 

@@ -169,8 +169,10 @@ def ip_drift(ctx: ClaimContext) -> Finding | None:
     """A pod that refers to the claim has other addresses. One without any yet proves nothing."""
     for pod, given in _given(ctx):
         hosts, held = {host for host, _ in given}, set(ctx.claim.hosts)
+        if hosts == held:
+            continue
         shared = len(ctx.attachments(pod)) < _attached(ctx, pod)  # by an attachment of another claim
-        if not (held <= hosts if shared else held == hosts):
+        if not (shared and held <= hosts):
             what = (
                 f"{pod.ref} has {', '.join(sorted(hosts))}: the VM gets {', '.join(ctx.claim.hosts)} at its next start"
             )

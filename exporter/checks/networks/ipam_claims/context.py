@@ -13,7 +13,7 @@ from ....domain.networks.pool import AddressPlace
 from ....findings.advice import advised
 from ....findings.check import View
 from ....findings.finding import Finding, Severity, Since
-from ....store.indexes.networks import ADDRESS, CLAIM, NAD, REFERENCE, address, primary, unreadable
+from ....store.indexes.networks import ADDRESS, CLAIM, NAD, address, unreadable
 from ....store.kinds.ipam_claim import FINALIZER, IPAMClaim
 from ....store.kinds.namespace import Namespace
 from ....store.kinds.network_attachment_definition import NetworkAttachmentDefinition, pool_of, ruling
@@ -22,12 +22,13 @@ from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.record import Record, Ref, UnseenError
 from ....store.text.naming import subject_first
+from .._referred import referred_to
 from .common import MOST_PODS, Common
 from .owner import ClaimOwner, OwnerState, owner_of
 from .pressure import utilisation
 from .reasons import REASONS
 
-__all__ = ["UNKNOWN_MOMENT", "ClaimContext", "Moment", "referred_to"]
+__all__ = ["UNKNOWN_MOMENT", "ClaimContext", "Moment"]
 
 Moment = tuple[float | None, Since]
 UNKNOWN_MOMENT: Moment = (None, Since.FIRST_SEEN)
@@ -239,15 +240,6 @@ def _pods(*found: Iterable[Record]) -> list[Pod]:
     """Those that are pods, each once, by their names; of very many the first ones."""
     pods = {(pod.namespace, pod.name): pod for pod in chain(*found) if isinstance(pod, Pod)}
     return [pods[place] for place in nsmallest(MOST_PODS, pods)] if len(pods) > 1 else list(pods.values())
-
-
-def referred_to(view: View, namespace: str, key: str) -> NetworkAttachmentDefinition | None:
-    """The NAD that a VM refers to by `namespace/name`; by empty text, its namespace's primary one.
-
-    Of several primary ones, which is a finding of its own, the first by name.
-    """
-    found = view.members(REFERENCE, key or primary(namespace), NetworkAttachmentDefinition)
-    return min(found, key=lambda each: each.name, default=None) if len(found) != 1 else found[0]
 
 
 def ip_loss(claim: IPAMClaim, *, in_use: bool) -> str:

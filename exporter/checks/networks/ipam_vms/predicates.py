@@ -94,6 +94,8 @@ def name_collision(interface: Interface) -> Finding | None:
         for each in interface.view.sharing(CLAIM_NAME, key)
         if isinstance(each, VirtualMachine | VirtualMachineInstance) and each.name != interface.vm.name
     ]
+    if len(own) < 2 and not found:
+        return None
     there = {each.name for each in found if isinstance(each, VirtualMachineInstance) and not each.final}
     by_name = {each.name: each for each in sorted(found, key=lambda each: each.ref, reverse=True)}  # the VM of both
     others = [
