@@ -251,6 +251,13 @@ class View(ClusterView):
     def namespace(self) -> str:
         return self.partition.partition("/")[0]
 
+    @property
+    def whole(self) -> bool:
+        """Whether every kind can be seen and nobody takes down what is read: then all that counts of what is read is
+        the answer, and whoever has it need not read more.
+        """
+        return self._seen is None
+
     def all(self, kind: type[R]) -> list[R]:
         """The records of a kind in this partition; of a kind that reaches everywhere, all of them."""
         reach, by = self._reach.get(kind) or self._undeclared(kind), self._scope.by

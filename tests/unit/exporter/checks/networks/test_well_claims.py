@@ -1,0 +1,158 @@
+"""A claim that is evidently well is one of which no predicate finds anything, whatever else is as it may be."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from exporter.checks import all_checks
+from exporter.checks.networks import ipam_claims
+from exporter.findings.affected import everything
+from exporter.findings.evaluate import Answer, evaluate
+from exporter.store.reader import Seen
+from tests.evaluation import Evaluation
+from tests.rows import full
+
+Row = dict[str, Any]
+
+(CHECK,) = (check for check in all_checks() if check.id == "ipam_claims")
+SIX = "fd00::/64"
+WELL: dict[str, Row] = {
+    "nad": {"kind": "NetworkAttachmentDefinition", "name": "blue", "subnets": "10.0.0.0/24"},
+    "vm": {"kind": "VirtualMachine", "name": "db", "uid": "u1", "networks": {"blue": "blue"}},
+    "vmi": {"kind": "VirtualMachineInstance", "name": "db", "uid": "i1", "vm": "u1", "networks": {"blue": "blue"}},
+    "pod": {
+        "kind": "Pod",
+        "name": "p",
+        "domain": "db",
+        "claims": ["db.blue"],
+        "addresses": {"ns/blue": ["10.0.0.5/24"]},
+    },
+    "claim": {"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "ips": ["10.0.0.5/24"]},
+}
+SECOND = WELL["pod"] | {"name": "q"}
+BOTH = {"nad": {"subnets": f"10.0.0.0/24,{SIX}"}}
+OTHER = {"kind": "Pod", "name": "other", "addresses": {"ns/blue": ["10.0.0.5/24"]}}
+
+
+def holds(*ips: str) -> dict[str, Row]:
+    return {"claim": {"ips": list(ips)}, "pod": {"addresses": {"ns/blue": list(ips)}}}
+
+
+# What differs from a claim that is well, by the rows; a row that is None is not there.
+CHANGES: tuple[dict[str, Row | None], ...] = (
+    {"vm": None},
+    {"vm": {"uid": "u2"}},
+    {"vm": {"deleting": True}},
+    {"vm": {"networks": {}}},
+    {"vm": {"networks": {"blue": "red"}}},
+    {"vmi": None},
+    {"vmi": {"phase": "Succeeded"}},
+    {"vmi": {"networks": {}}},
+    {"vmi": {"networks": {"blue": "red"}}},
+    {"vmi": {"vm": "u2"}},
+    {"pod": None},
+    {"pod": {"domain": "web"}},
+    {"pod": {"claims": []}},
+    {"pod": {"claims": ["db.red"]}},
+    {"pod": {"claims": ["db.blue", "db.blue"]}},
+    {"pod": {"claims": [], "attached": [["ns/red", "db.blue"]]}},
+    {"pod": {"claims": [], "attached": [["ns/blue", "db.blue"], ["ns/red", "db.blue"]]}},
+    {"pod": {"claims": [], "attached": [["ns/blue", "db.blue"], ["ns/blue", "db.red"]]}},
+    {"pod": {"addresses": {}}},
+    {"pod": {"addresses": {"ns/blue": ["10.0.0.6/24"]}}},
+    {"pod": {"addresses": {"ns/blue": ["10.0.0.5/16"]}}},
+    {"pod": {"addresses": {"ns/blue": ["10.0.0.5/24", "10.0.0.6/24"]}}},
+    {"pod": {"addresses": {"ns/red": ["10.0.0.5/24"]}}},
+    {"pod": {"annotations": {"k8s.v1.cni.cncf.io/networks": "{"}}},
+    {"pod": {"annotations": {"k8s.v1.cni.cncf.io/network-status": "{"}}},
+    {"pod": {"phase": "Pending"}},
+    {"second": SECOND},
+    {"second": SECOND | {"claims": []}},
+    {"second": SECOND | {"claims": [], "attached": [["ns/blue", ""]]}},
+    {"second": SECOND | {"addresses": {}}},
+    {"second": SECOND | {"annotations": {"k8s.v1.cni.cncf.io/networks": "{"}}},
+    {"many": SECOND | {"name": "r"}, "more": SECOND | {"name": "s"}, "most": SECOND | {"name": "t"}},
+    {"other": OTHER},
+    {"other": OTHER | {"claims": ["db.blue"]}},
+    {"other": OTHER | {"namespace": "there", "domain": "db", "claims": ["db.blue"]}},
+    {"other": {"kind": "IPAMClaim", "name": "web.blue", "vm": "web", "ips": ["10.0.0.5/24"]}},
+    {"nad": None},
+    {"nad": {"persistent": False}},
+    {"nad": {"network": "tenantred"}},
+    {"nad": {"name": "red"}},
+    {"nad": {"namespace": "there"}},
+    {"nad": {"subnets": SIX}},
+    {"nad": {"config": {"excludeSubnets": "10.0.0.4/30"}}},
+    {"nad": {"config": {"reservedSubnets": "10.0.0.4/30"}}},
+    {"nad": {"config": "{"}},
+    BOTH,
+    BOTH | holds("10.0.0.5/24", "fd00::5/64"),
+    BOTH | holds("10.0.0.5/24", "::ffff:10.0.0.6/24"),
+    {"red": {"kind": "NetworkAttachmentDefinition", "name": "red"}},
+    {"red": {"kind": "NetworkAttachmentDefinition", "name": "red", "network": "tenantred"}},
+    {
+        "red": {"kind": "NetworkAttachmentDefinition", "name": "red", "network": "tenantred"},
+        "vmi": {"networks": {"blue": "red"}},
+    },
+    {"claim": {"vm": None}},
+    {"claim": {"vm": "web", "ownerName": "db"}},
+    {"claim": {"owner": ""}},
+    {"claim": {"ownerKind": "VirtualMachineInstance"}},
+    {"claim": {"ownerKind": "VirtualMachineInstance", "owner": "i1"}},
+    {"claim": {"otherOwner": "o1"}},
+    {"claim": {"deleting": True}},
+    {"claim": {"finalizers": ["example.org/guard"]}},
+    {"claim": {"finalizers": ["example.org/guard", "kubevirt.io/persistent-ipam"]}},
+    {"claim": {"network": "tenantred"}},
+    {"claim": {"network": ""}},
+    {"claim": {"bare": True}},
+    {"claim": {"ips": []}},
+    {"claim": {"ips": ["10.0.0.5"]}},
+    holds("10.0.0.0/24"),
+    holds("10.9.0.5/24"),
+    holds("fd00::5/64"),
+    {"claim": {"ips": ["none"]}},
+    holds("10.0.0.5/24", "10.0.0.6/24"),
+    {"namespace": {"kind": "Namespace", "name": "ns", "deleting": True}},
+)
+PAIRS = [(), *((each,) for each in CHANGES), *combinations(CHANGES, 2)]
+
+
+def answers(changes: tuple[dict[str, Row | None], ...]) -> list[tuple[Answer, Answer]]:
+    """Of each partition, as it is found, and where all that is read is taken down: then each predicate is asked."""
+    rows: dict[str, Row | None] = dict(WELL)
+    for name, change in (item for each in changes for item in each.items()):
+        row = rows.get(name, {})
+        rows[name] = row | change if row is not None and change is not None else None
+    evaluation = Evaluation([CHECK])
+    for row in filter(None, rows.values()):
+        evaluation.seen(full({key: value for key, value in row.items() if value is not None}))
+    cluster = evaluation.engine.cluster
+    return [
+        (evaluate(CHECK, cluster, each), evaluate(CHECK, cluster, each, seen=Seen()))
+        for each in everything(CHECK, cluster)
+    ]
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_the_answer_is_the_one_that_the_predicates_give(part: int) -> None:
+    for changes in PAIRS[part::8]:
+        for found, asked in answers(changes):
+            assert (found.findings, found.unknown) == (asked.findings, asked.unknown), changes
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [(), ({"second": SECOND},), (BOTH | holds("10.0.0.5/24", "fd00::5/64"),)],
+    ids=["running", "migrating", "of both families"],
+)
+def test_no_predicate_is_asked_of_a_claim_that_is_evidently_well(
+    changes: tuple[dict[str, Row | None], ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ipam_claims, "ClaimContext", None)
+    ((found, asked),) = answers(changes)
+    assert not found.error
+    assert asked.error
