@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.evaluation import Evaluation
 from tests.rows import full
 
 Row = dict[str, Any]
+Change = Mapping[str, Row | None]
 
 (CHECK,) = (check for check in all_checks() if check.id == "ipam_claims")
 SIX = "fd00::/64"
@@ -33,7 +35,7 @@ WELL: dict[str, Row] = {
     "claim": {"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "ips": ["10.0.0.5/24"]},
 }
 SECOND = WELL["pod"] | {"name": "q"}
-BOTH = {"nad": {"subnets": f"10.0.0.0/24,{SIX}"}}
+BOTH: dict[str, Row] = {"nad": {"subnets": f"10.0.0.0/24,{SIX}"}}
 OTHER = {"kind": "Pod", "name": "other", "addresses": {"ns/blue": ["10.0.0.5/24"]}}
 
 
@@ -42,7 +44,7 @@ def holds(*ips: str) -> dict[str, Row]:
 
 
 # What differs from a claim that is well, by the rows; a row that is None is not there.
-CHANGES: tuple[dict[str, Row | None], ...] = (
+CHANGES: tuple[Change, ...] = (
     {"vm": None},
     {"vm": {"uid": "u2"}},
     {"vm": {"deleting": True}},
@@ -71,7 +73,7 @@ CHANGES: tuple[dict[str, Row | None], ...] = (
     {"pod": {"phase": "Pending"}},
     {"second": SECOND},
     {"second": SECOND | {"claims": []}},
-    {"second": SECOND | {"claims": [], "attached": [["ns/blue", ""]]}},
+    {"second": SECOND | {"claims": [], "attached": [["ns/blue", ""]], "addresses": {"ns/blue": ["10.0.0.6/24"]}}},
     {"second": SECOND | {"addresses": {}}},
     {"second": SECOND | {"annotations": {"k8s.v1.cni.cncf.io/networks": "{"}}},
     {"many": SECOND | {"name": "r"}, "more": SECOND | {"name": "s"}, "most": SECOND | {"name": "t"}},
@@ -121,7 +123,7 @@ CHANGES: tuple[dict[str, Row | None], ...] = (
 PAIRS = [(), *((each,) for each in CHANGES), *combinations(CHANGES, 2)]
 
 
-def answers(changes: tuple[dict[str, Row | None], ...]) -> list[tuple[Answer, Answer]]:
+def answers(changes: tuple[Change, ...]) -> list[tuple[Answer, Answer]]:
     """Of each partition, as it is found, and where all that is read is taken down: then each predicate is asked."""
     rows: dict[str, Row | None] = dict(WELL)
     for name, change in (item for each in changes for item in each.items()):
@@ -150,7 +152,7 @@ def test_the_answer_is_the_one_that_the_predicates_give(part: int) -> None:
     ids=["running", "migrating", "of both families"],
 )
 def test_no_predicate_is_asked_of_a_claim_that_is_evidently_well(
-    changes: tuple[dict[str, Row | None], ...], monkeypatch: pytest.MonkeyPatch
+    changes: tuple[Change, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ipam_claims, "ClaimContext", None)
     ((found, asked),) = answers(changes)
