@@ -30,6 +30,7 @@ from .._referred import ReferredNads
 from .interface import Interface, interfaces_of
 from .predicates import cross_namespace_nad, missing_claim, name_collision, name_too_long, static_request_conflict
 from .reasons import REASONS
+from .well import evidently_well
 
 __all__ = ["CHECK"]
 
@@ -55,9 +56,16 @@ def find(view: View) -> Iterator[Finding | None]:
         *view.all(VirtualMachineInstance),
     ]
     nads = ReferredNads(view)
+    if view.whole and all(evidently_well(view, vm, nads) for vm in _unlike(vms)):
+        return
     for vm in vms:
         predicates = _OF_VM if isinstance(vm, VirtualMachine) else _OF_VMI
         yield from view.apart(_evaluated(view, predicates, interfaces_of(view, vm, nads)))
+
+
+def _unlike(vms: list[VirtualMachine | VirtualMachineInstance]) -> Iterable[VirtualMachine | VirtualMachineInstance]:
+    """One of each that have the same networks: all of them have the same name."""
+    return {vm.networks: vm for vm in vms}.values()
 
 
 def _evaluated(view: View, predicates: Iterable[Predicate], interfaces: list[Interface]) -> Iterator[Finding | None]:

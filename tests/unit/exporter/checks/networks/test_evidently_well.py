@@ -1,4 +1,4 @@
-"""A claim that is evidently well is one of which no predicate finds anything, whatever else is as it may be."""
+"""A claim or VM that is evidently well is one of which no predicate finds anything, whatever else is as it may be."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.checks.networks import ipam_claims
+from exporter.checks.networks import ipam_claims, ipam_vms
 from exporter.findings.affected import everything
+from exporter.findings.check import Check
 from exporter.findings.evaluate import Answer, evaluate
 from exporter.store.reader import Seen
 from tests.evaluation import Evaluation
@@ -19,7 +20,7 @@ from tests.rows import full
 Row = dict[str, Any]
 Change = Mapping[str, Row | None]
 
-(CHECK,) = (check for check in all_checks() if check.id == "ipam_claims")
+CHECKS = {check.id: check for check in all_checks() if check.id in ("ipam_claims", "ipam_vms")}
 SIX = "fd00::/64"
 WELL: dict[str, Row] = {
     "nad": {"kind": "NetworkAttachmentDefinition", "name": "blue", "subnets": "10.0.0.0/24"},
@@ -41,6 +42,12 @@ OTHER = {"kind": "Pod", "name": "other", "addresses": {"ns/blue": ["10.0.0.5/24"
 
 def holds(*ips: str) -> dict[str, Row]:
     return {"claim": {"ips": list(ips)}, "pod": {"addresses": {"ns/blue": list(ips)}}}
+
+
+def interface(name: str) -> dict[str, Row]:
+    """The VM's one, under another logical name, with its claim."""
+    claim, networks = f"db.{name}"[:253], {"networks": {name: "blue"}}
+    return {"vm": networks, "vmi": networks, "pod": {"claims": [claim]}, "claim": {"name": claim}}
 
 
 # What differs from a claim that is well, by the rows; a row that is None is not there.
@@ -119,42 +126,60 @@ CHANGES: tuple[Change, ...] = (
     {"claim": {"ips": ["none"]}},
     holds("10.0.0.5/24", "10.0.0.6/24"),
     {"namespace": {"kind": "Namespace", "name": "ns", "deleting": True}},
+    {"nad": {"config": {"role": "primary"}}},
+    {"vm": {"networks": {"blue": "pod"}}, "vmi": {"networks": {"blue": "pod"}}},
+    {
+        "nad": {"config": {"role": "primary"}},
+        "vm": {"networks": {"blue": "pod"}},
+        "vmi": {"networks": {"blue": "pod"}, "requested": {"blue": ["10.0.0.6"]}},
+    },
+    {"vm": {"networks": {"blue": "there/blue"}}, "there": WELL["nad"] | {"namespace": "there"}},
+    {"vmi": {"networks": {"blue": "there/blue"}}, "there": WELL["nad"] | {"namespace": "there"}},
+    {"vm": {"networks": {"blue": "blue", "-blue": "blue"}}},
+    {"vmi": {"networks": {"blue": "blue", "red": "blue"}}},
+    interface("b" * 250),
+    interface("blue.red") | {"twin": {"kind": "VirtualMachine", "name": "db.blue", "networks": {"red": "blue"}}},
+    interface("blue.red")
+    | {"twin": {"kind": "VirtualMachineInstance", "name": "db.blue", "networks": {"red": "blue"}}},
 )
 PAIRS = [(), *((each,) for each in CHANGES), *combinations(CHANGES, 2)]
 
 
-def answers(changes: tuple[Change, ...]) -> list[tuple[Answer, Answer]]:
+def answers(check: Check, changes: tuple[Change, ...]) -> list[tuple[Answer, Answer]]:
     """Of each partition, as it is found, and where all that is read is taken down: then each predicate is asked."""
     rows: dict[str, Row | None] = dict(WELL)
     for name, change in (item for each in changes for item in each.items()):
         row = rows.get(name, {})
         rows[name] = row | change if row is not None and change is not None else None
-    evaluation = Evaluation([CHECK])
+    evaluation = Evaluation([check])
     for row in filter(None, rows.values()):
         evaluation.seen(full({key: value for key, value in row.items() if value is not None}))
     cluster = evaluation.engine.cluster
     return [
-        (evaluate(CHECK, cluster, each), evaluate(CHECK, cluster, each, seen=Seen()))
-        for each in everything(CHECK, cluster)
+        (evaluate(check, cluster, each), evaluate(check, cluster, each, seen=Seen()))
+        for each in everything(check, cluster)
     ]
 
 
 @pytest.mark.parametrize("part", range(8))
-def test_the_answer_is_the_one_that_the_predicates_give(part: int) -> None:
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_answer_is_the_one_that_the_predicates_give(check: str, part: int) -> None:
     for changes in PAIRS[part::8]:
-        for found, asked in answers(changes):
+        for found, asked in answers(CHECKS[check], changes):
             assert (found.findings, found.unknown) == (asked.findings, asked.unknown), changes
 
 
+@pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize(
     "changes",
     [(), ({"second": SECOND},), (BOTH | holds("10.0.0.5/24", "fd00::5/64"),)],
     ids=["running", "migrating", "of both families"],
 )
-def test_no_predicate_is_asked_of_a_claim_that_is_evidently_well(
-    changes: tuple[Change, ...], monkeypatch: pytest.MonkeyPatch
+def test_no_predicate_is_asked_of_what_is_evidently_well(
+    check: str, changes: tuple[Change, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ipam_claims, "ClaimContext", None)
-    ((found, asked),) = answers(changes)
+    monkeypatch.setattr(ipam_vms, "interfaces_of", None)
+    ((found, asked),) = answers(CHECKS[check], changes)
     assert not found.error
     assert asked.error
