@@ -164,9 +164,12 @@ def group_of(
             vmis[key] = vmi
         if done % _PAUSES == 0:
             yield
-    members = (Member(vms.get(key), vmis.get(key)) for key in vms.keys() | vmis.keys())
-    present = sorted((each for each in members if not each.awaited), key=lambda each: each.place)
-    moving, left = yield from _migrations(view, present if len(present) > 1 else [])
+    members = [Member(vms.get(key), vmis.get(key)) for key in vms.keys() | vmis.keys()]
+    present = sorted([each for each in members if not each.awaited], key=lambda each: each.place)
+    moving: dict[str, frozenset[str]] = {}
+    left: frozenset[str] = frozenset()
+    if len(present) > 1:
+        moving, left = yield from _migrations(view, present)
     ending = {each.key for each in present if each.deleting or each.key in left}
     kept = tuple(each for each in present if each.key in left and each.vm is not None and not each.deleting)
     return SharedValue(tuple(present), frozenset(ending), moving, kept)
