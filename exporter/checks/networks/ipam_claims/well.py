@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from itertools import chain
 
 from ....domain.networks.cidr import number
-from ....domain.networks.pool import AddressPlace
+from ....domain.networks.pool import AddressPlace, Pool
 from ....findings.check import View
 from ....store.indexes.networks import ADDRESS, CLAIM, NAD, address
 from ....store.kinds.ipam_claim import FINALIZER, IPAMClaim
@@ -68,10 +68,15 @@ def _given_out(view: View, claim: IPAMClaim, common: Common) -> bool:
     return (
         all(_fits(pod, claim, key) for pod in pods)
         and all(pool.place(ip) is AddressPlace.INSIDE for ip in claim.ips)
-        and len({pool.locate(number(host))[1] for host in claim.hosts}) == len(claim.hosts)  # each in its own subnet
+        and (len(claim.hosts) == 1 or _apart(pool, claim))
         and _among(chain.from_iterable(holders), own)
         and _among(common.launchers(claim.namespace, claim.vm), own)  # all of the VM's pods refer to it
     )
+
+
+def _apart(pool: Pool, claim: IPAMClaim) -> bool:
+    """Whether each address is in a subnet of its own."""
+    return len({pool.locate(number(host))[1] for host in claim.hosts}) == len(claim.hosts)
 
 
 def _among(found: Iterable[Record], own: tuple[Record, ...]) -> bool:
