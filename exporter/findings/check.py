@@ -261,13 +261,13 @@ class View(ClusterView):
     def all(self, kind: type[R]) -> list[R]:
         """The records of a kind in this partition; of a kind that reaches everywhere, all of them."""
         reach, by = self._reach.get(kind) or self._undeclared(kind), self._scope.by
+        if by is not None and reach is Reach.OWN:
+            if self._own is None:
+                self._own = super().sharing(by, self.partition)
+            return [record for record in self._own if isinstance(record, kind)]
         if reach is Reach.CLUSTER or self._scope is PER_CLUSTER:
             return self._listed(kind, "", self._cluster.all(kind))
-        if by is None or reach is Reach.NAMESPACE:
-            return self.within(kind, self.namespace)
-        if self._own is None:
-            self._own = super().sharing(by, self.partition)
-        return [record for record in self._own if isinstance(record, kind)]
+        return self.within(kind, self.namespace)
 
     def apart(self, found: Iterable[Finding | None]) -> Iterable[Finding | None]:
         """What is found of one object among several: what can't be known of it leaves the others as they are."""

@@ -217,7 +217,10 @@ def evaluating(
     partial = bool(known.blind)
     if undecodable := hidden(check, cluster, partition):
         return Answer(unknown=undecodable.sentence, hidden_by=undecodable, partial=partial)
-    view = _view(check, cluster, partition, settings, known, seen)
+    if known.blind or known.partly:
+        view: View = PartialView(cluster, check, partition, settings, seen, unseen=known.blind, partly=known.partly)
+    else:
+        view = View(cluster, check, partition, settings, seen)
     found: list[Finding] = []
     try:
         for finding in check.find(view):
@@ -237,12 +240,6 @@ def evaluating(
     if seen is None and not (found or unknown or partial):
         return _NOTHING_FOUND
     return Answer(findings=tuple(found), unknown=unknown, partial=partial or bool(missed), seen=seen)
-
-
-def _view(check: Check, cluster: Cluster, partition: str, settings: Any, known: Answerable, seen: Seen | None) -> View:
-    if known.blind or known.partly:
-        return PartialView(cluster, check, partition, settings, seen, unseen=known.blind, partly=known.partly)
-    return View(cluster, check, partition, settings, seen)
 
 
 def _source(cluster: Cluster, kind: Kind[Any]) -> Source | None:
