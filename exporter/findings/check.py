@@ -242,7 +242,7 @@ class Check:
 class View(ClusterView):
     """One partition of the cluster, narrowed to what a check declares; it does not change while it is read."""
 
-    __slots__ = ("_reach", "_scope", "clusters", "partition", "settings")
+    __slots__ = ("_own", "_reach", "_scope", "clusters", "partition", "settings")
 
     def __init__(
         self, cluster: Cluster, check: Check, partition: str, settings: Any = None, seen: Seen | None = None
@@ -250,6 +250,7 @@ class View(ClusterView):
         """`settings` are those of the check; its defaults where there are none."""
         self._cluster, self._reader, self._seen = cluster, check, seen
         self._scope, self._reach, self.partition = check.scope, check.reach, partition
+        self._own: Iterable[Record] | None = None  # what stands under the partition's key, once it was asked for
         self.clusters: Mapping[str, Sequence[Any]] = {}  # the facts of a check of several clusters, by their names
         self.settings: Any = settings if settings is not None or check.settings is None else check.settings()
 
@@ -257,19 +258,27 @@ class View(ClusterView):
     def namespace(self) -> str:
         return self.partition.partition("/")[0]
 
+    @property
+    def whole(self) -> bool:
+        """Whether every kind can be seen and nobody takes down what is read: then all that counts of what is read is
+        the answer, and whoever has it need not read more.
+        """
+        return self._seen is None
+
     def all(self, kind: type[R]) -> list[R]:
         """The records of a kind in this partition; of a kind that reaches everywhere, all of them."""
-        reach, by = self._declared(kind), self._scope.by
-        if self._scope is PER_CLUSTER or reach is Reach.CLUSTER:
-            return super().all(kind)
-        if by is None or reach is Reach.NAMESPACE:
-            return self.within(kind, self.namespace)
-        return [record for record in super().sharing(by, self.partition) if isinstance(record, kind)]
+        reach, by = self._reach.get(kind) or self._undeclared(kind), self._scope.by
+        if by is not None and reach is Reach.OWN:
+            if self._own is None:
+                self._own = super().sharing(by, self.partition)
+            return [record for record in self._own if isinstance(record, kind)]
+        if reach is Reach.CLUSTER or self._scope is PER_CLUSTER:
+            return self._listed(kind, "", self._cluster.all(kind))
+        return self.within(kind, self.namespace)
 
     def apart(self, found: Iterable[Finding | None]) -> Iterable[Finding | None]:
         """What is found of one object among several: what can't be known of it leaves the others as they are."""
         return found
 
     def _declared(self, kind: type[Record]) -> Reach:
-        reach = self._reach.get(kind)
-        return reach if reach is not None else self._undeclared(kind)
+        return self._reach.get(kind) or self._undeclared(kind)

@@ -217,9 +217,10 @@ def evaluating(
     partial = bool(known.blind)
     if undecodable := hidden(check, cluster, partition):
         return Answer(unknown=undecodable.sentence, hidden_by=undecodable, partial=partial)
-    view = View(cluster, check, partition, settings, seen)
     if known.blind or known.partly:
-        view = PartialView(cluster, check, partition, settings, seen, unseen=known.blind, partly=known.partly)
+        view: View = PartialView(cluster, check, partition, settings, seen, unseen=known.blind, partly=known.partly)
+    else:
+        view = View(cluster, check, partition, settings, seen)
     found: list[Finding] = []
     try:
         for finding in check.find(view):
@@ -236,6 +237,8 @@ def evaluating(
         return Answer(unknown=why, error=error, partial=partial, seen=seen)
     missed = "; ".join(sorted(each.why for each in view.missed)) if isinstance(view, PartialView) else ""
     unknown = known.unknown or missed
+    if seen is None and not (found or unknown or partial):
+        return _NOTHING_FOUND
     return Answer(findings=tuple(found), unknown=unknown, partial=partial or bool(missed), seen=seen)
 
 
@@ -243,4 +246,5 @@ def _source(cluster: Cluster, kind: Kind[Any]) -> Source | None:
     return cluster.get(Source, "", kind.name)
 
 
+_NOTHING_FOUND = Answer()  # that of almost every partition
 _OWN = (Source, Undecodable)

@@ -65,6 +65,10 @@ class PartialView(View):
         self._unseen, self._partly = unseen, partly or {}
         self.missed: set[Partly] = set()
 
+    @property
+    def whole(self) -> bool:
+        return False
+
     def all(self, kind: type[R]) -> list[R]:
         reach, by = self._declared(kind), self._scope.by
         if self._scope is PER_CLUSTER or reach is Reach.CLUSTER:

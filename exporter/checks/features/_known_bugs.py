@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...domain.features.known_bugs import KNOWN_BUGS, KnownBug
+from ...domain.features.known_bugs import KnownBug, bugs_in
 from ...domain.features.versions import Version
 from ...findings.check import Family, Reason
 from ...findings.finding import Finding, Severity
@@ -18,9 +18,7 @@ def reason(family: str, meaning: str) -> Reason:
 
 def bugs_of(kubevirt: KubeVirt, version: Version) -> tuple[KnownBug, ...]:
     """Those of the release; none where its patch is not known, since any of them may be mended in it."""
-    if kubevirt.patch == (0, 0, 0):
-        return ()
-    return tuple(bug for bug in KNOWN_BUGS if bug.fixed_in(version))
+    return bugs_in(version) if kubevirt.patch != (0, 0, 0) else ()
 
 
 def found(name: str, bug: KnownBug, subject: Ref, kubevirt: KubeVirt, version: Version) -> Finding:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...domain.features.configuration import effective
+from ...domain.features.configuration import Effective, chosen
 from ...findings.causes import Cause
 from ...findings.check import Check, View
 from ...findings.finding import Finding
@@ -30,13 +30,13 @@ _REASONS = {
 
 
 def find(view: View) -> Iterator[Finding]:
-    known = effective(view.all(KubeVirt))
-    if isinstance(known, str):
+    kubevirt = chosen(view.all(KubeVirt))
+    known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
+    if isinstance(kubevirt, str) or isinstance(known, str):
         return  # of an unknown version no bug is known
-    kubevirt = next(each for each in view.all(KubeVirt) if each.deleting is None and each.phase)
     bugs = bugs_of(kubevirt, known.version)
     for vmi in view.all(VirtualMachineInstance):
-        if vmi.deleting is not None or vmi.final:
+        if not (vmi.asks and bugs) or vmi.deleting is not None or vmi.final:
             continue
         asks = {rule for rule, _ in vmi.asks}
         for bug in bugs:

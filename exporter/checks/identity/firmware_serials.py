@@ -27,7 +27,7 @@ from ...store.kinds import (
     virtual_machine_snapshot_content,
 )
 from ...store.text.naming import NAMED, named, the
-from ._collisions import Originals, copies_in, of_copy
+from ._collisions import Originals, copies_in, of_copy, of_one_vm
 from .firmware_duplicates.members import Member, MemberRole, SharedValue, group_of
 from .firmware_duplicates.reasons import of_vmi
 
@@ -53,7 +53,10 @@ _SEVERITY = {MemberRole.RUNS_TOGETHER: Severity.WARNING, MemberRole.MAY_COLLIDE:
 
 
 def find(view: View) -> Iterator[Finding | None]:
-    group = yield from group_of(view, view.sharing(SERIAL, view.partition), lambda _: None)
+    records = tuple(view.sharing(SERIAL, view.partition))
+    if of_one_vm(records):
+        return
+    group = yield from group_of(view, records, lambda _: None)
     if len(group.members) < 2:
         return
     copies = yield from copies_in(view, group.members)

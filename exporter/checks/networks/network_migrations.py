@@ -23,7 +23,7 @@ from ...store.indexes.networks import REFERENCE
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ._commands import READ_VMI
-from .ipam_claims.context import referred_to
+from ._referred import referred_to
 
 __all__ = ["CHECK"]
 

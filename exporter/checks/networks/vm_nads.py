@@ -28,7 +28,7 @@ from ...store.kinds.user_defined_network import UserDefinedNetwork
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 from ...store.text.naming import named
-from .ipam_claims.context import referred_to
+from ._referred import ReferredNads
 
 __all__ = ["CHECK"]
 
@@ -66,8 +66,9 @@ def find(view: View) -> Iterator[Finding | None]:
 
 def _missing(view: View, vm: VirtualMachine | None, vmi: VirtualMachineInstance | None) -> Iterator[Finding]:
     """At most one finding of a VM: all its networks have to be there."""
-    runs_with = _without_nad(view, vmi)
-    gone = {**runs_with, **_without_nad(view, vm)}
+    referred = ReferredNads(view)
+    runs_with = _without_nad(view, vmi, referred)
+    gone = {**runs_with, **_without_nad(view, vm, referred)}
     subject = vm or vmi
     if not gone or subject is None:
         return
@@ -87,17 +88,19 @@ def _missing(view: View, vm: VirtualMachine | None, vmi: VirtualMachineInstance 
     )
 
 
-def _without_nad(view: View, vm: VirtualMachine | VirtualMachineInstance | None) -> dict[str, str]:
+def _without_nad(
+    view: View, vm: VirtualMachine | VirtualMachineInstance | None, referred: ReferredNads
+) -> dict[str, str]:
     """The logical networks whose NAD does not exist, and that NAD."""
     return {
         network: key
         for network, key, unplugged in (vm.networks if vm is not None else ())
-        if key and not unplugged and vm is not None and _gone(view, vm.namespace, key)
+        if key and not unplugged and vm is not None and _gone(view, vm.namespace, key, referred)
     }
 
 
-def _gone(view: View, namespace: str, key: str) -> bool:
-    return referred_to(view, namespace, key) is None and not _rendered(view, key)
+def _gone(view: View, namespace: str, key: str, referred: ReferredNads) -> bool:
+    return referred.of(namespace, key) is None and not _rendered(view, key)
 
 
 def _rendered(view: View, key: str) -> bool:

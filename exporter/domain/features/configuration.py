@@ -282,10 +282,11 @@ def _resources(devices: Iterable[Device]) -> frozenset[str]:
 
 def chosen(kubevirts: Iterable[KubeVirt]) -> KubeVirt | str:
     """The object that KubeVirt's components take their configuration from, or why nobody knows which."""
-    found = sorted((each for each in kubevirts if each.deleting is None and each.phase), key=lambda each: each.ref)
+    found = [each for each in kubevirts if each.deleting is None and each.phase]
     if not found:
         return "no KubeVirt object is deployed"
     if len(found) > 1:
+        found.sort(key=lambda each: each.ref)
         return f"{len(found)} KubeVirt objects are deployed, {found[0].ref.path} and {found[1].ref.path} among them"
     return found[0]
 

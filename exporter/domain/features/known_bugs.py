@@ -9,10 +9,11 @@ first patch release with the bug, where it came with a backport.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from .versions import Version
 
-__all__ = ["KNOWN_BUGS", "KnownBug"]
+__all__ = ["KNOWN_BUGS", "KnownBug", "bugs_in"]
 
 _Release = tuple[int, int]
 
@@ -157,3 +158,9 @@ KNOWN_BUGS = (
         gate="DecentralizedLiveMigration",
     ),
 )
+
+
+@lru_cache(maxsize=16)  # every VM of a cluster asks for the same
+def bugs_in(version: Version) -> tuple[KnownBug, ...]:
+    """Those that a version is known to have."""
+    return tuple(bug for bug in KNOWN_BUGS if bug.fixed_in(version))

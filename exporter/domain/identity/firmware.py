@@ -17,6 +17,7 @@ __all__ = [
     "WireFirmware",
     "WireTPM",
     "comparable",
+    "derived",
     "group_id",
     "identifying",
     "invalid",
@@ -71,6 +72,11 @@ def legacy(name: str) -> str:
     raw[6] = raw[6] & 0x0F | 0x50
     raw[8] = raw[8] & 0x3F | 0x80
     return _dashed(raw.hex())
+
+
+def derived(uuid: str, name: str) -> bool:
+    """Whether a comparable UUID is the one that KubeVirt derives from a name."""
+    return uuid[14:15] == "5" and uuid == legacy(name)  # no other version is
 
 
 def _canonical(text: str) -> str | None:

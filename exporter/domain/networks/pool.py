@@ -137,8 +137,8 @@ class Pool:
 
     def locate(self, address: int) -> tuple[AddressPlace, int]:
         """Where an address stands, and in which subnet, counted from 0; -1 for none."""
-        found = (self._at.get((size, address - address % size)) for size in self._sizes)
-        at = min((each for each in found if each is not None), default=-1)
+        found = [self._at.get((size, address - address % size), -1) for size in self._sizes]
+        at = min((each for each in found if each >= 0), default=-1) if len(found) != 1 else found[0]
         if at >= 0:
             return self._subnets[at].place(address, self._withheld), at
         return AddressPlace.OUTSIDE if (address >= SIX) in self._sixes else AddressPlace.NO_FAMILY, at

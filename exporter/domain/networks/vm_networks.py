@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from sys import intern
 
 from ...store.kinds.common.vm_spec import WireDevices, WireVMSpec
@@ -50,6 +51,7 @@ def networks_of(spec: WireVMSpec | None, namespace: str, *, autoattach: bool = F
     return _SHARED.setdefault(made, made)
 
 
+@lru_cache(maxsize=1024)  # it is asked for several times while one VM is looked at
 def claim_name(vm: str, network: str) -> str:
     """The name of the IPAMClaim of a VM's logical network (`ComposeKey` in ipam-extensions)."""
     return whole_claim_name(vm, network)[:_LONGEST_NAME]

@@ -85,7 +85,9 @@ def _brought(view: View, pair: Pair, found: Finding, asked: tuple[Request, ...],
 def _states(
     ground: Ground, pair: Pair, asked: tuple[tuple[Request, ...], tuple[Request, ...]]
 ) -> dict[Rule, tuple[MismatchState, tuple[str, ...]]]:
-    by_vm, by_vmi = (refusals(ground, requests) if requests else _NONE for requests in asked)
+    by_vm, by_vmi = [refusals(ground, requests) if requests else _NONE for requests in asked]
+    if not (by_vm or by_vmi):
+        return {}
     found = {}
     for rule in (*by_vm, *(each for each in by_vmi if each not in by_vm)):
         both = rule.compares and pair.vm is not None and by_vm.get(rule) != by_vmi.get(rule)

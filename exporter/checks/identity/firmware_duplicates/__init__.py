@@ -50,7 +50,8 @@ def find(view: View) -> Iterator[Finding | None]:
     if not records:
         return
     group = yield from group_of(view, records, partial(_silent, view))
-    yield from _shared(view, group)
+    if len(group.members) > 1:
+        yield from _shared(view, group)
     yield from legacy_derived(view, group)
 
 

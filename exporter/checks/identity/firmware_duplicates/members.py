@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
 
+from ....domain.lazy import Lazy
 from ....findings.check import View
 from ....store.indexes.networks import VM, vm_key
 from ....store.kinds.virtual_machine import VirtualMachine
@@ -19,6 +19,7 @@ __all__ = ["Member", "MemberRole", "SharedValue", "group_of"]
 
 Migration = VirtualMachineInstanceMigration
 _AWAITED = "WaitingForSync"
+_PAUSES = 50  # objects between two
 
 
 class MemberRole(Enum):
@@ -49,7 +50,7 @@ class Member:
             raise ValueError("a member is a VM or a VMI")
         return self.vmi
 
-    @cached_property
+    @Lazy
     def key(self) -> str:
         return vm_key(self.record.namespace, self.record.name)
 
@@ -98,15 +99,15 @@ class SharedValue:
     moving: dict[str, frozenset[str]]  # the other ends of a member's migration, with which it shares it meanwhile
     kept: tuple[Member, ...] = ()  # VMs that were migrated away and are not being deleted: started, they collide again
 
-    @cached_property
+    @Lazy
     def live(self) -> tuple[Member, ...]:
         return tuple(each for each in self.members if each.key not in self.ending)
 
-    @cached_property
+    @Lazy
     def running(self) -> frozenset[str]:
         return frozenset(each.key for each in self.live if each.runs)
 
-    @cached_property
+    @Lazy
     def _live_keys(self) -> frozenset[str]:
         return frozenset(each.key for each in self.live)
 
@@ -136,7 +137,7 @@ class SharedValue:
         starts = [s for each in self._first_started[: len(apart) + 1] if each.key not in apart and (s := each.started)]
         return max(member.started, starts[0]) if starts and member.started is not None else None
 
-    @cached_property
+    @Lazy
     def _first_started(self) -> list[Member]:
         running = (each for each in self.live if each.started is not None)
         return sorted(running, key=lambda each: each.started or 0.0)
@@ -145,25 +146,30 @@ class SharedValue:
 def group_of(
     view: View, records: Iterable[Record], silent: Callable[[VirtualMachine], VirtualMachineInstance | None]
 ) -> Generator[None, None, SharedValue]:
-    """Returns the group of the records under one value, and pauses after each. `silent` gives the VMI by which a VM
+    """Returns the group of the records under one value, and pauses now and then. `silent` gives the VMI by which a VM
     runs with the value though the VMI does not report it.
     """
     vms: dict[str, VirtualMachine] = {}
     vmis: dict[str, VirtualMachineInstance] = {}
-    for record in records:
+    for done, record in enumerate(records, 1):
         key = vm_key(record.namespace, record.name)
         if isinstance(record, VirtualMachine):
             vms[key] = record
         elif isinstance(record, VirtualMachineInstance):
             vmis[key] = record
-        yield
-    for key, vm in vms.items():
+        if done % _PAUSES == 0:
+            yield
+    for done, (key, vm) in enumerate(vms.items(), 1):
         if key not in vmis and (vmi := silent(vm)) is not None:
             vmis[key] = vmi
-        yield
-    members = (Member(vms.get(key), vmis.get(key)) for key in vms.keys() | vmis.keys())
-    present = sorted((each for each in members if not each.awaited), key=lambda each: each.place)
-    moving, left = yield from _migrations(view, present if len(present) > 1 else [])
+        if done % _PAUSES == 0:
+            yield
+    members = [Member(vms.get(key), vmis.get(key)) for key in vms.keys() | vmis.keys()]
+    present = sorted([each for each in members if not each.awaited], key=lambda each: each.place)
+    moving: dict[str, frozenset[str]] = {}
+    left: frozenset[str] = frozenset()
+    if len(present) > 1:
+        moving, left = yield from _migrations(view, present)
     ending = {each.key for each in present if each.deleting or each.key in left}
     kept = tuple(each for each in present if each.key in left and each.vm is not None and not each.deleting)
     return SharedValue(tuple(present), frozenset(ending), moving, kept)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....domain.identity.firmware import group_id, legacy
+from ....domain.identity.firmware import derived, group_id
 from ....domain.identity.identity import effective, owned
 from ....findings.check import View
 from ....findings.finding import Finding, Severity
@@ -26,7 +26,7 @@ def legacy_derived(view: View, group: SharedValue) -> Iterator[Finding | None]:
     """
     names = {_name(record) for record in view.sharing(LEGACY_NAME, view.partition)}
     for member in group.members:
-        own = legacy(member.record.name) == view.partition
+        own = derived(view.partition, member.record.name)
         if (own or names) and not (own and _derives(member)) and not member.deleting and _has(view, member):
             of = member.record.name if own else min(names)
             yield Finding(

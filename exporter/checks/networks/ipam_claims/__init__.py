@@ -55,6 +55,7 @@ from .lifecycle import (
 from .network import network_mismatch, network_missing, persistence_disabled
 from .reasons import REASONS
 from .use import empty_claim, idle_reservation, leaked_claim, not_referenced
+from .well import evidently_well
 
 __all__ = ["CHECK"]
 
@@ -91,7 +92,8 @@ def find(view: View) -> Iterator[Finding | None]:
     common = Common(view)
     for claim in view.all(IPAMClaim):
         # A claim that names two VMs is in both partitions, and is evaluated in the first one's.
-        if vm_key(claim.namespace, claim.vms[0]) == view.partition:
+        own = vm_key(claim.namespace, claim.vms[0]) == view.partition
+        if own and not (view.whole and evidently_well(view, claim, common)):
             yield from view.apart(_evaluated(ClaimContext(view, claim, common)))
         yield None
 
@@ -118,7 +120,11 @@ def _primary(ctx: ClaimContext) -> Finding | None:
             return found
     if persistence_disabled(ctx):
         return None
-    return next((found for predicate in AFTER_THE_NETWORK if (found := shown(ctx.view, predicate(ctx)))), None)
+    for predicate in AFTER_THE_NETWORK:
+        found = predicate(ctx)
+        if found and (left := shown(ctx.view, found)):
+            return left
+    return None
 
 
 CHECK = Check(

@@ -11,7 +11,7 @@ from ....domain.networks.pool import AddressPlace
 from ....domain.networks.withheld import withheld_by
 from ....findings.finding import Finding, Severity, Since
 from ....findings.partial import known
-from ....store.indexes.networks import ADDRESS, address
+from ....store.indexes.networks import address
 from ....store.kinds.ipam_claim import IPAMClaim
 from ....store.kinds.network_attachment_definition import pool_of
 from ....store.kinds.pod import Pod
@@ -144,7 +144,7 @@ def duplicate_ip(ctx: ClaimContext) -> Finding | None:
 
 
 def _others(ctx: ClaimContext, ip: str) -> Iterator[IPAMClaim | Pod]:
-    for other in ctx.view.sharing(ADDRESS, address(ctx.claim.network, ip)):
+    for other in ctx.at(ip):
         if isinstance(other, IPAMClaim | Pod) and _foreign(ctx, other):
             yield other
 
@@ -169,8 +169,10 @@ def ip_drift(ctx: ClaimContext) -> Finding | None:
     """A pod that refers to the claim has other addresses. One without any yet proves nothing."""
     for pod, given in _given(ctx):
         hosts, held = {host for host, _ in given}, set(ctx.claim.hosts)
+        if hosts == held:
+            continue
         shared = len(ctx.attachments(pod)) < _attached(ctx, pod)  # by an attachment of another claim
-        if not (held <= hosts if shared else held == hosts):
+        if not (shared and held <= hosts):
             what = (
                 f"{pod.ref} has {', '.join(sorted(hosts))}: the VM gets {', '.join(ctx.claim.hosts)} at its next start"
             )
@@ -199,11 +201,11 @@ def prefix_mismatch(ctx: ClaimContext) -> Finding | None:
 
 def _given(ctx: ClaimContext) -> Iterator[tuple[Pod, list[tuple[str, int]]]]:
     """(host, prefix length) that the claim's network gave to the attachments of each pod that refer to the claim."""
-    networks = {f"{nad.namespace}/{nad.name}" for nad in ctx.nads}
+    networks = ctx.attachable
     for pod in ctx.holders if ctx.claim.hosts else ():
         if not ctx.refers(pod):
             continue
-        keys = networks & set(ctx.attachments(pod)) or networks - {key for key, _ in pod.selections}
+        keys = networks.intersection(ctx.attachments(pod)) or networks - {key for key, _ in pod.selections}
         given = [(host, length) for nad, host, length in pod.addresses if nad in keys]
         if given:
             yield pod, given

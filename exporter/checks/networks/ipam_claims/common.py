@@ -28,8 +28,9 @@ class Common:
         """The pods of a VM, by name; of very many the first ones."""
         key = vm_key(namespace, name)
         if key not in self._launchers:
-            pods = self._view.members(VM, key, Pod)
-            self._launchers[key] = nsmallest(MOST_PODS, pods, key=lambda each: each.name)
+            own = key == self._view.partition
+            pods = self._view.all(Pod) if own else self._view.members(VM, key, Pod)
+            self._launchers[key] = nsmallest(MOST_PODS, pods, key=lambda each: each.name) if len(pods) > 1 else pods
         return self._launchers[key]
 
     def interfaces(self, vm: VirtualMachine | VirtualMachineInstance, claim: str) -> list[tuple[str, str]]:

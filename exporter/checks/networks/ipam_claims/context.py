@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from heapq import nsmallest
 from itertools import chain
 from typing import Any
 
+from ....domain.lazy import Lazy
 from ....domain.networks.pool import AddressPlace
 from ....findings.advice import advised
 from ....findings.check import View
 from ....findings.finding import Finding, Severity, Since
-from ....store.indexes.networks import ADDRESS, CLAIM, NAD, REFERENCE, address, primary, unreadable
+from ....store.indexes.networks import ADDRESS, CLAIM, NAD, address, unreadable
 from ....store.kinds.ipam_claim import FINALIZER, IPAMClaim
 from ....store.kinds.namespace import Namespace
 from ....store.kinds.network_attachment_definition import NetworkAttachmentDefinition, pool_of, ruling
@@ -22,48 +22,52 @@ from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.record import Record, Ref, UnseenError
 from ....store.text.naming import subject_first
+from .._referred import referred_to
 from .common import MOST_PODS, Common
 from .owner import ClaimOwner, OwnerState, owner_of
 from .pressure import utilisation
 from .reasons import REASONS
 
-__all__ = ["UNKNOWN_MOMENT", "ClaimContext", "Moment", "referred_to"]
+__all__ = ["UNKNOWN_MOMENT", "ClaimContext", "Moment"]
 
 Moment = tuple[float | None, Since]
 UNKNOWN_MOMENT: Moment = (None, Since.FIRST_SEEN)
 _NAMED = 100  # pods in the evidence
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class ClaimContext:
     view: View
     claim: IPAMClaim
-    common: Common = field(compare=False, repr=False)
+    common: Common = field(repr=False)
+    _at: dict[str, Iterable[Record]] = field(default_factory=dict, init=False, repr=False)
 
-    @property
+    @Lazy
     def key(self) -> str:
         return f"{self.claim.namespace}/{self.claim.name}"
 
-    @cached_property
+    @Lazy
     def owner(self) -> ClaimOwner:
         return owner_of(self.view, self.claim)
 
-    @cached_property
+    @Lazy
     def names(self) -> tuple[str, ...]:
         """The names of the VMs that it belongs to: those of its owners, or of its label where there is none."""
         names = dict.fromkeys((self.owner.ref.name, *(owner.name for owner in self.claim.owners)))
         return tuple(name for name in names if name)
 
-    @cached_property
+    @Lazy
     def holders(self) -> list[Pod]:
         """Pods that refer to the claim, or hold one of its addresses."""
-        view, claim = self.view, self.claim
-        return _pods(
-            view.sharing(CLAIM, self.key),
-            *(view.sharing(ADDRESS, address(claim.network, ip)) for ip in claim.hosts),
-        )
+        return _pods(self.view.sharing(CLAIM, self.key), *(self.at(ip) for ip in self.claim.hosts))
 
-    @cached_property
+    def at(self, ip: str) -> Iterable[Record]:
+        """All that holds an address of the claim's network."""
+        if ip not in self._at:
+            self._at[ip] = self.view.sharing(ADDRESS, address(self.claim.network, ip))
+        return self._at[ip]
+
+    @Lazy
     def users(self) -> list[Pod]:
         """The holders, and the pods of its VM; while no owner lives, those of the VM that its label names too."""
         names = self.names if self.owner.state is OwnerState.LIVE else (name for name in self.claim.vms if name)
@@ -93,7 +97,7 @@ class ClaimContext:
                 pod.known(*REFERRED)
         return bool(pods)
 
-    @cached_property
+    @Lazy
     def pods(self) -> list[Pod]:
         """The launcher pods of the claim's VM that are not completed."""
         return [pod for pod in self.users if self.own(pod)]
@@ -116,15 +120,15 @@ class ClaimContext:
         namespace, name = self.claim.namespace, self.claim.name
         return [key for key, claim in pod.selections if claim == name and key.partition("/")[0] == namespace]
 
-    @cached_property
+    @property
     def vm(self) -> VirtualMachine | None:
-        return self.view.named(VirtualMachine, self.claim.namespace, self.owner.ref.name)
+        return self.owner.vm
 
-    @cached_property
+    @property
     def vmi(self) -> VirtualMachineInstance | None:
-        return self.view.named(VirtualMachineInstance, self.claim.namespace, self.owner.ref.name)
+        return self.owner.vmi
 
-    @cached_property
+    @Lazy
     def terminating(self) -> bool:
         """Whether its namespace is being deleted."""
         return any(each.terminating for each in self.view.all(Namespace))
@@ -134,24 +138,29 @@ class ClaimContext:
         """Whether the VM runs or starts."""
         return self.vmi is not None and self.vmi.phase not in ("Succeeded", "Failed")
 
-    @cached_property
+    @Lazy
     def nads(self) -> list[NetworkAttachmentDefinition]:
         """The NADs of the claim's network, in any namespace, by name."""
         network = self.claim.network
-        found = self.view.members(NAD, network, NetworkAttachmentDefinition) if network else ()
-        return sorted(found, key=lambda each: (each.namespace, each.name))
+        found = self.view.members(NAD, network, NetworkAttachmentDefinition) if network else []
+        return sorted(found, key=lambda each: (each.namespace, each.name)) if len(found) != 1 else found
 
-    @cached_property
+    @Lazy
+    def attachable(self) -> frozenset[str]:
+        """The same by `namespace/name`, as pods refer to them."""
+        return frozenset([f"{nad.namespace}/{nad.name}" for nad in self.nads])
+
+    @Lazy
     def effective(self) -> list[NetworkAttachmentDefinition]:
         """Those of them that allow persistent IPs."""
         return [nad for nad in self.nads if nad.effective]
 
-    @cached_property
+    @Lazy
     def ruler(self) -> NetworkAttachmentDefinition | None:
         """The one of them whose pool the network most likely has, where several differ."""
         return self.effective[0] if len(self.effective) == 1 else ruling(self.effective)
 
-    @cached_property
+    @Lazy
     def places(self) -> list[tuple[str, AddressPlace]]:
         """Where each address stands in its network; none where that does not allow persistent IPs."""
         if self.ruler is None:
@@ -159,17 +168,17 @@ class ClaimContext:
         pool = pool_of(self.ruler)
         return [(ip, pool.place(ip)) for ip in self.claim.ips]
 
-    @cached_property
+    @Lazy
     def utilisation(self) -> float:
         """The share of the network's addresses that is in use, 0 to 1."""
-        return utilisation(self.view, self.ruler, {f"{nad.namespace}/{nad.name}" for nad in self.nads})
+        return utilisation(self.view, self.ruler, self.attachable)
 
     @property
     def unreadable_nad(self) -> bool:
         """Whether a NAD in the claim's namespace can't be decoded: it may be of any network."""
         return bool(self.view.members(NAD, unreadable(self.claim.namespace), NetworkAttachmentDefinition))
 
-    @cached_property
+    @Lazy
     def interfaces(self) -> list[tuple[str, str]]:
         """(logical network, NAD or empty) of the VM's networks that the claim's name stands for."""
         return [*self.interfaces_of(self.vmi), *self.interfaces_of(self.vm)]
@@ -230,19 +239,7 @@ class ClaimContext:
 def _pods(*found: Iterable[Record]) -> list[Pod]:
     """Those that are pods, each once, by their names; of very many the first ones."""
     pods = {(pod.namespace, pod.name): pod for pod in chain(*found) if isinstance(pod, Pod)}
-    return [pods[place] for place in nsmallest(MOST_PODS, pods)]
-
-
-def referred_to(view: View, namespace: str, key: str) -> NetworkAttachmentDefinition | None:
-    """The NAD that a VM refers to by `namespace/name`; by empty text, its namespace's primary one.
-
-    Of several primary ones, which is a finding of its own, the first by name.
-    """
-    return min(
-        view.members(REFERENCE, key or primary(namespace), NetworkAttachmentDefinition),
-        key=lambda each: each.name,
-        default=None,
-    )
+    return [pods[place] for place in nsmallest(MOST_PODS, pods)] if len(pods) > 1 else list(pods.values())
 
 
 def ip_loss(claim: IPAMClaim, *, in_use: bool) -> str:

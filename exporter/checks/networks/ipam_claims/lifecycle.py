@@ -107,8 +107,10 @@ def _stuck(
 
 def foreign_finalizer(ctx: ClaimContext) -> Finding | None:
     """Reported beside another reason."""
+    if ctx.claim.deleting is None:
+        return None
     others = [each for each in ctx.claim.finalizers if each != FINALIZER]
-    if ctx.claim.deleting is None or not others or (ctx.terminating and left_in_namespace(ctx)):
+    if not others or (ctx.terminating and left_in_namespace(ctx)):
         return None
     what = f"finalizers other than KubeVirt's block the deletion of the IPAMClaim: {', '.join(others)}"
     return ctx.finding("StuckTerminatingForeignFinalizer", Severity.WARNING, what, (ctx.claim.deleting, Since.DELETION))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from ....findings.check import View
 from ....store.kinds.ipam_claim import IPAMClaim
@@ -21,15 +21,21 @@ class OwnerState(Enum):
     GONE = "gone"
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimOwner:
+class ClaimOwner(NamedTuple):
     """The owner that decides, its state, and the VMI or VM that has its name now."""
 
     state: OwnerState
     ref: Ref  # as the claim names it
-    running_vmi: Ref | None = None  # a VirtualMachineInstance of this owner that still exists
+    vm: VirtualMachine | None  # of its name, whether or not it is the owner
+    vmi: VirtualMachineInstance | None  # the same
+    runs: bool = False  # whether that VMI is of this owner
     replacement: Ref | None = None
     replaced_at: float | None = None
+
+    @property
+    def running_vmi(self) -> Ref | None:
+        """The VirtualMachineInstance of this owner that still exists."""
+        return self.vmi.ref if self.runs and self.vmi is not None else None
 
     @property
     def related(self) -> tuple[Ref, ...]:
@@ -51,7 +57,7 @@ def owner_of(view: View, claim: IPAMClaim) -> ClaimOwner:
     """
     labelled = Owner("VirtualMachine", claim.vm, "")
     evaluated = [_evaluate(view, claim.namespace, owner) for owner in claim.owners or (labelled,)]
-    first = min(evaluated, key=lambda owner: _BY_PRECEDENCE.index(owner.state))
+    first = evaluated[0] if len(evaluated) == 1 else min(evaluated, key=lambda owner: _BY_PRECEDENCE.index(owner.state))
     if first.state is not OwnerState.GONE or not claim.mislabelled:
         return first
     other = _evaluate(view, claim.namespace, labelled)
@@ -59,28 +65,32 @@ def owner_of(view: View, claim: IPAMClaim) -> ClaimOwner:
 
 
 def _evaluate(view: View, namespace: str, owner: Owner) -> ClaimOwner:
-    ref = Ref(owner.kind, namespace, owner.name, owner.uid)
-    found = [view.named(kind, namespace, owner.name) for kind in _KINDS.values()]
-    vm, vmi = found[0], found[1]
-    alive = _same(view, namespace, owner)
-    running_vmi = vmi.ref if isinstance(vmi, VirtualMachineInstance) and _vmi_of(vmi, owner) else None
+    vm = view.named(VirtualMachine, namespace, owner.name)
+    vmi = view.named(VirtualMachineInstance, namespace, owner.name)
+    alive = _same(vm, vmi, owner)
+    runs = vmi is not None and _vmi_of(vmi, owner)
     if alive is not None:
         state = OwnerState.LIVE if alive.deleting is None else OwnerState.DELETING
-        return ClaimOwner(state, alive.ref, running_vmi)
-    other = vm or (vmi if running_vmi is None else None)
+        return ClaimOwner(state, alive.ref, vm, vmi, runs)
+    ref, other = Ref(owner.kind, namespace, owner.name, owner.uid), vm or (None if runs else vmi)
     if other is not None:
-        return ClaimOwner(OwnerState.REPLACED, ref, running_vmi, other.ref, other.created)
-    return ClaimOwner(OwnerState.GONE, ref, running_vmi)
+        return ClaimOwner(OwnerState.REPLACED, ref, vm, vmi, runs, other.ref, other.created)
+    return ClaimOwner(OwnerState.GONE, ref, vm, vmi, runs)
 
 
-def _same(view: View, namespace: str, owner: Owner) -> VirtualMachine | VirtualMachineInstance | None:
+def _same(
+    vm: VirtualMachine | None, vmi: VirtualMachineInstance | None, owner: Owner
+) -> VirtualMachine | VirtualMachineInstance | None:
     """The owner itself, by its uid; without a known uid, whoever has its name."""
-    kinds = [_KINDS[owner.kind]] if owner.uid and owner.kind in _KINDS else list(_KINDS.values())
-    for kind in kinds:
-        found = view.named(kind, namespace, owner.name)
-        if found is not None and owner.uid in ("", found.uid):
-            return found
-    return None
+    if vm is not None and _is(vm, owner):
+        return vm
+    return vmi if vmi is not None and _is(vmi, owner) else None
+
+
+def _is(one: VirtualMachine | VirtualMachineInstance, owner: Owner) -> bool:
+    if not owner.uid:
+        return True
+    return owner.uid == one.uid and (owner.kind not in _KINDS or _KINDS[owner.kind] is type(one))
 
 
 def _vmi_of(vmi: VirtualMachineInstance, owner: Owner) -> bool:

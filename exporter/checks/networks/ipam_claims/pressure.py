@@ -14,7 +14,7 @@ from ....store.record import UnreadableFactError
 __all__ = ["percent", "utilisation"]
 
 
-def utilisation(view: View, ruler: NetworkAttachmentDefinition | None, attachments: set[str]) -> float:
+def utilisation(view: View, ruler: NetworkAttachmentDefinition | None, attachments: frozenset[str]) -> float:
     """The share of the fullest subnet that claims and pods hold, 0 to 1; the pods by these NADs (`namespace/name`),
     which are all of the network. Raises UnreadableFactError where a pod's addresses can't be read.
     """
@@ -27,7 +27,7 @@ def utilisation(view: View, ruler: NetworkAttachmentDefinition | None, attachmen
     return share
 
 
-def _share(view: View, ruler: NetworkAttachmentDefinition, attachments: set[str]) -> float | UnreadableFactError:
+def _share(view: View, ruler: NetworkAttachmentDefinition, attachments: frozenset[str]) -> float | UnreadableFactError:
     pool, members = pool_of(ruler), view.sharing(NETWORK, ruler.network)
     numbers: set[int] = set()
     try:

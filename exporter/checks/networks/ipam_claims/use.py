@@ -68,17 +68,18 @@ def leaked_claim(ctx: ClaimContext) -> Finding | None:
 
 def empty_claim(ctx: ClaimContext) -> Finding | None:
     """The VM runs, or its pod has a node, and the network has allocated no address."""
+    if ctx.claim.hosts:
+        return None
     waiting = [pod for pod in ctx.pods if pod.node]
     running = ctx.vmi is not None and ctx.vmi.phase == "Running"
-    if ctx.claim.hosts or not (running or waiting):
+    if not (running or waiting):
         return None
     cause = _cause(ctx, waiting)
     words, next_step = _CAUSES.get(cause, (f"OVN-Kubernetes reports {cause}", ""))
     kept = _withheld(ctx) if cause == "IPAddressConflict" else {}
     words += "".join(f"; {ip}, which the VM requests, is {by}" for ip, by in kept.items())
-    attached = {f"{nad.namespace}/{nad.name}" for nad in ctx.nads}
     has_address = any(
-        nad in attached for pod in waiting for nad, _, _ in pod.known_addresses
+        nad in ctx.attachable for pod in waiting for nad, _, _ in pod.known_addresses
     )  # for the next step alone
     if has_address and cause == "unknown":
         next_step = "Annotate the VM's pod: OVN-Kubernetes then writes the pod's addresses to the IPAMClaim."
@@ -136,16 +137,20 @@ def not_referenced(ctx: ClaimContext) -> Finding | None:
     """A pod of the VM is on the claim's network without referring to a claim there."""
     if not ctx.effective:
         return None
-    primary = {f"{nad.namespace}/{nad.name}" for nad in ctx.effective if nad.role == "primary"}
-    keys = {f"{nad.namespace}/{nad.name}" for nad in ctx.effective} - primary
     for pod in ctx.pods:
-        if ctx.refers(pod) or not (_on_primary(pod, primary) or _on_secondary(pod, keys)):
+        if ctx.refers(pod) or not _on_network(ctx, pod):
             continue
         what = f"{pod.ref} is on network {ctx.claim.network} without a reference to it: the address ends with the pod"
         times = [at for at in (pod.created, ctx.claim.created) if at is not None]
         since = (max(times, default=None), Since.CREATION)
         return ctx.finding("NotReferenced", Severity.WARNING, what, since, related=[pod.ref], launcherPod=pod.name)
     return None
+
+
+def _on_network(ctx: ClaimContext, pod: Pod) -> bool:
+    primary = {f"{nad.namespace}/{nad.name}" for nad in ctx.effective if nad.role == "primary"}
+    keys = {f"{nad.namespace}/{nad.name}" for nad in ctx.effective} - primary
+    return _on_primary(pod, primary) or _on_secondary(pod, keys)
 
 
 def _on_secondary(pod: Pod, keys: set[str]) -> bool:

@@ -11,7 +11,7 @@ Not seen here: that flag where the control plane has it from a file or a script,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ....findings.check import Check, View
 from ....findings.finding import Finding
@@ -26,13 +26,25 @@ from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .._explained import shown
+from .._referred import ReferredNads
 from .interface import Interface, interfaces_of
 from .predicates import cross_namespace_nad, missing_claim, name_collision, name_too_long, static_request_conflict
 from .reasons import REASONS
+from .well import evidently_well
 
 __all__ = ["CHECK"]
 
 
+Predicate = Callable[[Interface], Finding | None]
+
+_OF_VMI: tuple[Predicate, ...] = (
+    missing_claim,
+    name_too_long,
+    name_collision,
+    cross_namespace_nad,
+    static_request_conflict,
+)
+_OF_VM = (name_too_long, name_collision, cross_namespace_nad)  # the others are of what runs
 _PAUSES = 50  # interfaces between two
 
 
@@ -43,18 +55,22 @@ def find(view: View) -> Iterator[Finding | None]:
         *view.all(VirtualMachine),
         *view.all(VirtualMachineInstance),
     ]
+    nads = ReferredNads(view)
+    if view.whole and all(evidently_well(view, vm, nads) for vm in _unlike(vms)):
+        return
     for vm in vms:
-        yield from view.apart(_shown(view, vm))
+        predicates = _OF_VM if isinstance(vm, VirtualMachine) else _OF_VMI
+        yield from view.apart(_evaluated(view, predicates, interfaces_of(view, vm, nads)))
 
 
-def _shown(view: View, vm: VirtualMachine | VirtualMachineInstance) -> Iterator[Finding | None]:
-    for finding in _evaluated(interfaces_of(view, vm)):
-        yield shown(view, finding)
+def _unlike(vms: list[VirtualMachine | VirtualMachineInstance]) -> Iterable[VirtualMachine | VirtualMachineInstance]:
+    """One of each that have the same networks: all of them have the same name."""
+    return {vm.networks: vm for vm in vms}.values()
 
 
-def _evaluated(interfaces: list[Interface]) -> Iterator[Finding | None]:
+def _evaluated(view: View, predicates: Iterable[Predicate], interfaces: list[Interface]) -> Iterator[Finding | None]:
     """At most one finding for each reason of a VM: that of its worst interface."""
-    for predicate in (missing_claim, name_too_long, name_collision, cross_namespace_nad, static_request_conflict):
+    for predicate in predicates:
         worst: Finding | None = None
         for done, each in enumerate(interfaces):
             finding = predicate(each)
@@ -62,7 +78,8 @@ def _evaluated(interfaces: list[Interface]) -> Iterator[Finding | None]:
                 worst = finding
             if done % _PAUSES == _PAUSES - 1:
                 yield None
-        yield worst
+        if worst is not None:
+            yield shown(view, worst)
 
 
 CHECK = Check(

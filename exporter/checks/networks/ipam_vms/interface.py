@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
+from ....domain.lazy import Lazy
 from ....domain.networks.vm_networks import claim_name
 from ....findings.check import View
 from ....findings.finding import Finding, Severity, Since
@@ -14,7 +14,7 @@ from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.record import Ref
-from ..ipam_claims.context import referred_to
+from .._referred import ReferredNads
 
 __all__ = ["Interface", "interfaces_of"]
 
@@ -22,36 +22,40 @@ __all__ = ["Interface", "interfaces_of"]
 class Siblings:
     """All interfaces of a VM, of which there may be thousands: looked through once for all of them."""
 
-    def __init__(self, view: View, vm: VirtualMachine | VirtualMachineInstance) -> None:
-        self._view, self._vm = view, vm
+    def __init__(self, view: View, vm: VirtualMachine | VirtualMachineInstance, nads: ReferredNads) -> None:
+        self._view, self._vm, self._nads = view, vm, nads
         self._beside: dict[Ref, Siblings] = {}
 
     def beside(self, other: VirtualMachine | VirtualMachineInstance) -> Siblings:
         """The interfaces of another VM."""
-        return self._beside.setdefault(other.ref, Siblings(self._view, other))
+        return self._beside.setdefault(other.ref, Siblings(self._view, other, self._nads))
 
-    @cached_property
+    def nad(self, key: str) -> NetworkAttachmentDefinition | None:
+        """The NAD by `namespace/name`; of the pod network, the primary one of the namespace, where there is one."""
+        return self._nads.of(self._vm.namespace, key)
+
+    @Lazy
     def by_claim(self) -> dict[str, list[str]]:
         """The logical networks that have an IPAMClaim, by its name."""
         found: dict[str, list[str]] = {}
         for network, key, _ in self._vm.networks:
-            nad = referred_to(self._view, self._vm.namespace, key)
+            nad = self.nad(key)
             if nad is not None and nad.effective:
                 found.setdefault(claim_name(self._vm.name, network), []).append(network)
         return found
 
-    @cached_property
+    @Lazy
     def attached(self) -> frozenset[str] | None:
         """The NADs that launcher pods of the VM are attached to; None while it has no pod."""
         pods = [pod for pod in self._view.all(Pod) if pod.domain]
         return frozenset(key for pod in pods for key, _ in pod.selections) if pods else None
 
-    @cached_property
+    @Lazy
     def owner(self) -> VirtualMachine | None:
         """The VM that ipam-extensions makes the owner of the claims: it goes by the name alone."""
         return self._view.named(VirtualMachine, self._vm.namespace, self._vm.name)
 
-    @cached_property
+    @Lazy
     def of_another(self) -> str:
         """The IPAMClaim of an interface that is not the VM's own: no further one is created beside it."""
         expected = self.owner.uid if self.owner is not None else self._vm.uid
@@ -61,17 +65,17 @@ class Siblings:
                 return name
         return ""
 
-    @cached_property
+    @Lazy
     def without_nad(self) -> str:
         """An interface whose NAD is missing or can't be decoded: no claim is created before that is repaired."""
         for network, key, _ in self._vm.networks:
-            nad = referred_to(self._view, self._vm.namespace, key) if key else None
+            nad = self.nad(key) if key else None
             if key and (nad is None or not nad.readable):
                 return network
         return ""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Interface:
     view: View
     vm: VirtualMachine | VirtualMachineInstance
@@ -80,24 +84,23 @@ class Interface:
     unplugged: bool
     siblings: Siblings
 
-    @cached_property
+    @Lazy
     def nad(self) -> NetworkAttachmentDefinition | None:
-        """The NAD; of the pod network, the primary one of the namespace, where there is one."""
-        return referred_to(self.view, self.vm.namespace, self.key)
+        return self.siblings.nad(self.key)
 
-    @property
+    @Lazy
     def persistent(self) -> bool:
         return self.nad is not None and self.nad.effective
 
-    @property
+    @Lazy
     def claim_name(self) -> str:
         return claim_name(self.vm.name, self.network)
 
-    @cached_property
+    @Lazy
     def claim(self) -> IPAMClaim | None:
         return self.view.named(IPAMClaim, self.vm.namespace, self.claim_name)
 
-    @cached_property
+    @Lazy
     def vmi(self) -> VirtualMachineInstance | None:
         return self.view.named(VirtualMachineInstance, self.vm.namespace, self.vm.name)
 
@@ -150,6 +153,6 @@ class Interface:
         )
 
 
-def interfaces_of(view: View, vm: VirtualMachine | VirtualMachineInstance) -> list[Interface]:
-    siblings = Siblings(view, vm)
+def interfaces_of(view: View, vm: VirtualMachine | VirtualMachineInstance, nads: ReferredNads) -> list[Interface]:
+    siblings = Siblings(view, vm, nads)
     return [Interface(view, vm, network, key, unplugged, siblings) for network, key, unplugged in vm.networks]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....domain.networks.cidr import NONE, number
 from ....domain.networks.pool import AddressPlace
-from ....domain.networks.vm_networks import whole_claim_name
+from ....domain.networks.vm_networks import claim_name, whole_claim_name
 from ....findings.finding import Finding, Severity
 from ....store.indexes.networks import CLAIM, CLAIM_NAME
 from ....store.kinds.deployment import NETWORK_CONTROLLER, Deployment, own_parts
@@ -16,7 +16,14 @@ from ....store.text.naming import named
 from .._address_holders import withheld
 from .interface import Interface
 
-__all__ = ["cross_namespace_nad", "missing_claim", "name_collision", "name_too_long", "static_request_conflict"]
+__all__ = [
+    "cross_namespace_nad",
+    "missing_claim",
+    "name_collision",
+    "name_too_long",
+    "static_request_conflict",
+    "too_long",
+]
 
 _LONGEST_LABEL, _LONGEST_NAME = 63, 253
 _STARTED = ("Scheduling", "Scheduled", "Running")
@@ -57,7 +64,7 @@ def _cause(interface: Interface) -> tuple[str, str, str]:
     if broken:
         words = f", because the NAD of interface {broken} is missing or can't be decoded"
         return "NadMissing", words, f"Repair or create the NAD of interface {broken} first."
-    if _too_long(interface):
+    if too_long(interface.vm.name, interface.network):
         words = ", because the VM's name is too long for its label"
         return "NameTooLong", words, "Create the VM again under a shorter name, with the same disks."
     other = interface.siblings.of_another
@@ -69,17 +76,18 @@ def _cause(interface: Interface) -> tuple[str, str, str]:
 
 def name_too_long(interface: Interface) -> Finding | None:
     """No claim can be created."""
-    if not interface.reported or not interface.persistent or not _too_long(interface):
+    if not interface.reported or not interface.persistent or not too_long(interface.vm.name, interface.network):
         return None
     what = f"no IPAMClaim can be created for a VM with a name of {len(interface.vm.name)} characters"
     return interface.finding("NameTooLong", Severity.WARNING, what)
 
 
-def _too_long(interface: Interface) -> bool:
+def too_long(vm: str, network: str) -> bool:
+    """Whether the claim of a VM's logical network can't have its name, or its label."""
     return (
-        len(interface.vm.name) > _LONGEST_LABEL
-        or len(whole_claim_name(interface.vm.name, interface.network)) >= _LONGEST_NAME
-        or not interface.claim_name[-1:].isalnum()
+        len(vm) > _LONGEST_LABEL
+        or len(whole_claim_name(vm, network)) >= _LONGEST_NAME
+        or not claim_name(vm, network)[-1:].isalnum()
     )
 
 
@@ -94,6 +102,8 @@ def name_collision(interface: Interface) -> Finding | None:
         for each in interface.view.sharing(CLAIM_NAME, key)
         if isinstance(each, VirtualMachine | VirtualMachineInstance) and each.name != interface.vm.name
     ]
+    if len(own) < 2 and not found:
+        return None
     there = {each.name for each in found if isinstance(each, VirtualMachineInstance) and not each.final}
     by_name = {each.name: each for each in sorted(found, key=lambda each: each.ref, reverse=True)}  # the VM of both
     others = [
