@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,8 @@ from tests.cluster.process import free_ports
 from tests.tools.build import tool
 
 __all__ = ["SUBJECTS", "Running", "Subject"]
+
+_REPOSITORY = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Running:
 def start(subject: Subject, kubeconfig: Path, folder: Path, python: str) -> Running:
     port, other = free_ports(2)
     command = subject.command(folder, kubeconfig, port, other, python)
-    path = {"PYTHONPATH": ":".join(part for part in ("", *sys.path) if part)} if subject.is_python else {}
+    path = {"PYTHONPATH": str(_REPOSITORY)} if subject.is_python else {}  # which has its own libraries
     return Running(subject, Child(command, folder / "subject.log", **path), f"http://127.0.0.1:{port}/metrics")
 
 
