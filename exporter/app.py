@@ -202,6 +202,8 @@ async def serve(
     # Records are not tracked by the garbage collector: a high threshold costs no memory, and halves decoding time. The
     # second one keeps a collection of what is young under 20 ms.
     gc.set_threshold(10_000, 5, 5000)
+    gc.collect()  # what was imported, before anybody is kept waiting by it
+    gc.freeze()
     served, source = Served(expires=lambda: None if tls is None else tls.expires), steward.source
     if tls is not None and isinstance(source, LiveSource):
         reviews = reviews or Reviews(source.transport)
@@ -274,8 +276,10 @@ def _jobs(steward: Steward) -> dict[str, Coroutine[Any, Any, None]]:
 
 
 async def _freeze_when_ready(engine: Engine) -> None:
-    """What exists when the steward becomes ready stays: the garbage collector need not scan it again."""
+    """What exists when the steward becomes ready stays: the garbage collector need not scan it again. It does not scan
+    all of it now either, which takes 0.7 s of 100,000 VMs: what is garbage by then was found while it was young.
+    """
     async with engine.changed:
         await engine.changed.wait_for(lambda: engine.ready)
-    gc.collect()
+    gc.collect(0)
     gc.freeze()
