@@ -131,15 +131,19 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None
 
     aiohttp's own readline has a limit that large objects exceed.
     """
-    rest = bytearray()
+    begun = bytearray()  # of a line that has not ended
     async with aclosing(pieces(response)) as chunks:
         async for chunk in chunks:
-            rest += chunk
-            if b"\n" in chunk:
-                *lines, rest = rest.split(b"\n")
+            first, *others = chunk.split(b"\n")
+            begun += first
+            if others:
+                if begun:
+                    yield bytes(begun)
+                *lines, rest = others
                 for line in lines:
                     if line:
-                        yield bytes(line)
+                        yield line
+                begun = bytearray(rest)
             await asyncio.sleep(0)  # yield even while the buffer always has data
-            if len(rest) > _LINE_BYTES:
+            if len(begun) > _LINE_BYTES:
                 raise MalformedError(f"a watch event is larger than {_LINE_BYTES} bytes")
