@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,9 +14,10 @@ __all__ = ["Bucket", "Buckets", "ByName", "Index", "Layered", "members", "one", 
 
 ByName: TypeAlias = Callable[[type[Record], str, str], Record | None]
 
-# Most keys have one record, few have many: one is itself, some are a tuple, many are a dict by identity.
-Bucket: TypeAlias = Record | tuple[Record, ...] | dict[int, Record]
-_MANY = 8
+# Most keys have one record, few have many: one is itself, some are a tuple, hundreds a list in the order of their
+# identities, which takes a tenth of the memory of a dict by these, and thousands such a dict.
+Bucket: TypeAlias = Record | tuple[Record, ...] | list[Record] | dict[int, Record]
+_SOME, _HUNDREDS = 8, 2000
 
 
 def _never(_before: Record | None, _after: Record | None) -> bool:
@@ -131,7 +133,10 @@ class Layered(Buckets):
     def _owned(self, key: str) -> Bucket | None:
         """The bucket, which may be changed in place."""
         bucket = self.get(key)
-        return dict(bucket) if isinstance(bucket, dict) and key not in self._own else bucket
+        return bucket.copy() if isinstance(bucket, _IN_PLACE) and key not in self._own else bucket
+
+
+_IN_PLACE = (list, dict)
 
 
 def members(bucket: Bucket | None) -> Iterable[Record]:
@@ -139,12 +144,14 @@ def members(bucket: Bucket | None) -> Iterable[Record]:
         return ()
     if isinstance(bucket, tuple):
         return bucket
+    if isinstance(bucket, list):
+        return tuple(bucket)
     return tuple(bucket.values()) if isinstance(bucket, dict) else (bucket,)
 
 
 def one(bucket: Bucket | None) -> Record | None:
     """Any of its records."""
-    if isinstance(bucket, tuple):
+    if isinstance(bucket, tuple | list):
         return bucket[0]
     # The latest, since the search for the first one of a dict walks past all that were taken out before it.
     return next(reversed(bucket.values())) if isinstance(bucket, dict) else bucket
@@ -153,23 +160,35 @@ def one(bucket: Bucket | None) -> Record | None:
 def size(bucket: Bucket | None) -> int:
     if bucket is None:
         return 0
-    return len(bucket) if isinstance(bucket, tuple | dict) else 1
+    return len(bucket) if isinstance(bucket, tuple | list | dict) else 1
 
 
 def _added(bucket: Bucket | None, record: Record) -> Bucket:
     if bucket is None:
         return record
+    if isinstance(bucket, list):
+        if len(bucket) < _HUNDREDS:
+            place = bisect_left(bucket, id(record), key=id)
+            if place == len(bucket) or bucket[place] is not record:
+                bucket.insert(place, record)
+            return bucket
+        bucket = {id(each): each for each in bucket}
     if isinstance(bucket, dict):
         bucket[id(record)] = record
         return bucket
     if isinstance(bucket, tuple):
         all_of_them = (*bucket, record)
-        return all_of_them if len(all_of_them) <= _MANY else {id(each): each for each in all_of_them}
+        return all_of_them if len(all_of_them) <= _SOME else sorted(all_of_them, key=id)
     return bucket, record
 
 
 def _removed(bucket: Bucket | None, record: Record) -> Bucket | None:
     """The bucket without this record (by identity); None if it is empty then."""
+    if isinstance(bucket, list):
+        place = bisect_left(bucket, id(record), key=id)
+        if place < len(bucket) and bucket[place] is record:
+            del bucket[place]
+        return bucket or None
     if isinstance(bucket, dict):
         bucket.pop(id(record), None)
         return bucket or None
