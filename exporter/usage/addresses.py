@@ -112,6 +112,7 @@ class AddressUsage:
         """Counts again what was noted, and stops after each few, so that others get their turn."""
         while self._redefined:
             self._redefine(self._redefined.popitem()[0])
+            yield  # of one network there may be thousands of addresses
         done = 0
         while self._noted:
             self._recount(self._noted.popitem()[0])
