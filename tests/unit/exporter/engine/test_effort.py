@@ -27,13 +27,13 @@ _VM = 50  # whose objects change; nothing is wrong with it
 # calls from the object's bytes on (on 3.11, and a tenth more; later ones make fewer). What nobody reads of an object
 # evaluates nothing.
 MOST: Mapping[str, tuple[int, int, int]] = {
-    "vm": (1, 22, 1890),
-    "vmi": (6, 34, 2900),
-    "vmi, unread": (0, 0, 1110),
-    "pod": (1, 18, 1660),
-    "pod, unread": (0, 0, 970),
-    "claim": (3, 14, 2680),
-    "node": (0, 0, 860),
+    "vm": (1, 10, 680),
+    "vmi": (6, 15, 1540),
+    "vmi, unread": (0, 0, 205),
+    "pod": (1, 9, 730),
+    "pod, unread": (0, 0, 185),
+    "claim": (3, 7, 1520),
+    "node": (0, 0, 165),
 }
 
 
