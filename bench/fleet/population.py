@@ -9,7 +9,7 @@ and PersistentVolumes, which the steward does.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -57,11 +57,17 @@ class Fleet:
 
     def objects(self) -> Iterator[Obj]:
         """All of them, with managedFields; cluster-wide ones and networks first."""
-        for obj in (*self._ground(), *self._places()):
-            yield self._written(obj)
-        for number in range(self.vms):
-            for obj in self.of(number):
-                yield self._written(obj)
+        yield from self.around()
+        yield from self.vms_of(range(self.vms))
+
+    def around(self) -> Iterator[Obj]:
+        """What is not of one VM."""
+        yield from map(self._written, (*self._ground(), *self._places()))
+
+    def vms_of(self, numbers: Iterable[int]) -> Iterator[Obj]:
+        """The objects of these VMs."""
+        for number in numbers:
+            yield from map(self._written, self.of(number))
 
     def of(self, number: int) -> list[Obj]:
         """The objects of one VM, the VirtualMachine first."""

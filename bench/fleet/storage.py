@@ -6,11 +6,13 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import NamedTuple
 
 from bench.fleet.changes import CHANGES, chosen
 from demo.apiserver.resources import RESOURCES, Obj, ServedResource
 
-__all__ = ["CRDS", "SERVED", "Prepared", "Rows", "Storage"]
+__all__ = ["CRDS", "SERVED", "Encoded", "Prepared", "Rows", "Storage", "encoded"]
 
 CRDS = ServedResource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
@@ -41,12 +43,28 @@ class Prepared:
         return b"%b%d%b" % (self.head, version, self.tail)
 
 
+class Encoded(NamedTuple):
+    """An object as it is stored: what stands before and behind its resourceVersion."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    head: bytes
+    tail: bytes
+
+
+def encoded(obj: Obj) -> Encoded:
+    meta = obj["metadata"]
+    return Encoded(obj["apiVersion"], obj["kind"], meta.get("namespace", ""), meta["name"], *_around_version(obj))
+
+
 class Storage:
-    def __init__(self, objects: Iterable[Obj]) -> None:
+    def __init__(self, objects: Iterable[Encoded]) -> None:
         self.version = 1000
         self.rows: dict[ServedResource, Rows] = defaultdict(Rows)
-        for obj in (*_crds(), *objects):
-            self._add(obj)
+        for each in chain(map(encoded, _crds()), objects):
+            self._add(each)
 
     def prepared(self, change: str, count: int) -> Iterator[tuple[str, Prepared, Prepared]]:
         """Name and change, there and back, of so many objects that are spread over all; none of them is faulty."""
@@ -67,14 +85,11 @@ class Storage:
         self.rows[prepared.resource].bodies[prepared.row] = body
         return body
 
-    def _add(self, obj: Obj) -> None:
-        resource = _BY_KIND[obj["apiVersion"], obj["kind"]]
-        rows = self.rows[resource]
+    def _add(self, each: Encoded) -> None:
+        rows = self.rows[_BY_KIND[each.api_version, each.kind]]
         self.version += 1
-        head, tail = _around_version(obj)
-        meta = obj["metadata"]
-        rows.keys[meta.get("namespace", ""), meta["name"]] = len(rows.bodies)
-        rows.bodies.append(b"%b%d%b" % (head, self.version, tail))
+        rows.keys[each.namespace, each.name] = len(rows.bodies)
+        rows.bodies.append(b"%b%d%b" % (each.head, self.version, each.tail))
 
 
 def _around_version(obj: Obj) -> tuple[bytes, bytes]:

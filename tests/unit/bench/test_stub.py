@@ -17,7 +17,7 @@ from aiohttp import web
 from bench.fleet.changes import LABEL
 from bench.fleet.orders import Order, Orders
 from bench.fleet.population import Fleet
-from bench.fleet.storage import Storage
+from bench.fleet.storage import Storage, encoded
 from bench.fleet.stub import Stub
 
 CLAIMS = "/apis/k8s.cni.cncf.io/v1alpha1/ipamclaims"
@@ -27,7 +27,7 @@ VMS = 30
 
 @pytest.fixture
 def stub() -> Stub:
-    return Stub(Storage(Fleet(VMS, datetime(2026, 5, 4, tzinfo=UTC)).objects()))
+    return Stub(Storage(map(encoded, Fleet(VMS, datetime(2026, 5, 4, tzinfo=UTC)).objects())))
 
 
 @asynccontextmanager
