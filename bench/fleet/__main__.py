@@ -29,9 +29,9 @@ RESULTS = Path(__file__).parent / "results.json"
 def keep(out: Path, run: dict[str, Any]) -> None:
     """Puts a run into the file, in place of the one that it repeats."""
     runs = json.loads(out.read_text(encoding="utf-8")) if out.exists() else []
-    same = ("vms", "server", "revisions", "subject")
+    same = ("vms", "server", "revisions", "unlike", "subject")
     others = [each for each in runs if any(each[key] != run[key] for key in same)]
-    ordered = sorted([*others, run], key=lambda each: (each["vms"], each["server"], each["revisions"]))
+    ordered = sorted([*others, run], key=lambda each: tuple(each[key] for key in same[:-1]))
     out.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
 
 
@@ -43,13 +43,14 @@ def run(arguments: argparse.Namespace, vms: int) -> None:
         plan = replace(plan, events_rate=min(plan.events_rate, arguments.real_rate))
     with tempfile.TemporaryDirectory(prefix="bench-fleet-") as name:
         folder = Path(name)
-        with Server(kind, vms, folder, revisions=arguments.revisions) as server:
+        traits = {"revisions": arguments.revisions, "unlike": arguments.unlike}
+        with Server(kind, vms, folder, traits) as server:
             for subject in arguments.subjects:
                 load = os.getloadavg()[0]
                 running = start(SUBJECTS[subject], server.kubeconfig, folder, arguments.python)
                 with running.child:
                     figures = measured(running, server, plan)
-                of = {"vms": vms, "server": kind, "revisions": arguments.revisions, "subject": subject}
+                of = {"vms": vms, "server": kind, **traits, "subject": subject}
                 at = {
                     "date": time.strftime("%Y-%m-%d", time.gmtime()),
                     "load": [load, os.getloadavg()[0]],
@@ -67,6 +68,7 @@ def main() -> None:
     parser.add_argument("vms", type=int, nargs="+", help="sizes of the fleet")
     parser.add_argument("--subjects", nargs="+", choices=SUBJECTS, default=list(SUBJECTS))
     parser.add_argument("--revisions", action="store_true", help="with the three ControllerRevisions of each VM")
+    parser.add_argument("--unlike", action="store_true", help="no two VMs of the same size")
     parser.add_argument("--real", type=int, default=20_000, help="VMs up to which the API server is a real one")
     parser.add_argument("--stub", action="store_true", help="the stub at any size")
     parser.add_argument("--rates", type=int, nargs="+", default=[100, 500, 2000], help="events a second")

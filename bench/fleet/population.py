@@ -49,11 +49,21 @@ def _readdressed(obj: Obj, number: int) -> Obj:
     return made
 
 
+def _resize(obj: Obj, number: int) -> None:
+    """Has it ask for an amount of memory of its own."""
+    if obj["kind"] == "Pod":
+        obj["spec"]["containers"][0]["resources"]["requests"]["memory"] = f"{2304 + number}Mi"
+    elif obj["kind"] in ("VirtualMachine", "VirtualMachineInstance"):
+        spec = obj["spec"]["template"]["spec"] if obj["kind"] == "VirtualMachine" else obj["spec"]
+        spec["domain"]["memory"] = {"guest": f"{2048 + number}Mi"}
+
+
 @dataclass(frozen=True)
 class Fleet:
     vms: int
     now: datetime
     revisions: bool = False  # the three of each VM
+    unlike: bool = False  # each VM asks for another amount of memory, where those of most fleets have a few sizes
 
     def objects(self) -> Iterator[Obj]:
         """All of them, with managedFields; cluster-wide ones and networks first."""
@@ -83,6 +93,8 @@ class Fleet:
                 furnish_vmi(obj)
             elif obj["kind"] == "IPAMClaim" and number % _FAULTY == 7:
                 del obj["metadata"]["labels"]
+            if self.unlike:
+                _resize(obj, number)
         return [each for each in made if self.revisions or each["kind"] != "ControllerRevision"]
 
     def node(self, number: int) -> Obj:

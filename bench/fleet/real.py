@@ -156,5 +156,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("vms", type=int)
     parser.add_argument("--revisions", action="store_true")
+    parser.add_argument("--unlike", action="store_true")
     given = parser.parse_args()
-    serve(Fleet(given.vms, datetime.now(UTC), given.revisions))
+    serve(Fleet(given.vms, datetime.now(UTC), given.revisions, given.unlike))

@@ -52,7 +52,7 @@ def pictures(runs: list[Run]) -> dict[str, str]:
     """By the name of the file: each size on the real API server where it was measured there, else on the stub."""
     kept: dict[tuple[str, int], Run] = {}
     for run in sorted(runs, key=lambda each: each["server"] == "real"):
-        if not run["revisions"]:
+        if not run["revisions"] and not run["unlike"]:
             kept[run["subject"], run["vms"]] = run
     made = {}
     for name, title, value, figure in _PLOTS:
@@ -71,10 +71,12 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
 
 def _groups(runs: list[Run]) -> Iterator[tuple[str, dict[str, Run]]]:
     """A size and its server, and what was measured there, by subject."""
-    keys = dict.fromkeys((run["vms"], run["server"], run["revisions"]) for run in runs)
-    for vms, server, revisions in sorted(keys):
-        of = {r["subject"]: r for r in runs if (r["vms"], r["server"], r["revisions"]) == (vms, server, revisions)}
-        yield f"{vms:,}{' with revisions' if revisions else ''}, {_SERVERS[server]}", of
+    groups: dict[tuple[int, str, bool, bool], dict[str, Run]] = {}
+    for run in runs:
+        groups.setdefault((run["vms"], run["server"], run["revisions"], run["unlike"]), {})[run["subject"]] = run
+    for (vms, server, revisions, unlike), of in sorted(groups.items(), key=lambda each: each[0]):
+        traits = f"{' with revisions' if revisions else ''}{', all unlike' if unlike else ''}"
+        yield f"{vms:,}{traits}, {_SERVERS[server]}", of
 
 
 def _by_subject(runs: list[Run], cell: Cell) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ __all__ = ["Server"]
 class Server:
     """Serves a fleet while entered; ready once it is."""
 
-    def __init__(self, kind: str, vms: int, folder: Path, *, revisions: bool) -> None:
-        command = [sys.executable, "-m", f"bench.fleet.{kind}", str(vms), *(("--revisions",) if revisions else ())]
+    def __init__(self, kind: str, vms: int, folder: Path, traits: Mapping[str, bool]) -> None:
+        """`traits` are the fields of the `Fleet` that are true or false."""
+        options = [f"--{name}" for name, has in traits.items() if has]
+        command = [sys.executable, "-m", f"bench.fleet.{kind}", str(vms), *options]
         self._child = Child(command, folder / f"{kind}.log")
         self.kubeconfig = folder / f"{kind}.kubeconfig"
 

@@ -38,6 +38,18 @@ def test_a_vm_has_about_25_kb_and_with_revisions_three_more_objects() -> None:
     assert sum(1 for obj in whole.objects() if obj["kind"] == "ControllerRevision") == 3 * 100
 
 
+def test_vms_that_are_all_unlike_have_no_two_of_a_size_and_nothing_else_wrong() -> None:
+    objects = list(Fleet(510, WHEN, unlike=True).objects())
+    pods = [obj["spec"]["containers"][0]["resources"]["requests"] for obj in objects if obj["kind"] == "Pod"]
+    vms = [obj["spec"]["template"]["spec"] for obj in objects if obj["kind"] == "VirtualMachine"]
+    vmis = [obj["spec"] for obj in objects if obj["kind"] == "VirtualMachineInstance"]
+    assert len({each["memory"] for each in pods}) == 510
+    sizes = [each["domain"]["memory"]["guest"] for each in vms]
+    assert len(set(sizes)) == 510
+    assert sizes == [each["domain"]["memory"]["guest"] for each in vmis]
+    assert {reason for *_, reason, _ in evaluated(objects).found()} == {"UnlabelledClaim", "Duplicate"}
+
+
 def test_every_object_says_who_wrote_it() -> None:
     for obj in Fleet(3, WHEN).objects():
         writers = obj["metadata"]["managedFields"]
