@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -13,7 +13,7 @@ from .record import Record
 
 __all__ = ["Change", "IndexStep", "differing", "move"]
 
-Keys: TypeAlias = dict[Index, tuple[str, ...]]
+Keys: TypeAlias = tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -28,9 +28,9 @@ class Change:
     kind: type[Record]
     before: Record | None
     after: Record | None
-    touched: Keys = field(default_factory=dict)
-    moved: Keys = field(default_factory=dict)
-    own: Keys = field(default_factory=dict)
+    touched: dict[Index, Keys] = field(default_factory=dict)
+    moved: dict[Index, Keys] = field(default_factory=dict)
+    own: dict[Index, Keys] = field(default_factory=dict)
     facts: frozenset[str] | None = None
 
 
@@ -43,32 +43,33 @@ class IndexStep(NamedTuple):
     listens: bool
 
 
-def move(step: IndexStep, change: Change, had: tuple[str, ...], has: tuple[str, ...]) -> None:
-    """Has an index find an object by the keys that it has, and no more by those that it had."""
-    index, _, buckets, listens = step
+def move(change: Change, steps: Sequence[IndexStep], had: Sequence[Keys], has: Sequence[Keys]) -> None:
+    """Has each index find an object by the keys that it has, and no more by those that it had."""
     before, after = change.before, change.after
-    if had == has and before is not None and after is not None:
-        for key in has:
-            buckets.replace(key, before, after)
-        own = touched = has
-        moved: tuple[str, ...] = ()
-    else:
-        if before is not None:
-            for key in had:
-                buckets.remove(key, before)
-        if after is not None:
-            for key in has:
-                buckets.add(key, after)
-        own, touched = has + had, had + has
-        moved = tuple(frozenset(had) ^ frozenset(has)) if had and has else own
-    change.own[index] = own
-    if listens:
-        return
-    if (had and has and moved) or index in change.touched:
-        touched = tuple(dict.fromkeys((*change.touched.get(index, ()), *touched)))
-    change.touched[index] = touched
-    if moved:
-        change.moved[index] = (*change.moved.get(index, ()), *moved)
+    for (index, _, buckets, listens), old, new in zip(steps, had, has, strict=True):
+        if not (old or new):
+            continue
+        if old == new and before is not None and after is not None:
+            for key in new:
+                buckets.replace(key, before, after)
+            own = touched = new
+        else:
+            if before is not None:
+                for key in old:
+                    buckets.remove(key, before)
+            if after is not None:
+                for key in new:
+                    buckets.add(key, after)
+            own, touched = new + old, old + new
+            if not listens:
+                moved = tuple(frozenset(old) ^ frozenset(new)) if old and new else own
+                if moved:
+                    change.moved[index] = change.moved.get(index, ()) + moved
+                touched = tuple(dict.fromkeys(touched)) if old and new else touched
+        change.own[index] = own
+        if not listens:
+            known = change.touched.get(index)
+            change.touched[index] = tuple(dict.fromkeys(known + touched)) if known else touched
 
 
 def differing(before: Record | None, after: Record | None) -> frozenset[str] | None:

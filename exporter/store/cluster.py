@@ -139,9 +139,7 @@ class Cluster:
             self._store(after)
         self._moved_others(change, others)
         has = [tuple(step.keys(after, lookup)) for step in plan] if after is not None else [()] * len(plan)
-        for step, old, new in zip(plan, had, has, strict=True):
-            if old or new:
-                move(step, change, old, new)
+        move(change, plan, had, has)
         for index, kept in self._derived.items():
             for key in change.touched.get(index, ()):
                 kept.pop(key, None)
