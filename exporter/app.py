@@ -135,7 +135,7 @@ def _around(
 ) -> Steward:
     """All that is around a source; a `clock` of its own is that of a single look."""
     enabled = [check for check in checks or all_checks() if config.of(check.id).enabled]
-    states = [state for state in all_states() if state.wanted(config.metrics)]
+    states = [state.of(config.metrics) for state in all_states() if state.wanted(config.metrics)]
     readers: tuple[Reader, ...] = (*states, *all_views())
     asked_for = all_views() if views is None else views
     engine = Engine(enabled, clock=clock or time.time, timer=time.monotonic, readers=readers, initial=clock is not None)

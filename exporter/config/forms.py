@@ -105,6 +105,12 @@ def _version(text: str) -> str:
     return found.tag
 
 
+def _which(value: object) -> object:
+    if isinstance(value, bool) or value == "copied":
+        return value
+    raise ValueError(f"{quoted(value)} is none of true, false and copied")
+
+
 Duration = Annotated[
     timedelta,
     BeforeValidator(parse_duration),
@@ -130,6 +136,9 @@ OptionalHeader = Annotated[
 ]
 OptionalVersion = Annotated[
     Annotated[Text, AfterValidator(_version)] | None, WithJsonSchema({"type": "string", "pattern": f"^{FORM}$"})
+]
+WhichVMs = Annotated[
+    bool | Literal["copied"], BeforeValidator(_which), WithJsonSchema({"enum": [True, False, "copied"]})
 ]
 
 # What a setting may be: its type for pydantic, and what it is called.

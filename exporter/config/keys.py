@@ -62,7 +62,7 @@ class Key:
 
     def read(self, text: str) -> Any:
         """What the text of a variable or flag would be in a file."""
-        if self.type in (bool, int, float):
+        if self.type in (bool, int, float) or isinstance(self.default, bool):
             return scalar(text)
         if self.entries:  # as it is written in a file
             found, mistakes = read(text.encode("utf-8", "surrogateescape"))

@@ -24,6 +24,7 @@ from .forms import (
     OptionalServer,
     OptionalText,
     OptionalVersion,
+    WhichVMs,
     field_of,
     setting,
 )
@@ -100,8 +101,11 @@ class MetricsSettings(Section):
         "default: also what the boards and runbooks read, with counts at 0. full: also what helps to debug it.",
         listed(get_args(MetricsProfile)),
     )
-    firmware_uuid_info: bool = setting(
-        False, "Serve `kubevirt_vm_firmware_uuid_info`, a series for each VM, which rules/fleet.yaml reads."
+    firmware_uuid_info: WhichVMs = setting(
+        False,
+        "Serve `kubevirt_vm_firmware_uuid_info`, which rules/fleet.yaml reads: a series for each VM. copied: without "
+        "those VMs whose UUID is random and of which nothing in the cluster tells that they were copied.",
+        "true, false or copied",
     )
 
 

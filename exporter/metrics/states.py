@@ -99,4 +99,4 @@ class States:
 def _line(gauge: Gauge[Any], sample: Sample) -> str:
     values, value = sample
     block = ",".join(f'{label}="{escaped(text)}"' for label, text in zip(gauge.labels, values, strict=True))
-    return f"{gauge.name}{{{block}}} {value:.15g}\n"
+    return f"{gauge.name}{{{block}}} {value:.15g}\n" if block else f"{gauge.name} {value:.15g}\n"

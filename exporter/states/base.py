@@ -11,7 +11,7 @@ States that name one aggregate share it, as does whoever else asks for it: nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from ..config.settings import MetricsSettings
@@ -59,7 +59,8 @@ class State(Generic[K]):
 
     While one of the kinds it `reads` can't be seen, or one that it `requires` is not served, there are no samples:
     absent is not zero. `option` is the field of the configuration's section `metrics` that asks for it; a state without
-    one is always there. Its kinds are watched for its sake only where it was asked for.
+    one is always there. Its kinds are watched for its sake only where it was asked for. Where an option has several
+    values, `by` gives what keeps the counts then.
     """
 
     keep: Callable[[Cluster], K]
@@ -68,6 +69,11 @@ class State(Generic[K]):
     indexes: tuple[Index, ...] = ()
     option: str = ""
     requires: tuple[Kind[Any], ...] = ()
+    by: Callable[[MetricsSettings], Callable[[Cluster], K]] | None = None
+
+    def of(self, settings: MetricsSettings) -> State[K]:
+        """As it is asked for."""
+        return replace(self, keep=self.by(settings)) if self.by is not None else self
 
     def wanted(self, settings: MetricsSettings) -> bool:
         return not self.option or bool(getattr(settings, self.option))

@@ -1,63 +1,134 @@
 """Who has which firmware UUID: what Prometheus needs to find VMs of different clusters that share one.
 
-A raw UUID tells apart every VM there is, so this is off until somebody asks for it: a series for each VM.
+A raw UUID tells apart every VM there is, so this is off until somebody asks for it: a series for each VM, or, of
+`copied`, for each that may be in another cluster too. Left out is then a VM whose UUID is random (version 4), as
+KubeVirt's webhook makes them since 1.6 (pkg/virt-api/webhooks/mutating-webhook/mutators), and of which nothing in this
+cluster tells that it was copied. How many these are is a gauge of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
+from ..config.settings import MetricsSettings
+from ..domain.identity.firmware import random
 from ..domain.identity.identified import Identified, identified
 from ..store.change import Change
 from ..store.cluster import Cluster
-from ..store.kinds import virtual_machine, virtual_machine_instance
+from ..store.indexes.identities import IDENTITY
+from ..store.indexes.networks import VM, vm_key
+from ..store.kinds.virtual_machine import VirtualMachine
+from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ..store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
+from ..store.record import Record
+from ..store.source import UNREADABLE, Source, Undecodable, unseen
 from .base import Gauge, Sample, State
 from .firmware_origins import origin
 
 __all__ = ["STATE", "UUIDs"]
 
 _SLICE = 250  # VMs, which take a few milliseconds
+_FEW = 8  # that share a UUID: of more, one that comes or goes makes no difference to the others
+_SAVED = VirtualMachineSnapshotContent
 
 
 class UUIDs:
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: Cluster, *, copied: bool = False) -> None:
+        """Of all VMs, or of those that may have been `copied`."""
+        self._cluster, self._copied = cluster, copied
         self._requested: dict[tuple[str, str], None] = {}
         self._samples: dict[tuple[str, str], tuple[Sample, ...]] = {}  # by namespace and name
+        self._left_out: dict[tuple[str, str], int] = {}
 
     def changed(self, change: Change) -> None:
         record = change.after or change.before
         if record is not None and change.kind in _KINDS:
             self._requested[record.namespace, record.name] = None
+            if self._copied:
+                self._request_sharers(change)
+        elif self._copied and change.kind is _SAVED:
+            for each in (change.before, change.after):
+                if isinstance(each, _SAVED):
+                    self._requested[each.namespace, each.source] = None
+        elif self._copied and record is not None and _is_of_saved(record):
+            for kind in _KINDS:
+                self._requested |= dict.fromkeys((each.namespace, each.name) for each in self._cluster.all(kind))
+
+    def _request_sharers(self, change: Change) -> None:
+        for key in change.touched.get(IDENTITY, ()):
+            if self._cluster.shared_by(IDENTITY, key) <= _FEW:
+                sharers = self._cluster.sharing(IDENTITY, key)
+                self._requested |= dict.fromkeys((each.namespace, each.name) for each in sharers)
 
     def settle(self) -> Iterator[None]:
         done = 0
         while self._requested:
-            (namespace, name), _ = self._requested.popitem()
+            key, _ = self._requested.popitem()
             # A VM and a VMI of its name that is not its own may look alike: that is one series.
-            samples = tuple(dict.fromkeys(map(_sample, identified(self._cluster, namespace, name))))
+            found = list(identified(self._cluster, *key))
+            served = [vm for vm in found if not self._copied or self._may_be_elsewhere(vm)]
+            samples = tuple(dict.fromkeys(map(_sample, served)))
+            self._samples.pop(key, None)
+            self._left_out.pop(key, None)
             if samples:
-                self._samples[namespace, name] = samples
-            else:
-                self._samples.pop((namespace, name), None)
+                self._samples[key] = samples
+            if len(served) < len(found):
+                self._left_out[key] = len(found) - len(served)
             done += 1
             if done % _SLICE == 0:
                 yield
 
+    def _may_be_elsewhere(self, vm: Identified) -> bool:
+        """Whether its UUID was not made at random for it alone, as far as this cluster can tell."""
+        place = vm.ref.namespace, vm.ref.name
+        record = self._cluster.get(VirtualMachine, *place)
+        if not random(vm.uuid) or (record is not None and record.origin):
+            return True
+        if self._cluster.shared_by(IDENTITY, vm.uuid) > _FEW or any(
+            (each.namespace, each.name) != place for each in self._cluster.sharing(IDENTITY, vm.uuid)
+        ):
+            return True
+        of_the_vm = self._cluster.sharing(VM, vm_key(*place))
+        if any(isinstance(each, _SAVED) and each.identity == vm.uuid for each in of_the_vm):
+            return True
+        return bool(unseen(self._cluster, (_SAVED,)) or self._cluster.first(UNREADABLE, _SAVED.__name__))
+
     def samples(self) -> Sequence[Sequence[Sample]]:
         return tuple(self._samples.values())
 
+    def left_out(self) -> Sequence[Sequence[Sample]]:
+        return [[((), sum(self._left_out.values()))]]
 
-_KINDS = (virtual_machine.KIND.record, virtual_machine_instance.KIND.record)
+
+_KINDS = (VirtualMachine, VirtualMachineInstance)
+
+
+def _is_of_saved(record: Record) -> bool:
+    """Whether it says how well snapshots can be seen."""
+    return (isinstance(record, Source) and record.name == _SAVED.__name__) or (
+        isinstance(record, Undecodable) and record.kind == _SAVED.__name__
+    )
 
 
 def _sample(vm: Identified) -> Sample:
     return (vm.ref.namespace, vm.ref.name, vm.uuid, origin(vm).value, str(vm.running).lower()), 1
 
 
+def _kept(settings: MetricsSettings) -> Callable[[Cluster], UUIDs]:
+    return partial(UUIDs, copied=settings.firmware_uuid_info == "copied")
+
+
 STATE = State(
     keep=UUIDs,
     gauges=(
+        Gauge(
+            "kubevirt_vm_firmware_uuids_left_out",
+            "VMs that kubevirt_vm_firmware_uuid_info leaves out because their firmware UUID is random and nothing in "
+            "the cluster tells that they were copied; 0 where it has all VMs.",
+            (),
+            UUIDs.left_out,
+        ),
         Gauge(
             "kubevirt_vm_firmware_uuid_info",
             "The firmware UUID that a VM has, or starts with; of origin legacy where it follows from its name.",
@@ -65,6 +136,8 @@ STATE = State(
             UUIDs.samples,
         ),
     ),
-    reads=(virtual_machine.KIND, virtual_machine_instance.KIND),
+    reads=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
+    indexes=(IDENTITY, VM),
     option="firmware_uuid_info",
+    by=_kept,
 )

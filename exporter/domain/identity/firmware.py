@@ -22,6 +22,7 @@ __all__ = [
     "identifying",
     "invalid",
     "legacy",
+    "random",
     "serial_key",
 ]
 
@@ -64,6 +65,11 @@ class WireFirmware(Wire, frozen=True, gc=False):
 class WireTPM(Wire, frozen=True, gc=False):
     persistent: bool | None = None
     enabled: bool | None = None
+
+
+def random(uuid: str) -> bool:
+    """Whether a UUID, in canonical form, says that it is random: of RFC 4122's variant and version 4."""
+    return uuid[14:15] == "4" and uuid[19:20] in tuple("89ab")
 
 
 def legacy(name: str) -> str:

@@ -81,11 +81,12 @@ AREA = Area(
     name="fleet",
     note="Several clusters at once, for a ruler that sees all of them: Thanos, Mimir, or a Prometheus that scrapes the"
     " stewards of several clusters. The steward of each cluster has to serve kubevirt_vm_firmware_uuid_info"
-    " (metrics.firmwareUuidInfo: true), a series for each VM: the series limit (seriesLimit.family) must be"
-    " larger than their number. Each series has a label cluster, the same from all replicas of one steward and another"
-    " for each cluster; clusters without one count as one. The recorded series have whole UUIDs, of the few VMs that"
-    " share one; alerts, which travel further, have the first 8 digits as uuid_prefix, since a UUID may be a licence's"
-    " key. A VM that is stopped, or waits for its other half in a migration between clusters, has running=false and is"
-    " not alerted on: `steward check` with the dumps of all clusters names those too.",
+    " (metrics.firmwareUuidInfo: true, or copied: without VMs that nothing tells to have been copied), a series for"
+    " each VM: the series limit (seriesLimit.family) must be larger than their number. Each series has a label cluster,"
+    " the same from all replicas of one steward and another for each cluster; clusters without one count as one. The"
+    " recorded series have whole UUIDs, of the few VMs that share one; alerts, which travel further, have the first 8"
+    " digits as uuid_prefix, since a UUID may be a licence's key. A VM that is stopped, or waits for its other half in"
+    " a migration between clusters, has running=false and is not alerted on: `steward check` with the dumps of all"
+    " clusters names those too.",
     after=_after,
 )
