@@ -8,7 +8,7 @@ cluster tells that it was copied. How many these are is a gauge of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from ..config.settings import MetricsSettings
@@ -16,8 +16,7 @@ from ..domain.identity.firmware import random
 from ..domain.identity.identified import Identified, identified
 from ..store.change import Change
 from ..store.cluster import Cluster
-from ..store.indexes.identities import IDENTITY
-from ..store.indexes.networks import VM, vm_key
+from ..store.indexes.identities import IDENTITY, SAVED_IDENTITY
 from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
@@ -48,18 +47,19 @@ class UUIDs:
             if self._copied:
                 self._request_sharers(change)
         elif self._copied and change.kind is _SAVED:
-            for each in (change.before, change.after):
-                if isinstance(each, _SAVED):
-                    self._requested[each.namespace, each.source] = None
+            for key in change.touched.get(SAVED_IDENTITY, ()):
+                self._request(self._cluster.sharing(IDENTITY, key))
         elif self._copied and record is not None and _is_of_saved(record):
             for kind in _KINDS:
-                self._requested |= dict.fromkeys((each.namespace, each.name) for each in self._cluster.all(kind))
+                self._request(self._cluster.all(kind))
 
     def _request_sharers(self, change: Change) -> None:
         for key in change.touched.get(IDENTITY, ()):
             if self._cluster.shared_by(IDENTITY, key) <= _FEW:
-                sharers = self._cluster.sharing(IDENTITY, key)
-                self._requested |= dict.fromkeys((each.namespace, each.name) for each in sharers)
+                self._request(self._cluster.sharing(IDENTITY, key))
+
+    def _request(self, records: Iterable[Record]) -> None:
+        self._requested |= dict.fromkeys((each.namespace, each.name) for each in records)
 
     def settle(self) -> Iterator[None]:
         done = 0
@@ -67,7 +67,8 @@ class UUIDs:
             key, _ = self._requested.popitem()
             # A VM and a VMI of its name that is not its own may look alike: that is one series.
             found = list(identified(self._cluster, *key))
-            served = [vm for vm in found if not self._copied or self._may_be_elsewhere(vm)]
+            # Two of one name, a VM and a VMI that is not its own, may share it.
+            served = [vm for vm in found if not self._copied or len(found) > 1 or self._may_be_elsewhere(vm)]
             samples = tuple(dict.fromkeys(map(_sample, served)))
             self._samples.pop(key, None)
             self._left_out.pop(key, None)
@@ -83,14 +84,15 @@ class UUIDs:
         """Whether its UUID was not made at random for it alone, as far as this cluster can tell."""
         place = vm.ref.namespace, vm.ref.name
         record = self._cluster.get(VirtualMachine, *place)
-        if not random(vm.uuid) or (record is not None and record.origin):
+        if not random(vm.uuid) or record is None or vm.ref.kind != VirtualMachine.__name__:
+            return True  # where a VMI alone has it from, nothing tells
+        if record.origin or vm.uuid != record.identity:  # what it runs with is of an earlier spec
             return True
         if self._cluster.shared_by(IDENTITY, vm.uuid) > _FEW or any(
             (each.namespace, each.name) != place for each in self._cluster.sharing(IDENTITY, vm.uuid)
         ):
             return True
-        of_the_vm = self._cluster.sharing(VM, vm_key(*place))
-        if any(isinstance(each, _SAVED) and each.identity == vm.uuid for each in of_the_vm):
+        if self._cluster.first(SAVED_IDENTITY, vm.uuid) is not None:
             return True
         return bool(unseen(self._cluster, (_SAVED,)) or self._cluster.first(UNREADABLE, _SAVED.__name__))
 
@@ -137,7 +139,7 @@ STATE = State(
         ),
     ),
     reads=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
-    indexes=(IDENTITY, VM),
+    indexes=(IDENTITY, SAVED_IDENTITY),
     option="firmware_uuid_info",
     by=_kept,
 )

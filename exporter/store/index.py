@@ -178,7 +178,9 @@ def _added(bucket: Bucket | None, record: Record) -> Bucket:
         return bucket
     if isinstance(bucket, tuple):
         all_of_them = (*bucket, record)
-        return all_of_them if len(all_of_them) <= _SOME else sorted(all_of_them, key=id)
+        if len(all_of_them) <= _SOME:
+            return all_of_them
+        return sorted({id(each): each for each in all_of_them}.values(), key=id)
     return bucket, record
 
 

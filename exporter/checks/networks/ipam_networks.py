@@ -112,16 +112,25 @@ class _Members:
         self._pods = [record for record in records if isinstance(record, Pod)]
 
     def addresses(self, nads: Iterable[NetworkAttachmentDefinition]) -> dict[int, str]:
-        """The addresses that claims and pods hold of the network, each once, with the namespace of a holder."""
+        """The addresses that claims and pods hold of the network, each once, with the namespace of a holder: a claim's
+        rather than a pod's, and of several the first by name.
+        """
         attachments = {f"{each.namespace}/{each.name}" for each in nads}
-        held: dict[int, str] = {}
-        for each in self._pods:
-            for (attachment, _, _), number in zip(each.known_addresses, each.numbers, strict=True):
-                if attachment in attachments:
-                    held[number] = each.namespace
-        for claim in self.claims:
-            held.update(dict.fromkeys(claim.numbers, claim.namespace))
-        return held
+        of_pods = _holders(
+            (each.namespace, number)
+            for each in self._pods
+            for (attachment, _, _), number in zip(each.known_addresses, each.numbers, strict=True)
+            if attachment in attachments
+        )
+        return of_pods | _holders((claim.namespace, number) for claim in self.claims for number in claim.numbers)
+
+
+def _holders(held: Iterable[tuple[str, int]]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for namespace, number in held:
+        if namespace <= found.get(number, namespace):
+            found[number] = namespace
+    return found
 
 
 def find(view: View) -> Iterator[Finding]:

@@ -88,5 +88,7 @@ def _common(asking: Asking) -> bytes:
 
 
 def _source(source: Any) -> Any:
-    """Without the name of an object: whether it says anything at all, and may be plugged."""
-    return (len(source), source.get("hotpluggable")) if isinstance(source, dict) else source
+    """Without the name of an object: whether it says anything at all, and may be plugged. A mapping stays one, or a
+    list that stands in its place would look like it.
+    """
+    return {"keys": len(source), "plugged": source.get("hotpluggable")} if isinstance(source, dict) else source

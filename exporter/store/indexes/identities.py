@@ -14,7 +14,7 @@ from ..kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotConte
 from ..record import Record
 from .networks import VM
 
-__all__ = ["IDENTITY", "LEGACY_NAME", "POOL", "SERIAL"]
+__all__ = ["IDENTITY", "LEGACY_NAME", "POOL", "SAVED_IDENTITY", "SERIAL"]
 
 
 def _identities(record: Record, lookup: ByName) -> Iterable[str]:
@@ -24,6 +24,10 @@ def _identities(record: Record, lookup: ByName) -> Iterable[str]:
     if isinstance(record, VirtualMachineInstance) and record.identity and not record.final:
         return (record.identity,)
     return ()
+
+
+def _saved(record: Record, _: ByName) -> Iterable[str]:
+    return (record.identity,) if isinstance(record, VirtualMachineSnapshotContent) and record.identity else ()
 
 
 def _names(record: Record, _: ByName) -> Iterable[str]:
@@ -49,6 +53,8 @@ def _pools(record: Record, _: ByName) -> Iterable[str]:
 IDENTITY = Index(
     "firmware UUID", _identities, of=(VirtualMachine, VirtualMachineInstance), through=((VirtualMachineInstance, VM),)
 )
+# The UUIDs that snapshots would bring back.
+SAVED_IDENTITY = Index("firmware UUID in a snapshot", _saved, of=(VirtualMachineSnapshotContent,))
 # The UUID that KubeVirt derives from a VM's name, whichever it has; of VMs and of snapshots.
 LEGACY_NAME = Index("UUID of a name", _names, of=(VirtualMachine, VirtualMachineSnapshotContent))
 SERIAL = Index("serial", _serials, of=(VirtualMachine, VirtualMachineInstance))

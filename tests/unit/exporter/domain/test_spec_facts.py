@@ -34,6 +34,10 @@ USUAL: dict[str, Any] = {
 }
 
 OTHER: list[tuple[str, Any]] = [
+    ("volumes.0", {"name": "root", "persistentVolumeClaim": {"claimName": "c", "hotpluggable": True}}),
+    ("volumes.0", {"name": "root", "persistentVolumeClaim": [2, True]}),
+    ("volumes.0", {"name": "root", "persistentVolumeClaim": {"hotpluggable": True}}),
+    ("volumes.0", {"name": "root", "persistentVolumeClaim": [1, True]}),
     ("architecture", "arm64"),
     ("nodeSelector", {"zone": "b"}),
     ("nodeSelector", {"zone": 1}),

@@ -103,10 +103,12 @@ async def test_of_many_that_share_a_uuid_each_is_served_until_the_last_ones_go()
 
 async def test_a_vm_that_was_saved_with_its_uuid_may_have_been_restored_anywhere() -> None:
     served = Served(vm("db", RANDOM), vm("web", ANOTHER))
-    served.put(saved("db", RANDOM), saved("web", RANDOM))  # web has had another one since
+    served.put(saved("db", RANDOM), saved("web", OWN))  # web has had another one since
     assert await served.page() == (["db"], 1)
     served.evaluation.gone("VirtualMachineSnapshotContent", "ns", "of-db")
     assert await served.page() == ([], 2)
+    served.put(saved("db-before-its-name-changed", RANDOM))
+    assert await served.page() == (["db"], 1)
 
 
 async def test_while_snapshots_can_not_be_seen_every_vm_is_served() -> None:
@@ -115,11 +117,11 @@ async def test_while_snapshots_can_not_be_seen_every_vm_is_served() -> None:
     assert await served.page() == (["db"], 0)
     served.evaluation.sync_state("VirtualMachineSnapshotContent", SyncState.LIVE)
     assert await served.page() == ([], 1)
-    unreadable = full(saved("web", RANDOM))
+    unreadable = full(saved("web", ANOTHER))
     unreadable["spec"] = 1
     served.evaluation.seen(unreadable)
     assert await served.page() == (["db"], 0)
-    served.put(saved("web", RANDOM))
+    served.put(saved("web", ANOTHER))
     assert await served.page() == ([], 1)
 
 
@@ -129,8 +131,18 @@ async def test_a_cluster_without_snapshots_has_none() -> None:
     assert await served.page() == ([], 1)
 
 
-async def test_a_vmi_alone_counts_as_a_vm() -> None:
+async def test_a_vmi_alone_is_served_since_nothing_tells_where_it_has_its_uuid_from() -> None:
     served = Served(vmi("lone", RANDOM, vm=""))
+    assert await served.page() == (["lone"], 0)
+
+
+async def test_a_vm_that_runs_with_the_uuid_of_an_earlier_spec_is_served() -> None:
+    served = Served(vm("db", ANOTHER), vmi("db", RANDOM))
+    assert await served.page() == (["db"], 0)
+    served.evaluation.gone("VirtualMachineInstance", "ns", "db")
     assert await served.page() == ([], 1)
-    served.put(vmi("other", RANDOM, vm=""))
-    assert await served.page() == (["lone", "other"], 0)
+
+
+async def test_a_vm_beside_a_vmi_of_its_predecessor_is_served_with_it() -> None:
+    served = Served(vm("db", RANDOM), vmi("db", RANDOM, vm="u-earlier"))
+    assert await served.page() == (["db", "db"], 0)
