@@ -18,9 +18,11 @@ print(platform.python_version(), "with" if "--enable-optimizations" in asked els
 
 
 def python_build(python: str) -> str:
-    """Its version, and whether it was configured to be built by profile, which makes a fifth of the CPU."""
+    """Its version, and whether it was configured to be built by profile, which makes a fifth of the CPU. Debian's says
+    nothing of how its packages are built.
+    """
     version, said = subprocess.run([python, "-c", _ASK], check=True, capture_output=True, text=True).stdout.split()
-    return f"CPython {version}, built {said} --enable-optimizations"
+    return f"CPython {version}, configured {said} --enable-optimizations"
 
 
 def host() -> dict[str, Any]:
