@@ -9,8 +9,9 @@ from html import escape
 
 __all__ = ["Line", "plot"]
 
-_WIDTH, _HEIGHT = 640, 360
-_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 190, 40, 50
+_WIDTH, _HEIGHT = 700, 360
+_LEFT, _RIGHT, _TOP, _BOTTOM = 90, 220, 40, 50
+_APART = 48  # at least, from the middle of one size's figure to that of the next
 # Different to those who see no red or no green, too.
 _COLOURS = ("#0072b2", "#d55e00", "#e69f00", "#666666")
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
@@ -32,7 +33,11 @@ def plot(title: str, across: str, lines: Sequence[Line], figure: Callable[[float
         y = y_of(10.0**power)
         parts.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#dddddd"/>')
         parts.append(_text(_LEFT - 8, y + 4, figure(10.0**power), "end"))
-    parts += [_text(x_of(x), _HEIGHT - _BOTTOM + 18, f"{x:,.0f}") for x in xs]
+    written = math.inf
+    for x in reversed(xs):
+        if written - x_of(x) >= _APART:
+            written = x_of(x)
+            parts.append(_text(written, _HEIGHT - _BOTTOM + 18, f"{x:,.0f}"))
     for number, line in enumerate(lines):
         parts += _drawn(number, line, x_of, y_of, figure)
     body = "\n".join(parts)
@@ -63,7 +68,9 @@ def _drawn(
     for x, y, value in points:
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"><title>{figure(value)}</title></circle>')
     if points:
-        parts.append(_text(points[-1][0] + 6, points[-1][1] - 6, figure(points[-1][2]), "start"))
+        x, y, value = points[-1]
+        inside = x + _APART < _WIDTH - _RIGHT  # else it would stand where the names are
+        parts.append(_text(x + 6 if inside else x, y - 8, figure(value), "start" if inside else "end"))
     return parts
 
 
