@@ -116,21 +116,17 @@ class _Members:
         rather than a pod's, and of several the first by name.
         """
         attachments = {f"{each.namespace}/{each.name}" for each in nads}
-        of_pods = _holders(
-            (each.namespace, number)
-            for each in self._pods
-            for (attachment, _, _), number in zip(each.known_addresses, each.numbers, strict=True)
-            if attachment in attachments
-        )
-        return of_pods | _holders((claim.namespace, number) for claim in self.claims for number in claim.numbers)
-
-
-def _holders(held: Iterable[tuple[str, int]]) -> dict[int, str]:
-    found: dict[int, str] = {}
-    for namespace, number in held:
-        if namespace <= found.get(number, namespace):
-            found[number] = namespace
-    return found
+        of_pods: dict[int, str] = {}
+        for each in self._pods:
+            for (attachment, _, _), number in zip(each.known_addresses, each.numbers, strict=True):
+                if attachment in attachments and each.namespace <= of_pods.get(number, each.namespace):
+                    of_pods[number] = each.namespace
+        of_claims: dict[int, str] = {}
+        for claim in self.claims:
+            for number in claim.numbers:
+                if claim.namespace <= of_claims.get(number, claim.namespace):
+                    of_claims[number] = claim.namespace
+        return of_pods | of_claims
 
 
 def find(view: View) -> Iterator[Finding]:
