@@ -14,7 +14,7 @@ import msgspec
 
 from ...store.kinds.common.vm_spec import WireDevices, WireDomain, WireInterface, WireNetwork, WireVMSpec, WireVolume
 from ...store.text.quantity import Amounts
-from ...store.text.text_cache import Kept
+from ...store.text.text_cache import TextMemo
 from .asks import asks_of
 from .demand import Demand, demand_of
 from .hardware import hardware_of
@@ -33,7 +33,7 @@ class SpecFacts(NamedTuple):
     memory: Amounts
 
 
-_KEPT = Kept[SpecFacts]()
+_KEPT = TextMemo[SpecFacts]()
 
 
 def spec_facts(asking: Asking) -> SpecFacts:

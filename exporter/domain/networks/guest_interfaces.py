@@ -76,13 +76,13 @@ def addresses_of(networks: Sequence[VMNetwork], status: Status) -> tuple[str, ..
     nads = {name: nad for name, nad, absent in networks if nad and not absent}
     if not nads or not status:
         return ()
-    told = [each for each in status if each and each.name in nads and "guest-agent" in (each.info_source or "")]
-    if not told:
+    reported = [each for each in status if each and each.name in nads and "guest-agent" in (each.info_source or "")]
+    if not reported:
         return ()
     # VLANs and bridges in the guest have the MAC address of the interface below, and the addresses may be theirs.
     alike = Counter(comparable(each.mac) for each in status if each)
     found: dict[str, None] = {}
-    for each in told:
+    for each in reported:
         mac = comparable(each.mac)
         if mac and alike[mac] == 1:
             found |= {f"{nads[each.name or '']} {address}": None for address in _single(each)}

@@ -19,7 +19,7 @@ from ..record import Record, Unreadable, Wire, WireCondition, WireMeta, WireOwne
 from ..text.quantity import Amounts
 from .common.containers import UNSAID, containers_of, guest_ended
 from .common.pod_networks import GIVEN, REFERRED, SELECTED, WireNetworks, networks_of
-from .common.pod_spec import WirePodSpec, spec_facts
+from .common.pod_spec import WirePodSpec, pod_spec_facts
 
 __all__ = ["GIVEN", "KIND", "REFERRED", "DrainRole", "Pod"]
 
@@ -187,7 +187,7 @@ def _reduce(wire: _Pod) -> Pod | None:
     created, deleting = epoch(meta.creation_timestamp), epoch(meta.deletion_timestamp)
     evicted = _evicted(conditions.get("DisruptionTarget", _NO_CONDITION))
     since = epoch(scheduled.last_transition_time) if scheduled.status == "True" else None
-    facts = spec_facts(spec, launcher=launcher)
+    facts = pod_spec_facts(spec, launcher=launcher)
     return Pod(
         *fields,
         role=role,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import Generic, ParamSpec, TypeVar
 
-__all__ = ["Kept", "remembered"]
+__all__ = ["TextMemo", "remembered"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -51,7 +51,7 @@ def remembered(most: int = 4096) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return decorate
 
 
-class Kept(Generic[T]):
+class TextMemo(Generic[T]):
     """What was made before, by a text that says all that it was made of: for whoever writes that text himself. It is
     emptied before the texts are longer in all than some megabytes.
     """

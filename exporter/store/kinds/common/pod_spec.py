@@ -11,9 +11,9 @@ from ....domain.features.neighbours import ALONE, Neighbours, WirePodAffinity, W
 from ....domain.features.placement import ANYWHERE, Placement, WirePlacement, placement_of
 from ...record import Wire
 from ...text.quantity import Amounts, amounts_of, plus
-from ...text.text_cache import Kept
+from ...text.text_cache import TextMemo
 
-__all__ = ["PodSpecFacts", "WirePodSpec", "spec_facts"]
+__all__ = ["PodSpecFacts", "WirePodSpec", "pod_spec_facts"]
 
 
 class _Resources(Wire, frozen=True, gc=False):
@@ -42,13 +42,13 @@ class PodSpecFacts(NamedTuple):
     neighbours: Neighbours
 
 
-_KEPT = Kept[PodSpecFacts]()
+_KEPT = TextMemo[PodSpecFacts]()
 _ALL_BUT_NODE = attrgetter(*(name for name in WirePodSpec.__struct_fields__ if name != "node_name"))
 _RESOURCES = attrgetter("containers", "init_containers", "overhead")  # fewer fields: no text is that of both
 _ENCODE = msgspec.json.Encoder().encode
 
 
-def spec_facts(spec: WirePodSpec, *, launcher: bool) -> PodSpecFacts:
+def pod_spec_facts(spec: WirePodSpec, *, launcher: bool) -> PodSpecFacts:
     """Of any other pod than a launcher only the requests. Raises ValueError for a malformed quantity."""
     text = _ENCODE(_ALL_BUT_NODE(spec) if launcher else _RESOURCES(spec))
     found = _KEPT.get(text)

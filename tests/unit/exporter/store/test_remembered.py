@@ -13,7 +13,7 @@ from exporter.domain.instancetypes.drift import MOST_PATHS, differing
 from exporter.domain.instancetypes.specs import canonical
 from exporter.store.decode import Decoded, ObjectDecoder
 from exporter.store.kinds import controller_revision, virtual_machine, virtual_machine_instancetype
-from exporter.store.text.text_cache import Kept, remembered
+from exporter.store.text.text_cache import TextMemo, remembered
 
 _MOST = 24 << 20
 
@@ -96,7 +96,7 @@ def test_a_copy_is_read_however_deep_it_is_nested(levels: int) -> None:
 
 
 def test_what_is_kept_by_its_text_stays_short_in_all() -> None:
-    kept = Kept[int]()
+    kept = TextMemo[int]()
     kept.keep(b"a", 1)
     assert (kept.get(b"a"), kept.get(b"b")) == (1, None)
     kept.keep(b"d" * (5 << 20), 2)
