@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import TypeVar
 
 from ..config.settings import MetricsSettings
 from ..domain.identity.firmware import random
@@ -30,6 +31,7 @@ __all__ = ["STATE", "UUIDs"]
 _SLICE = 250  # VMs, which take a few milliseconds
 _FEW = 8  # that share a UUID: of more, one that comes or goes makes no difference to the others
 _SAVED = VirtualMachineSnapshotContent
+_V = TypeVar("_V")
 
 
 class UUIDs:
@@ -70,12 +72,8 @@ class UUIDs:
             # Two of one name, a VM and a VMI that is not its own, may share it.
             served = [vm for vm in found if not self._copied or len(found) > 1 or self._may_be_elsewhere(vm)]
             samples = tuple(dict.fromkeys(map(_sample, served)))
-            self._samples.pop(key, None)
-            self._left_out.pop(key, None)
-            if samples:
-                self._samples[key] = samples
-            if len(served) < len(found):
-                self._left_out[key] = len(found) - len(served)
+            _keep(self._samples, key, samples)
+            _keep(self._left_out, key, len(found) - len(served))
             done += 1
             if done % _SLICE == 0:
                 yield
@@ -111,6 +109,14 @@ def _is_of_saved(record: Record) -> bool:
     return (isinstance(record, Source) and record.name == _SAVED.__name__) or (
         isinstance(record, Undecodable) and record.kind == _SAVED.__name__
     )
+
+
+def _keep(kept: dict[tuple[str, str], _V], key: tuple[str, str], value: _V) -> None:
+    """In its place, so that a VM that changes does not change which series are served where not all fit."""
+    if value:
+        kept[key] = value
+    else:
+        kept.pop(key, None)
 
 
 def _sample(vm: Identified) -> Sample:

@@ -11,6 +11,7 @@ import pytest
 
 from exporter.config.settings import MetricsSettings
 from exporter.domain.identity.firmware import legacy
+from exporter.metrics.series_limit import SeriesLimit
 from exporter.metrics.states import States
 from exporter.states.base import Aggregates
 from exporter.states.firmware_uuids import STATE
@@ -35,11 +36,10 @@ class Served:
         for row in rows:
             self.evaluation.seen(full(row))
 
-    async def page(self) -> tuple[list[str], int]:
+    async def page(self, limit: SeriesLimit | None = None) -> tuple[list[str], int]:
         """The VMs that have a series, in order, and how many are left out."""
-        text = b"".join(
-            [part async for part in States(self.evaluation.engine.cluster, self.aggregates).render()]
-        ).decode()
+        states = States(self.evaluation.engine.cluster, self.aggregates, limit)
+        text = b"".join([part async for part in states.render()]).decode()
         names = re.findall(r'^kubevirt_vm_firmware_uuid_info\{namespace="[^"]*",name="([^"]*)"', text, re.M)
         (left_out,) = re.findall(r"^kubevirt_vm_firmware_uuids_left_out (\d+)", text, re.M)
         return sorted(names), int(left_out)
@@ -146,3 +146,16 @@ async def test_a_vm_that_runs_with_the_uuid_of_an_earlier_spec_is_served() -> No
 async def test_a_vm_beside_a_vmi_of_its_predecessor_is_served_with_it() -> None:
     served = Served(vm("db", RANDOM), vmi("db", RANDOM, vm="u-earlier"))
     assert await served.page() == (["db", "db"], 0)
+
+
+@pytest.mark.parametrize("asked", [True, "copied"])
+async def test_a_vm_that_changes_leaves_no_other_out_where_not_all_fit(asked: bool | str) -> None:
+    served = Served(
+        vm("a", OWN), vm("b", ANOTHER.replace("-4", "-1")), vm("c", RANDOM.replace("-4", "-1")), asked=asked
+    )
+    limit = SeriesLimit(family=2)
+    before, _ = await served.page(limit)
+    assert len(before) == 2
+    for name in before:
+        served.put(vm(name, OWN.replace("42", "43") if name == "a" else OWN))
+        assert await served.page(limit) == (before, 0)
