@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from ..store.cluster import Cluster
@@ -93,6 +94,9 @@ class PartialView(View):
         missing = self._unseen & others
         beyond = self._beyond(others, _place(index, key))
         return _Known(found, missing, lambda: self._unknown(missing | beyond)) if missing or beyond else found
+
+    def some(self, index: Index, key: str, most: int) -> tuple[Record, ...]:
+        return tuple(islice(self.sharing(index, key), most))
 
     def members(self, index: Index, key: str, kind: type[R]) -> list[R]:
         self._declared(kind)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec.structs import force_setattr
 
 from .change import Change, IndexStep, differing, move
-from .index import Buckets, Index, members, one, size
+from .index import Buckets, Index, members, one, size, some
 from .record import Record
 
 __all__ = ["Change", "Cluster"]
@@ -81,6 +81,12 @@ class Cluster:
         costs the same.
         """
         return one(self._indexes[index].get(key))
+
+    def some(self, index: Index, key: str, most: int) -> tuple[Record, ...]:
+        """Any of the records under a key, without the dependents, so many at most. However many there are, it costs
+        the same.
+        """
+        return tuple(some(self._indexes[index].get(key), most))
 
     def shared_by(self, index: Index, key: str) -> int:
         """How many records are under a key, without the dependents."""

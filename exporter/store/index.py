@@ -6,11 +6,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import TypeAlias
 
 from .record import Record
 
-__all__ = ["Bucket", "Buckets", "ByName", "Index", "Layered", "members", "one", "size"]
+__all__ = ["Bucket", "Buckets", "ByName", "Index", "Layered", "members", "one", "size", "some"]
 
 ByName: TypeAlias = Callable[[type[Record], str, str], Record | None]
 
@@ -155,6 +156,14 @@ def one(bucket: Bucket | None) -> Record | None:
         return bucket[0]
     # The latest, since the search for the first one of a dict walks past all that were taken out before it.
     return next(reversed(bucket.values())) if isinstance(bucket, dict) else bucket
+
+
+def some(bucket: Bucket | None, most: int) -> Iterable[Record]:
+    """Any of its records, so many at most."""
+    if isinstance(bucket, tuple | list):
+        return bucket[:most]
+    # From the latest back, as `one` does.
+    return islice(reversed(bucket.values()), most) if isinstance(bucket, dict) else members(bucket)
 
 
 def size(bucket: Bucket | None) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NoReturn, Protocol, TypeVar
 
 from .cluster import Cluster
@@ -102,6 +103,14 @@ class ClusterView:
             for record in found:
                 tuple(index.keys(record, self._noted))  # those through which it has the key were read too
         return found
+
+    def some(self, index: Index, key: str, most: int) -> tuple[Record, ...]:
+        """Any of the records under a key of a declared index, so many at most: whether there is one, or more than one.
+        However many there are, it costs the same.
+        """
+        if self._seen is None and index in self._reader.indexes:
+            return self._cluster.some(index, key, most)
+        return tuple(islice(self.sharing(index, key), most))
 
     def members(self, index: Index, key: str, kind: type[R]) -> list[R]:
         """The records of one kind under a key of a declared index; whether other kinds can be seen does not matter."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TypeGuard
 
 from ....domain.features.configuration import Effective
@@ -39,7 +38,7 @@ def selected(thing: str, known: Effective | str) -> str:
 
 def offerers(view: View, thing: str) -> tuple[str, ...]:
     """Two of them at most: more are as good."""
-    return tuple(each.name for each in islice(view.sharing(OFFERED, thing), 2))
+    return tuple(each.name for each in view.some(OFFERED, thing, 2))
 
 
 def may_migrate(record: Record) -> TypeGuard[VirtualMachineInstance]:
@@ -58,7 +57,7 @@ def asked(view: ClusterView, rule: Rule, wanted: tuple[Need, ...], known: Effect
     if not rule.since <= release <= rule.until or not rule.on(known):
         return {}
     if rule.id == "emulated_machines" and (
-        known.version < _HARDWARE_TYPES or not tuple(view.sharing(TAKES, OFFERS_HARDWARE_TYPES))
+        known.version < _HARDWARE_TYPES or not view.some(TAKES, OFFERS_HARDWARE_TYPES, 1)
     ):
         return {}
     found: dict[str, list[str]] = {}

@@ -6,7 +6,6 @@ Where two nodes offer it there is nothing to say, whoever needs it: tens of thou
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any, NamedTuple
 
 from ....domain.features.configuration import Effective, chosen
@@ -54,7 +53,7 @@ def unsupported(view: View) -> Iterator[Finding]:
     offering = offerers(view, selected(thing, known))
     if len(offering) > 1:
         return
-    nodes = _Nodes(len(tuple(islice(view.sharing(TAKES, ""), 2))), offering[0] if offering else "")
+    nodes = _Nodes(len(view.some(TAKES, "", 2)), offering[0] if offering else "")
     if nodes.taking == 0 or (nodes.only and nodes.taking == 1):
         return
     lacks: dict[tuple[tuple[Request, ...], str], list[_Lack]] = {}

@@ -51,20 +51,22 @@ class _Ground(NamedTuple):
 
 def unplaced(view: View) -> Iterator[Finding]:
     """Raises UnansweredError where nobody knows the configuration that decides."""
-    records = tuple(view.sharing(NEEDED, view.partition))
+    if not view.whole:  # what was found of those that can't be seen stays
+        tuple(view.sharing(NEEDED, view.partition))
+    first = view.some(NEEDED, view.partition, 1)
     nodes = view.derived(LETS, "", lambda: NodeSets(each for each in view.sharing(LETS, "") if isinstance(each, Node)))
-    if not records or not nodes.taking:
+    if not first or not nodes.taking:
         return
     kubevirt = chosen(view.all(KubeVirt))
     known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
     if isinstance(kubevirt, str) or isinstance(known, str):
         raise UnansweredError(str(known))  # its node selectors may rule out any node
     ground = _Ground(view, kubevirt, known, nodes)
-    want = _want(view, records[0], None)
+    want = _want(view, first[0], None)
     if all(_suited(ground, want._replace(of_vm=of_vm)) for of_vm in (True, False)):
         return
     things: dict[tuple[Need, ...], tuple[str, ...]] = {}
-    for record in records:
+    for record in view.sharing(NEEDED, view.partition):
         want = _want(view, record, kubevirt)
         if want.needed not in things:
             things[want.needed] = things_of(view, want.needed, known)
