@@ -16,6 +16,7 @@ from functools import cached_property
 
 from bench.fleet.launcher import furnish, furnish_vm, furnish_vmi
 from bench.fleet.managed import managed
+from bench.fleet.node_labels import labels
 from demo.apiserver.registry import timestamp
 from demo.apiserver.resources import Obj
 from demo.fleet.catalogue import offered
@@ -108,6 +109,7 @@ class Fleet:
             }
             for kind, reason in (("Memory", "SufficientMemory"), ("Disk", "NoDiskPressure"), ("PID", "SufficientPID"))
         ]
+        made["metadata"]["labels"] |= labels()
         made["metadata"]["annotations"] = {"kubevirt.io/heartbeat": self._beat}
         own = f"6a0d6f9e-5f43-4c8e-9a7c-{number:012}"
         ids = {"bootID": own[::-1], "machineID": own.replace("-", ""), "systemUUID": own}
