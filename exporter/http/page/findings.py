@@ -17,6 +17,7 @@ from ...findings.finding import Finding, Severity
 from ...views.causes import CauseReport, cause_order
 from ...views.findings import Filter
 from ...views.selection import AGES, FACETS, Counts, Selection, counting
+from ...views.trust import trust_of
 from ..reports.listing import Listing, Wanted
 from .actions import Actions
 from .address import SORTS, Address, Addresses
@@ -59,6 +60,7 @@ class Facet(msgspec.Struct, frozen=True):
 class FindingsPage:
     def __init__(self, engine: Engine, frame: Frame, actions: Actions) -> None:
         self._frame, self._addresses, self._actions = frame, Addresses(engine), actions
+        self._checks = [check.id for check in engine.checks]
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -91,6 +93,7 @@ class FindingsPage:
             "address": address,
             "alone": bool(alone),
             "in_all": len(causes),
+            "trust": trust_of(listing.surroundings(generation), self._checks),
             "total": sum(each.findings for each in causes),
             "causes": causes if alone else on_page,
             "opened": {key: [listing.report_of(each) for each in found] for key, found in shown.items()},

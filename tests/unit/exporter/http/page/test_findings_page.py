@@ -12,6 +12,7 @@ from html import unescape
 
 import pytest
 
+from exporter.store.source import SyncState
 from tests.asking import scripts_in
 from tests.many_causes import causes_of_vms
 from tests.served import Served, served
@@ -183,3 +184,24 @@ async def test_hostile_names_are_text() -> None:
             html = (await server.get(f"/findings{query}"))[2].decode()
             assert scripts_in(html) == []
             assert not {"\u202e", "\x1b"} & set(html)
+
+
+async def test_what_can_not_be_seen_is_not_said_to_be_nothing() -> None:
+    async with served(0) as server:
+        html = await page(server)
+        assert "<h1>0 findings of 0 causes</h1>" in html
+        assert "checks answer" not in html
+        server.evaluation.sync_state("IPAMClaim", SyncState.FORBIDDEN)
+        server.evaluation.evaluate()
+        html = await page(server)
+        assert "<h1>No findings in what could be evaluated</h1>" in html
+        assert '<p class="trust doubtful"><a href="/health">0 of 1 checks answer</a></p>' in html
+
+
+async def test_where_some_is_found_and_some_can_not_be_seen_both_are_said() -> None:
+    async with served(1, checks=[causes_of_vms(2, 4)]) as server:
+        server.evaluation.sync_state("IPAMClaim", SyncState.FORBIDDEN)
+        server.evaluation.evaluate()
+        html = await page(server)
+        assert re.search(r"<h1>\d+ findings of \d+ causes</h1>", html)
+        assert re.search(r'<p class="trust doubtful"><a href="/health">\d of 2 checks answer</a></p>', html)
