@@ -7,6 +7,7 @@ from typing import Any
 
 from exporter.history.migrations import READING, MigrationFailures
 from exporter.kube.watch.decode import Decoder
+from exporter.store.decode import by_name
 from exporter.store.source import SyncState
 from exporter.views.in_slices import at_once
 from exporter.views.migrations import steps
@@ -75,7 +76,8 @@ class Fleet:
             kind = self.evaluation.kinds[name]
             decoder = Decoder(kind)
             objects = [each for (of, _, _), each in self.objects.items() if of == name]
-            await self.evaluation.intake.swap(kind, [decoder.object(json.dumps(each).encode()) for each in objects])
+            listed = by_name(decoder.object(json.dumps(each).encode()) for each in objects)
+            await self.evaluation.intake.swap(kind, listed)
             self.evaluation.sync_state(name, SyncState.LIVE)
 
     async def restarted(self, *kinds: str) -> Fleet:

@@ -10,6 +10,7 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.kube.watch.decode import Decoder
+from exporter.store.decode import by_name
 from exporter.store.source import Source, SyncState
 from tests.engine_rows import KINDS, START
 from tests.evaluation import Evaluation
@@ -62,7 +63,7 @@ class Storm:
         self.lost.discard(kind)
         decoder = Decoder(self.evaluation.kinds[kind])
         seen = [decoder.object(json.dumps(o).encode()) for key, o in self.objects.items() if key[0] == kind]
-        swap = self.evaluation.intake.swap(self.evaluation.kinds[kind], seen)
+        swap = self.evaluation.intake.swap(self.evaluation.kinds[kind], by_name(seen))
         with pytest.raises(StopIteration):
             swap.send(None)  # few objects: it never waits
         self.evaluation.sync_state(kind, SyncState.LIVE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Container, Iterable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from ..store.kind import ApiKind
 from ..store.kinds import kube_virt
@@ -22,7 +22,7 @@ __all__ = ["Intake", "ReceivedObject"]
 _SLICE = 0.004  # seconds between two looks at the event loop
 _MOST = 500  # objects, whatever the timer says
 _BETWEEN = 20  # objects between two looks at the timer
-_Name: TypeAlias = tuple[str, str]  # with its namespace
+_Name: TypeAlias = tuple[str, str]  # after its namespace
 
 
 class ReceivedObject(Protocol):
@@ -40,6 +40,9 @@ class ReceivedObject(Protocol):
     def why(self) -> str: ...
 
 
+Received = TypeVar("Received", bound=ReceivedObject)
+
+
 class Intake:
     def __init__(self, engine: Engine, clock: Callable[[], float]) -> None:
         self._engine = engine
@@ -54,41 +57,40 @@ class Intake:
         for record in list(self._engine.cluster.all(KubeVirt)):
             self._engine.put(kube_virt.assuming(record, version))
 
-    async def swap(self, kind: ApiKind[Any], everything: Iterable[ReceivedObject]) -> None:
-        """Takes in the whole of a kind, after the kinds that came before it. Of two sightings of one object the later
-        one counts.
+    async def swap(self, kind: ApiKind[Any], latest: dict[_Name, Received]) -> None:
+        """Takes in the whole of a kind, by namespace and name, after the kinds that came before it. Nothing is left in
+        `latest` then: 100,000 objects that are let go of at once would block the event loop.
         """
         async with self._swapping:
-            latest: dict[_Name, ReceivedObject] = {}
-            for done, observed in enumerate(everything, 1):
-                if not done % _BETWEEN:
-                    await self._breathe(done)
-                latest[observed.namespace, observed.name] = observed
             await self.at_rest()
             with self._engine.held():
                 for done, (namespace, name) in enumerate(await self._known_beside(kind, latest), 1):
                     if not done % _BETWEEN:
                         await self._breathe(done)
                     self.gone(kind, namespace, name)
-                for done, observed in enumerate(latest.values(), 1):
+                names = [*reversed(latest)]
+                for done in range(1, len(names) + 1):
                     if not done % _BETWEEN:
                         await self._breathe(done)
+                    observed = latest.pop(names.pop())
                     self._forget_newer(observed)
                     self.seen(kind, observed)
 
-    async def _known_beside(self, kind: ApiKind[Any], latest: Container[_Name]) -> list[_Name]:
+    async def _known_beside(self, kind: ApiKind[Any], latest: Container[_Name]) -> Iterable[_Name]:
         """The objects of a kind that are known, and are not among the latest."""
         cluster = self._engine.cluster
         unreadable = [each for each in cluster.all(Undecodable) if each.kind == kind.name]
-        found = {(each.namespace, each.object_name): None for each in unreadable}
+        names = ((each.namespace, each.object_name) for each in unreadable)
+        found = dict.fromkeys(name for name in names if name not in latest)
         done = 0
         for namespace in cluster.namespaces(kind.record):
             for name in [record.name for record in cluster.within(kind.record, namespace)]:
-                found[namespace, name] = None
+                if (namespace, name) not in latest:
+                    found[namespace, name] = None
                 done += 1
                 if not done % _BETWEEN:
                     await self._breathe(done)
-        return [each for each in found if each not in latest]
+        return found
 
     async def at_rest(self) -> None:
         """Until the next change may be handed in; one that is handed in earlier is taken in too, at a cost."""

@@ -117,7 +117,7 @@ class OfflineSource:
         if not self._any or (self._first_unread and not self.tally.objects and not self._listed):
             raise DumpError(self._first_unread or (_NOTHING if self.tally.files else _NO_FILE))
         for kind, held in self._held.items():
-            await self._intake.swap(kind, (each.decoded for each in held.values()))
+            await self._intake.swap(kind, {name: each.decoded for name, each in held.items()})
             if held or self._complete or kind in self._listed or kind.dispensable:
                 self._intake.sync_state(kind, SyncState.READ)
             else:

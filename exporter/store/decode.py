@@ -5,6 +5,7 @@ An undecodable object keeps its name, if at least that can be decoded.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from .record import Record, WireMeta
 from .text.misfits import misfit
 from .text.nesting import decoded
 
-__all__ = ["MALFORMED", "Decoded", "NameMeta", "ObjectDecoder", "name_of"]
+__all__ = ["MALFORMED", "Decoded", "NameMeta", "ObjectDecoder", "by_name", "name_of"]
 
 MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises: invalid UTF-8 has an error of its own, and so has nesting, where the stack is nearly full."""
@@ -28,6 +29,11 @@ class Decoded(msgspec.Struct, frozen=True, gc=False):
     record: Record | None
     uid: str = ""
     why: str = ""
+
+
+def by_name(objects: Iterable[Decoded]) -> dict[tuple[str, str], Decoded]:
+    """By namespace and name; of two sightings of one object the later one counts."""
+    return {(each.namespace, each.name): each for each in objects}
 
 
 class NameMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):

@@ -61,7 +61,7 @@ async def _listed(
         served = await client.served_version(kind)
         for place in places:
             listed = await paged(client, Decoder(kind), selected, served, pace, place)
-            found |= {(each.namespace, each.name) for each in listed.objects}
+            found |= listed.objects.keys()
     except AbsentError:
         return set()
     except StatusError as error:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import Any, NamedTuple
 
+from ...store.decode import by_name
 from ...store.kind import ApiKind
 from ..client import Client
 from ..errors import StatusError
@@ -19,9 +20,9 @@ _RESTARTS = 4  # of a list whose snapshot expired between two pages; each with p
 
 
 class ListOutcome(NamedTuple):
-    """`version` is the list's resourceVersion; empty if the response was no list."""
+    """`objects` are by namespace and name; `version` is the list's, empty if the response was no list."""
 
-    objects: list[Decoded]
+    objects: dict[tuple[str, str], Decoded]
     version: str
 
 
@@ -52,7 +53,7 @@ class _ExpiredError(Exception):
 async def _snapshot(
     client: Client, decoder: Decoder, kind: ApiKind[Any], served: str, limit: int, namespace: str
 ) -> ListOutcome:
-    objects: list[Decoded] = []
+    objects: dict[tuple[str, str], Decoded] = {}
     rest = ""
     while True:
         try:
@@ -61,7 +62,7 @@ async def _snapshot(
             if error.code == 410 and rest:
                 raise _ExpiredError from error
             raise
-        objects += page.objects
+        objects |= by_name(page.objects)
         rest = page.rest
         if not rest:
             return ListOutcome(objects, page.version)
@@ -71,17 +72,13 @@ class Initial:
     """The objects of a streaming list, while it comes: what changes meanwhile comes in between."""
 
     def __init__(self) -> None:
-        self._objects: dict[tuple[str, str], Decoded] = {}
-
-    @property
-    def objects(self) -> list[Decoded]:
-        return list(self._objects.values())
+        self.objects: dict[tuple[str, str], Decoded] = {}
 
     def take(self, event: WatchEvent) -> None:
         if event.decoded is None:
             return
         key = event.decoded.namespace, event.decoded.name
         if event.type == "DELETED":
-            self._objects.pop(key, None)
+            self.objects.pop(key, None)
         else:
-            self._objects[key] = event.decoded
+            self.objects[key] = event.decoded

@@ -31,7 +31,7 @@ from ..backoff import Backoff
 from ..client import Client
 from ..errors import AbsentError, ConfigError, KubeError, MalformedError, StatusError, UnreachableError
 from ..timeouts import Timeouts
-from .decode import Decoded, Decoder, WatchEvent
+from .decode import Decoder, WatchEvent
 from .listing import Initial, ListOutcome, paged
 from .silent_watch import WatchSilence
 from .sync_state import KindSync
@@ -79,7 +79,7 @@ class Reflector:
         if self._version is None:
             started = time.monotonic()
             listed = await paged(self._client, self._decoder, self.kind, self._served, self._pace)
-            await self._listed(listed.objects, listed.version, started)
+            await self._listed(listed, started)
         await self._watch(self._served, self._version)
 
     async def _check_time(self, served: str, since: str) -> None:
@@ -97,16 +97,17 @@ class Reflector:
         self.stats.count(counted)
         log.warning('event="listing again" kind=%s why="%s"', self.kind.name, why)
 
-    async def _listed(self, objects: list[Decoded], version: str, started: float) -> None:
-        if not version:
+    async def _listed(self, listed: ListOutcome, started: float) -> None:
+        if not listed.version:
             raise MalformedError("the response is not a list: it has no resourceVersion")  # not an empty list
-        await self._intake.swap(self.kind, objects)
+        count = len(listed.objects)
+        await self._intake.swap(self.kind, listed.objects)
         took = time.monotonic() - started
         self._sight.listed(took)
         self._silence.heard()
         self._streams = True
-        self._version = version
-        log.info('event="listed" kind=%s objects=%d took=%.3f', self.kind.name, len(objects), took)
+        self._version = listed.version
+        log.info('event="listed" kind=%s objects=%d took=%.3f', self.kind.name, count, took)
 
     # -- watch
 
@@ -168,7 +169,7 @@ class Reflector:
             ):
                 listed = await self._initial(lines, patience)
                 patience.reschedule(None)  # what was read is taken in whole, however long that takes
-                await self._listed(listed.objects, listed.version, started)
+                await self._listed(listed, started)
                 complete = True
                 self._sight.connected()
                 await self._follow(lines, patience, seconds)

@@ -36,14 +36,14 @@ async def look_once(
 
 async def _listed(
     client: Client, kind: ApiKind[Any], namespaces: Collection[str], pace: Timeouts
-) -> list[Decoded] | None:
+) -> dict[tuple[str, str], Decoded] | None:
     """None where that is not allowed."""
     decoder = Decoder(kind)
-    objects: list[Decoded] = []
+    objects: dict[tuple[str, str], Decoded] = {}
     try:
         served = await client.served_version(kind)
         for namespace in namespaces:
-            objects += (await paged(client, decoder, kind, served, pace, namespace)).objects
+            objects |= (await paged(client, decoder, kind, served, pace, namespace)).objects
     except AbsentError:
         return None
     except StatusError as error:

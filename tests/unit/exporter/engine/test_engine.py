@@ -18,6 +18,7 @@ from exporter.findings.check import Check
 from exporter.findings.finding import Finding
 from exporter.kube.watch.decode import Decoder
 from exporter.metrics.exposition import Exposition
+from exporter.store.decode import by_name
 from exporter.store.source import Source, SyncState
 from exporter.usage.addresses import AddressUsage
 from exporter.views.causes import reports
@@ -142,7 +143,7 @@ class Fleet(RuleBasedStateMachine):
     def list_again(self, kind: str) -> None:
         decoder = Decoder(self.evaluation.kinds[kind])
         seen = [decoder.object(json.dumps(o).encode()) for key, o in self.objects.items() if key[0] == kind]
-        swap = self.evaluation.intake.swap(self.evaluation.kinds[kind], seen)
+        swap = self.evaluation.intake.swap(self.evaluation.kinds[kind], by_name(seen))
         with pytest.raises(StopIteration):
             swap.send(None)  # few objects: it never waits
         self.lost.discard(kind)

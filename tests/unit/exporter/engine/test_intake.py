@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from exporter.kube.watch.decode import Decoder
+from exporter.store.decode import by_name
 from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.source import FILE, Source, SyncState, Undecodable
 from tests.evaluation import NOW, Evaluation
@@ -32,13 +33,14 @@ def unreadable(evaluation: Evaluation) -> set[str]:
 
 
 async def swap(evaluation: Evaluation, *things: dict[str, Any]) -> None:
-    await evaluation.intake.swap(evaluation.kinds["IPAMClaim"], seen(evaluation, *things))
+    await evaluation.intake.swap(evaluation.kinds["IPAMClaim"], by_name(seen(evaluation, *things)))
 
 
 async def swap_nodes(evaluation: Evaluation, count: int) -> None:
     decoder = Decoder(evaluation.kinds["Node"])
     rows = (full({"kind": "Node", "name": f"n{number}"}) for number in range(count))
-    await evaluation.intake.swap(evaluation.kinds["Node"], [decoder.object(json.dumps(row).encode()) for row in rows])
+    nodes = by_name(decoder.object(json.dumps(row).encode()) for row in rows)
+    await evaluation.intake.swap(evaluation.kinds["Node"], nodes)
 
 
 async def test_a_list_takes_the_place_of_what_was_held() -> None:
@@ -49,6 +51,14 @@ async def test_a_list_takes_the_place_of_what_was_held() -> None:
     assert (set(held(evaluation)), unreadable(evaluation)) == ({"b", "c"}, {"e"})
     await swap(evaluation)
     assert (held(evaluation), unreadable(evaluation)) == ({}, set())
+
+
+async def test_nothing_of_a_list_is_kept_but_what_was_made_of_it() -> None:
+    evaluation = Evaluation(())
+    listed = by_name(seen(evaluation, claim("a", 1), odd("b")))
+    await evaluation.intake.swap(evaluation.kinds["IPAMClaim"], listed)
+    assert listed == {}
+    assert (set(held(evaluation)), unreadable(evaluation)) == ({"a"}, {"b"})
 
 
 async def test_a_list_leaves_other_kinds_alone() -> None:
@@ -91,7 +101,7 @@ async def test_a_list_of_many_lets_others_have_their_turn_and_is_taken_in_as_one
     task = asyncio.create_task(others())
     await swap(evaluation, *(claim(f"c{number}", number + 1) for number in range(1200)))
     task.cancel()
-    assert turns == 4  # two while it is looked through, two while it is taken in
+    assert turns == 2
     assert len(held(evaluation)) == 1200
 
 

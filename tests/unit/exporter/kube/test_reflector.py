@@ -17,6 +17,7 @@ from exporter.engine.intake import Intake
 from exporter.kube.transport import Transport
 from exporter.kube.watch.decode import Decoder
 from exporter.kube.watch.live import LiveSource
+from exporter.store.decode import by_name
 from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.source import Source, SyncState
@@ -342,8 +343,8 @@ async def test_a_list_counts_even_if_its_resource_versions_went_back() -> None:
     def held() -> str:
         return next(evaluation.engine.cluster.all(IPAMClaim)).network
 
-    await evaluation.intake.swap(kind, [claim(900, "blue")])
+    await evaluation.intake.swap(kind, by_name([claim(900, "blue")]))
     evaluation.intake.seen(kind, claim(800, "late"))
     assert held() == "blue"
-    await evaluation.intake.swap(kind, [claim(7, "red")])
+    await evaluation.intake.swap(kind, by_name([claim(7, "red")]))
     assert held() == "red"
