@@ -94,6 +94,22 @@ def _drained_by(notes: _Annotations | None) -> str:
     return "kured" if notes.rebooting else ""
 
 
+_PAIRS: dict[tuple[str, str | None], tuple[str, str]] = {}
+_MOST_PAIRS = 20_000
+
+
+def _label_pairs(labels: dict[str, str | None]) -> tuple[tuple[str, str], ...]:
+    """Sorted; a pair is one tuple in all nodes: KubeVirt gives a node hundreds, most of which others have too."""
+    if len(_PAIRS) > _MOST_PAIRS:
+        _PAIRS.clear()
+    return tuple([_PAIRS.get(pair) or _pair(*pair) for pair in sorted(labels.items())])
+
+
+def _pair(key: str, value: str | None) -> tuple[str, str]:
+    made = intern(key), intern(value or "")
+    return _PAIRS.setdefault((made[0], None if value is None else made[1]), made)
+
+
 def _reduce(wire: _Node) -> Node:
     meta, spec, status = wire.metadata, wire.spec or _Spec(), wire.status or _Status()
     info = status.node_info or _NodeInfo()
@@ -107,7 +123,7 @@ def _reduce(wire: _Node) -> Node:
             for each in spec.taints or ()
             if each is not None
         ),
-        label_pairs=tuple((intern(key), intern(value or "")) for key, value in sorted((meta.labels or {}).items())),
+        label_pairs=_label_pairs(meta.labels or {}),
         allocatable=amounts_of(status.allocatable),
         ready=ready.status == "True",
         unready_since=epoch(ready.last_transition_time) if ready.status != "True" else None,
