@@ -16,10 +16,10 @@ from ..store.kinds.kube_virt import KubeVirt
 from ..store.record import Record
 from ..store.source import FILE, Source, SyncState, Undecodable
 from .engine import Engine
+from .turn import Slice
 
 __all__ = ["Intake", "ReceivedObject"]
 
-_SLICE = 0.004  # seconds between two looks at the event loop
 _MOST = 500  # objects, whatever the timer says
 _BETWEEN = 20  # objects between two looks at the timer
 _Name: TypeAlias = tuple[str, str]  # after its namespace
@@ -48,7 +48,7 @@ class Intake:
         self._engine = engine
         self._clock = clock
         self._assumed = ""
-        self._breathed = 0.0  # when the event loop went on last, while a kind is swapped
+        self._slice = Slice(engine.timer)  # of a kind that is swapped
         self._swapping = asyncio.Lock()  # two kinds at once would each take a slice of one turn of the event loop
 
     def assume(self, version: str) -> None:
@@ -104,9 +104,8 @@ class Intake:
             self._engine.remove(type(record), record.namespace, record.name)
 
     async def _breathe(self, done: int) -> None:
-        if done % _MOST == 0 or self._engine.timer() - self._breathed >= _SLICE:
-            await asyncio.sleep(0)
-            self._breathed = self._engine.timer()
+        if done % _MOST == 0 or self._slice.over:
+            await self._slice.pause()
 
     def seen(self, kind: ApiKind[Any], observed: ReceivedObject) -> None:
         """Takes in one object. One that can't be read keeps the record of its last readable state."""

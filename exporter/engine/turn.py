@@ -6,31 +6,45 @@ import asyncio
 from collections.abc import Callable, Generator
 from typing import TypeVar
 
-__all__ = ["Turn", "in_turns"]
+__all__ = ["Slice", "Turn", "in_turns"]
 
 Value = TypeVar("Value")
 
-_SLICE = 0.004  # seconds of evaluation between two looks at the event loop
+_SLICE = 0.004  # seconds
 
 
-class Turn:
-    """A turn of the engine, by a timer in seconds. A change would have what is in the midst of a partition begin again:
-    so each partition has a slice of its own before it pauses, and a small one is done at once.
-    """
+class Slice:
+    """A slice of work of a few milliseconds, by a timer in seconds, between two looks at the event loop."""
 
-    __slots__ = ("_partition_ends", "began", "timer")
+    __slots__ = ("began", "timer")
 
     def __init__(self, timer: Callable[[], float]) -> None:
         self.timer = timer
-        self.began = self._partition_ends = timer()
+        self.began = timer()
 
     def begin(self) -> None:
         self.began = self.timer()
 
     @property
     def over(self) -> bool:
-        """Whether no other partition is begun in this turn."""
         return self.timer() - self.began >= _SLICE
+
+    async def pause(self) -> None:
+        """Lets others have their turn; then the next slice begins."""
+        await asyncio.sleep(0)
+        self.begin()
+
+
+class Turn(Slice):
+    """A turn of the engine. A change would have what is in the midst of a partition begin again: so each partition has
+    a slice of its own before it pauses, and a small one is done at once. Once it is over no other partition is begun.
+    """
+
+    __slots__ = ("_partition_ends",)
+
+    def __init__(self, timer: Callable[[], float]) -> None:
+        super().__init__(timer)
+        self._partition_ends = self.began
 
     def begin_partition(self) -> None:
         self._partition_ends = self.timer() + _SLICE
