@@ -75,6 +75,7 @@ class Intake:
                     observed = latest.pop(names.pop())
                     self._forget_newer(observed)
                     self.seen(kind, observed)
+                latest.clear()  # a dict keeps its table until then
 
     async def _known_beside(self, kind: ApiKind[Any], latest: Container[_Name]) -> Iterable[_Name]:
         """The objects of a kind that are known, and are not among the latest."""

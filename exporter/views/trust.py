@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import islice
 
 import msgspec
 
 from .findings import Report
 
 __all__ = ["Trust", "trust_of"]
+
+_NAMED = 5  # namespaces
 
 
 class Trust(msgspec.Struct, frozen=True):
@@ -33,10 +36,17 @@ class Trust(msgspec.Struct, frozen=True):
         parts = [f"{self.answering} of {self.asked} checks answer"]
         if self.partly:
             parts.append(f"{self.partly} of them not everywhere")
-        for namespace, count in self.unread.items():
-            objects = "1 object" if count == 1 else f"{count} objects"
-            parts.append(f"{objects} can't be read" + (f" in namespace {namespace}" if namespace else ""))
+        for namespace, count in islice(self.unread.items(), _NAMED):
+            parts.append(f"{_objects(count)} can't be read" + (f" in namespace {namespace}" if namespace else ""))
+        if more := sum(islice(self.unread.values(), _NAMED, None)):
+            others = len(self.unread) - _NAMED
+            places = "another namespace" if others == 1 else f"{others:,} other namespaces"
+            parts.append(f"{_objects(more)} can't be read in {places}")
         return "; ".join(parts)
+
+
+def _objects(count: int) -> str:
+    return "1 object" if count == 1 else f"{count:,} objects"
 
 
 def trust_of(report: Report, checks: Iterable[str]) -> Trust:

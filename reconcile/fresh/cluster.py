@@ -79,6 +79,10 @@ class FreshCluster(Cluster):
         self._need_under(index, key, of_dependents=False)
         return super().first(index, key)
 
+    def some(self, index: Index, key: str, most: int) -> tuple[Record, ...]:
+        self._need_under(index, key, of_dependents=False)
+        return super().some(index, key, most)
+
     def shared_by(self, index: Index, key: str) -> int:
         self._need_under(index, key, of_dependents=False)
         return super().shared_by(index, key)
@@ -86,6 +90,10 @@ class FreshCluster(Cluster):
     def dependents(self, index: Index, key: str) -> Iterable[Record]:
         self._need_under(index, key, of_dependents=True)
         return super().dependents(index, key)
+
+    def depending(self, index: Index, key: str) -> int:
+        self._need_under(index, key, of_dependents=True)
+        return super().depending(index, key)
 
     def keys(self, index: Index) -> Iterable[str]:
         self._need_under(index, None, of_dependents=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from typing import Any
 
 from exporter.kube.watch.decode import Decoder
@@ -57,7 +58,7 @@ async def test_nothing_of_a_list_is_kept_but_what_was_made_of_it() -> None:
     evaluation = Evaluation(())
     listed = by_name(seen(evaluation, claim("a", 1), odd("b")))
     await evaluation.intake.swap(evaluation.kinds["IPAMClaim"], listed)
-    assert listed == {}
+    assert sys.getsizeof(listed) == sys.getsizeof({})
     assert (set(held(evaluation)), unreadable(evaluation)) == ({"a"}, {"b"})
 
 

@@ -12,9 +12,11 @@ from html import unescape
 
 import pytest
 
+from exporter.engine.engine import Engine
 from exporter.store.source import SyncState
 from tests.asking import scripts_in
 from tests.many_causes import causes_of_vms
+from tests.rows import full
 from tests.served import Served, served
 
 FORMULA = "=HYPERLINK(1)"
@@ -205,3 +207,28 @@ async def test_where_some_is_found_and_some_can_not_be_seen_both_are_said() -> N
         html = await page(server)
         assert re.search(r"<h1>\d+ findings of \d+ causes</h1>", html)
         assert re.search(r'<p class="trust doubtful"><a href="/health">\d of 2 checks answer</a></p>', html)
+
+
+async def test_a_page_past_the_last_one_does_not_say_that_there_are_none(server: Served) -> None:
+    html = await page(server, "?page=9")
+    assert "<h1>1,000 findings of 20 causes</h1>" in html
+    assert "No findings" not in html
+
+
+async def test_before_the_first_evaluation_nothing_is_said_to_be_found_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served(0) as server:
+        monkeypatch.setattr(Engine, "ready", property(lambda _: False))
+        html = await page(server)
+        assert "<h1>No findings in what could be evaluated</h1>" in html
+        assert "<p>No findings.</p>" not in html
+
+
+async def test_of_the_namespaces_with_objects_that_can_not_be_read_a_few_are_named() -> None:
+    async with served(0) as server:
+        for number in range(7):
+            claim = {"kind": "IPAMClaim", "name": "a", "namespace": f"ns-{number}", "undecodable": True}
+            server.evaluation.seen(full(claim))
+        server.evaluation.evaluate()
+        html = await page(server)
+        assert "1 object can't be read in namespace ns-4; 2 objects can't be read in 2 other namespaces</a>" in html
+        assert "ns-5" not in html
