@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -11,6 +12,7 @@ from typing import Any
 import aiohttp
 import msgspec
 
+from ..engine.turn import Slice
 from ..store.kind import ApiKind
 from .body import pieces, whole
 from .errors import MALFORMED, AbsentError, MalformedError, StatusError
@@ -132,8 +134,10 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None
     aiohttp's own readline has a limit that large objects exceed.
     """
     begun = bytearray()  # of a line that has not ended
+    slice_ = Slice(time.monotonic)
     async with aclosing(pieces(response)) as chunks:
         async for chunk in chunks:
+            slice_.begin()
             first, *others = chunk.split(b"\n")
             begun += first
             if others:
@@ -143,6 +147,8 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None
                 for line in lines:
                     if line:
                         yield line
+                    if slice_.over:  # there may be hundreds, and as many of other kinds
+                        await slice_.pause()
                 begun = bytearray(rest)
             await asyncio.sleep(0)  # yield even while the buffer always has data
             if len(begun) > _LINE_BYTES:

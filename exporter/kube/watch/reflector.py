@@ -25,7 +25,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...engine.intake import Intake
-from ...engine.turn import Slice
 from ...store.kind import ApiKind
 from ...store.source import SyncState
 from ..backoff import Backoff
@@ -189,15 +188,13 @@ class Reflector:
             raise
 
     async def _initial(self, lines: AsyncIterator[bytes], patience: asyncio.Timeout) -> ListOutcome:
-        initial, slice_ = Initial(), Slice(time.monotonic)
+        initial = Initial()
         async for line in lines:
             event = self._decoder.event(line)
             patience.reschedule(asyncio.get_running_loop().time() + self._pace.silence)
             initial.take(event)
             if event.initial_end:
                 return ListOutcome(initial.objects, event.version)
-            if slice_.over:  # several kinds may each have hundreds of lines at once
-                await slice_.pause()
         raise UnreachableError("the streaming list ended before it was complete")
 
     async def _follow(self, lines: AsyncIterator[bytes], patience: asyncio.Timeout, seconds: float) -> None:
@@ -205,13 +202,10 @@ class Reflector:
         self._watching = time.monotonic()
         self._silence.watch_begins()
         patience.reschedule(asyncio.get_running_loop().time() + seconds)
-        slice_ = Slice(time.monotonic)
         with self._listening(patience):
             async for line in lines:
                 await self._intake.at_rest()
                 self._handle(self._decoder.event(line))
-                if slice_.over:
-                    await slice_.pause()
 
     @contextmanager
     def _listening(self, patience: asyncio.Timeout) -> Iterator[None]:

@@ -190,6 +190,9 @@ def under(cluster: Cluster) -> dict[str, Any]:
             first, size = cluster.first(index, key), cluster.shared_by(index, key)
             assert (first in members) if members else first is None
             assert size == len(members)
+            for most in (1, 2, 20):
+                some = cluster.some(index, key, most)
+                assert len(some) == len({*some} & members) == min(most, size)
             if members or listeners:
                 found[f"{index.id} {key}"] = members, listeners
         assert set(cluster.keys(index)) == {key for key in cluster.keys(index) if cluster.shared_by(index, key)}

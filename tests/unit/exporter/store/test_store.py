@@ -121,6 +121,18 @@ def test_all_that_share_a_value_are_found_however_many_come_and_go(count: int) -
     assert list(cluster.keys(index)) == []
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 8, 9, 2000, 2001])
+def test_some_of_those_that_share_a_value_are_as_many_as_were_asked_for(count: int) -> None:
+    index = Index("uid", lambda record, _: (record.uid,))
+    cluster = Cluster([index])
+    for number in range(count):
+        cluster.put(Record("ns", f"r{number}", "u", 1))
+    for most in (1, 2, 10):
+        some = {each.name for each in cluster.some(index, "u", most)}
+        assert len(some) == min(most, count)
+        assert some <= {each.name for each in cluster.sharing(index, "u")}
+
+
 # -- nothing is left of what is gone
 
 
