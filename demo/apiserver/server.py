@@ -34,6 +34,7 @@ from .writing import WriteHandler
 __all__ = ["ApiServer"]
 
 VERSION = "v1.33.2"
+HEALTH = ("/healthz", "/livez", "/readyz")
 
 
 class ApiServer:
@@ -118,6 +119,8 @@ class ApiServer:
             return self._subresources.put(call)
         if call.method != "GET":
             return self._writer.write(call, self._target(call))
+        if call.path in HEALTH:
+            return 200, b"ok"
         found = document(call.path, self._served, VERSION) or openapi(call.path, self._served)
         if found is not None:
             return 200, wire.encode(found)

@@ -44,12 +44,23 @@ class Client:
         # By verb, kind and status; one that is repeated with fresh credentials counts once.
         self.requests: Counter[tuple[str, str, str]] = Counter()
 
-    async def served_version(self, kind: ApiKind[Any]) -> str:
-        """The first of the kind's versions that the API server serves. Raises AbsentError if it serves none.
+    async def served_version(self, kind: ApiKind[Any], *, absent: bool = False) -> str:
+        """The first of the kind's versions that the API server serves. Raises AbsentError if it serves none, and
+        StatusError while it is not ready to say so; `absent`: this was so before, and needs no confirmation.
 
         Discovery is per group and version, so that a group whose API server is down is an error and not absent.
         Without permission for discovery this is the preferred version; the list then fails or not.
         """
+        version = await self._served_version(kind)
+        if not version and not absent:
+            await self._ready(kind)
+            version = await self._served_version(kind)
+        if not version:
+            raise AbsentError(f"the cluster does not serve {kind.resource}")
+        return version
+
+    async def _served_version(self, kind: ApiKind[Any]) -> str:
+        """Empty where discovery has none."""
         for version in kind.versions:
             try:
                 body = await self._get("get", kind, kind.base(version), (), _DISCOVERY_BYTES)
@@ -65,7 +76,22 @@ class Client:
                 raise MalformedError(f"malformed discovery document of {kind.base(version)}: {error}") from error
             if any(resource.name == kind.plural for resource in resources):
                 return version
-        raise AbsentError(f"the cluster does not serve {kind.resource}")
+        return ""
+
+    async def _ready(self, kind: ApiKind[Any]) -> None:
+        """Raises StatusError while the API server is not ready: one that starts answers 404 for the groups of all CRDs
+        for a moment, after it has begun to answer (the discovery controller of k8s.io/apiextensions-apiserver runs
+        later than its handler).
+        """
+        try:
+            await self._get("get", kind, "/readyz", (), _DISCOVERY_BYTES)
+        except StatusError as error:
+            if error.code >= 500:
+                why = f"the API server is not ready, so whether it serves {kind.resource} is not known"
+                raise StatusError(503, why) from error
+            if error.code not in (403, 404):
+                raise
+            await asyncio.sleep(self._pace.first_wait)  # who may not ask gives it the moment
 
     async def newest(self, kind: ApiKind[Any], version: str) -> bytes:
         """A page with the newest resourceVersion, and at most one object.

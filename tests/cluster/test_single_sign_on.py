@@ -18,6 +18,7 @@ from exporter.app import assemble, serve
 from exporter.config.settings import Config
 from exporter.http.server.certificates import Certificates
 from exporter.kube.transport import Transport
+from exporter.seen import wait_until_seen
 from tests.cluster.apiserver import ApiServer, Setup
 from tests.cluster.client import Client
 from tests.cluster.conftest import Tools
@@ -61,6 +62,7 @@ async def signing_on(binary: Tools, folder: Path, flag: str, login: dict[str, An
         steward = assemble(transport, config)
         url = await stack.enter_async_context(serve(steward, "127.0.0.1", 0, tls=tls, login=config.login))
         proxy = await asyncio.to_thread(_proxy, stack, binary("oauth2-proxy"), folder, oidc, url, flag)
+        assert await wait_until_seen(steward, 60)
         connector = aiohttp.TCPConnector(ssl=_trusting(authority))
         jar = aiohttp.CookieJar(unsafe=True)  # of addresses, too
         browser = await stack.enter_async_context(aiohttp.ClientSession(connector=connector, cookie_jar=jar))

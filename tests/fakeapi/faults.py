@@ -13,6 +13,7 @@ that vanishes (`unserve`) and lost connections (`drop_connections`) are calls of
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from demo.apiserver import errors as demo_errors
 from demo.apiserver.calls import ApiCall, PathTarget
 from demo.apiserver.errors import ApiError, PlainError
 
@@ -112,6 +113,11 @@ def forbidden(user: str = "system:serviceaccount:monitoring:steward-exporter") -
         return ApiError(403, "Forbidden", message, details=details)
 
     return answer
+
+
+def page_not_found() -> Answer:
+    """Of a path that no handler of the API server has, such as the group of a CRD while it starts."""
+    return lambda _call, _target: demo_errors.page_not_found()
 
 
 def expired() -> Answer:

@@ -7,9 +7,9 @@ stay.
 Resumes from the last event or bookmark after the server's timeout, a broken connection, or a watch that outlives its
 timeout (a frozen connection). Relists after 410 Gone, an ERROR event, a resourceVersion that the server does not know,
 a line that can't be decoded, events that go back in time, an API server that went back in time, or one that used to
-send bookmarks and fell silent. Discovers the served version again after 404 and 403. Never gives up, since permissions
-can be granted and CRDs installed at any time. The backoff grows to half a minute until a watch lasts; a Retry-After is
-honoured up to that.
+send bookmarks and fell silent. Discovers the served version again after 404 and 403; a kind that was served is absent
+only when two looks say so. Never gives up, since permissions can be granted and CRDs installed at any time. The backoff
+grows to half a minute until a watch lasts; a Retry-After is honoured up to that.
 
 Not done here: evaluation. A watch on which the server withholds events is noticed only when it ends, unless bookmarks
 used to come on it and no longer do.
@@ -52,6 +52,7 @@ class Reflector:
         self._backoff = Backoff(pace)
         self._silence = WatchSilence(pace.quiet)
         self._served: str | None = None  # the served API version, once discovered
+        self._vanished = False  # whether it was served, and was not when we looked last
         self._version: str | None = None  # the resourceVersion to resume from; None: list first
         self._streams = True  # whether to try a streaming list before a paged one
         self._watching: float | None = None  # monotonic, since when the watch is established
@@ -70,7 +71,9 @@ class Reflector:
 
     async def _once(self) -> None:
         if self._served is None:
-            self._served = await self._client.served_version(self.kind)
+            absent = self._sight.sync_state is SyncState.ABSENT
+            self._served = await self._client.served_version(self.kind, absent=absent)
+            self._vanished = False
         if self._version is not None:
             await self._check_time(self._served, self._version)
         if self._version is None and self._streams:
@@ -259,7 +262,12 @@ class Reflector:
         self._backoff.failures += 1
         self.stats.count(_name(error))
         wait = self._backoff.after(error)
-        if isinstance(error, AbsentError):
+        if isinstance(error, AbsentError) and self._sight.synced and not self._vanished:
+            # Behind one address there may be several API servers, and one of them has just started.
+            self._vanished, self._version = True, None
+            self._sight.failed(f"{error} any more; its objects count as gone if the next look says the same")
+            wait = self._backoff.until_looking_again()
+        elif isinstance(error, AbsentError):
             means = "there are no objects" if self.kind.optional else "checks that read it are unknown"
             self._unavailable(SyncState.ABSENT, f"{error}; {means} until its CRD is installed")
         elif isinstance(error, StatusError) and error.code in (401, 403):

@@ -138,6 +138,28 @@ def refused(answer: faults.Answer, sync_state: SyncState, **pace: float) -> Act:
     return act
 
 
+def starting(*, ready: bool) -> Act:
+    """An API server that has just started serves no CRD for a moment. If it is `ready`, it is another one behind the
+    same address that says so.
+    """
+
+    async def act(stage: Stage) -> None:
+        unserved = Fault("k8s.cni.cncf.io", answer=faults.page_not_found())
+        unready = Fault("/readyz", answer=faults.internal_error(), times=0 if ready else None)
+        for fault in (unserved, unready):
+            stage.inject(fault)
+        stage.cut()
+        says = "if the next look says the same" if ready else "the API server is not ready"
+        await stage.until(lambda: says in stage.why())
+        stage.change()
+        for fault in (unserved, unready):
+            stage.server.faults.remove(fault)
+        stage.injected.clear()
+        stage.over()
+
+    return act
+
+
 async def unserved(stage: Stage) -> None:
     server, stage.emptied = stage.server, True
     kept = server.objects("ipamclaims")

@@ -163,6 +163,10 @@ class Stage:
         assert source is not None
         return source.sync_state
 
+    def why(self, kind: str = "IPAMClaim") -> str:
+        source = self.steward.engine.cluster.get(Source, "", kind)
+        return source.why if source is not None else ""
+
     def truth(self) -> Evaluation:
         # What came out of its grace before the clock went back stays open.
         evaluation = Evaluation(CHECKS, now=self.clock() - min(self.clock.offset, 0.0))

@@ -36,6 +36,7 @@ from tests.unit.exporter.kube.fault_acts import (
     restored,
     silent,
     snapshot_expires,
+    starting,
     trickle,
     unserved,
     watched,
@@ -158,6 +159,16 @@ TABLE = (
         refused(faults.unauthorized(), SyncState.FORBIDDEN),
     ),
     Row("a CRD is deleted, and created again", KEEPS, unserved),
+    Row(
+        "the API server starts, and serves no CRD until it is ready",
+        KEEPS,
+        starting(ready=False),
+    ),
+    Row(
+        "one of two API servers behind one address serves no CRD for a moment",
+        "Keeps what it holds until a second look says the same.",
+        starting(ready=True),
+    ),
     Row(
         "the API server is stopped, and started again later",
         "Keeps what it holds, reports it stale, and retries.",

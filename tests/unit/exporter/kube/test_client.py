@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from exporter.store.record import Record
 KIND = ApiKind(
     Record, group="example.org", versions=("v2", "v1"), plural="things", selectors=(("labelSelector", "app=x"),)
 )
+READY = "/readyz"
 V1, V2 = "/apis/example.org/v1", "/apis/example.org/v2"
 
 
@@ -44,7 +46,7 @@ class Body:
 
 @dataclass
 class Table:
-    """Answers by path: a body, the chunks of one, an error, or the status of one. 404 for others."""
+    """Answers by path: a body, the chunks of one, an error, or the status of one, or several. 404 for others."""
 
     answers: dict[str, Any]
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
@@ -54,6 +56,8 @@ class Table:
         assert read_seconds >= float(dict(query).get("timeoutSeconds", 0))
         self.asked.append((path, dict(query)))
         answer = self.answers.get(path, 404)
+        if isinstance(answer, deque):  # one after the other, and the last one from then on
+            answer = answer.popleft() if len(answer) > 1 else answer[0]
         if isinstance(answer, Exception):
             raise answer
         if isinstance(answer, int):
@@ -84,7 +88,35 @@ async def test_the_first_version_that_is_served(answers: dict[str, Any], version
 @pytest.mark.parametrize("answers", [{}, {V2: resources(), V1: resources("others")}])
 async def test_a_kind_that_is_not_served_is_absent(answers: dict[str, Any]) -> None:
     with pytest.raises(AbsentError, match=r"the cluster does not serve things\.example\.org"):
-        await client(answers)[0].served_version(KIND)
+        await client({READY: b"ok", **answers})[0].served_version(KIND)
+
+
+@pytest.mark.parametrize("code", [500, 503])
+async def test_that_a_kind_is_not_served_is_no_answer_of_a_server_that_is_not_ready(code: int) -> None:
+    why = r"503 the API server is not ready, so whether it serves things\.example\.org is not known"
+    with pytest.raises(StatusError, match=why):
+        await client({READY: code})[0].served_version(KIND)
+
+
+@pytest.mark.parametrize("ready", [b"ok", 403, 404])
+async def test_what_a_server_serves_once_it_is_ready_is_served(ready: bytes | int) -> None:
+    answers = {READY: ready, V1: deque([404, resources("things")])}
+    assert await client(answers, first_wait=0.01)[0].served_version(KIND) == "v1"
+
+
+@pytest.mark.parametrize("ready", [403, 404])
+async def test_where_readiness_may_not_be_asked_for_a_second_look_says_what_is_absent(ready: int) -> None:
+    asking, table = client({READY: ready}, first_wait=0.01)
+    with pytest.raises(AbsentError):
+        await asking.served_version(KIND)
+    assert [path for path, _ in table.asked] == [V2, V1, READY, V2, V1]
+
+
+async def test_what_was_absent_is_not_confirmed_again() -> None:
+    asking, table = client({})
+    with pytest.raises(AbsentError):
+        await asking.served_version(KIND, absent=True)
+    assert [path for path, _ in table.asked] == [V2, V1]
 
 
 @pytest.mark.parametrize("code", [401, 429, 500, 503])

@@ -65,7 +65,8 @@ class Script:
     asked: list[tuple[str, int]] = field(default_factory=list)  # where a page begins, and its size
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def served_version(self, _: Any) -> str:
+    async def served_version(self, _: Any, *, absent: bool) -> str:
+        assert not absent
         return "v1alpha1"
 
     async def newest(self, _: Any, __: str) -> bytes:

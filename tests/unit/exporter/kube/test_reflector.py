@@ -20,7 +20,7 @@ from exporter.kube.watch.live import LiveSource
 from exporter.store.decode import by_name
 from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.kinds.virtual_machine import VirtualMachine
-from exporter.store.source import Source, SyncState
+from exporter.store.source import SyncState
 from tests.evaluation import Evaluation
 from tests.fakeapi import faults
 from tests.fakeapi.apiserver import FakeApiServer
@@ -43,12 +43,6 @@ def asked(stage: Stage, *, watch: bool, path: str = "/ipamclaims") -> list[ApiCa
 
 def resumed_from(stage: Stage) -> str:
     return asked(stage, watch=True)[-1].query.get("resourceVersion", "")
-
-
-def why(stage: Stage, kind: str = "IPAMClaim") -> str:
-    source = stage.steward.engine.cluster.get(Source, "", kind)
-    assert source is not None
-    return source.why
 
 
 def nothing(_: FakeApiServer) -> None:
@@ -146,7 +140,7 @@ async def test_what_went_while_a_kind_was_not_served_is_gone_when_it_is_listed_a
         await stage.server.start(port=port)
         await stage.until_sync_state(SyncState.ABSENT, "VirtualMachine")
         assert cluster.count(VirtualMachine) > 1  # it is not optional: what is held is shown as unknown
-        assert why(stage, "VirtualMachine").endswith("; checks that read it are unknown until its CRD is installed")
+        assert stage.why("VirtualMachine").endswith("; checks that read it are unknown until its CRD is installed")
         stage.server.serve("virtualmachines")
         stage.server.load([kept])
         await stage.until_sync_state(SyncState.LIVE, "VirtualMachine")
@@ -183,33 +177,33 @@ async def test_the_sync_state_and_its_reason_follow_the_api_server(tmp_path: Pat
         server.faults.add(Fault("/ipamclaims", answer=faults.internal_error()))
 
     async with staged(tmp_path, failing, {}) as stage:
-        assert (stage.sync_state("IPAMClaim"), why(stage)) == (SyncState.STARTING, f"{CLAIMS} has not been listed yet")
+        assert (stage.sync_state("IPAMClaim"), stage.why()) == (SyncState.STARTING, f"{CLAIMS} has not been listed yet")
         await stage.until_sync_state(SyncState.FAILING)
-        assert why(stage) == f"cannot list or watch {CLAIMS}: 500 etcdserver: request timed out"
+        assert stage.why() == f"cannot list or watch {CLAIMS}: 500 etcdserver: request timed out"
         stage.server.faults.clear()
         await stage.until_sync_state(SyncState.LIVE)
-        assert why(stage) == ""
+        assert stage.why() == ""
 
         port = int(stage.server.url.rpartition(":")[2])
         await stage.server.stop()
         await stage.until_sync_state(SyncState.BEHIND)
-        await stage.until(lambda: why(stage).startswith(f"cannot list or watch {CLAIMS}: no connection to http://"))
+        await stage.until(lambda: stage.why().startswith(f"cannot list or watch {CLAIMS}: no connection to http://"))
         await stage.until_sync_state(SyncState.STALE)
-        assert why(stage) == f"no connection for {CLAIMS} for 0 s"
+        assert stage.why() == f"no connection for {CLAIMS} for 0 s"
         await stage.server.start(port=port)
         await stage.until_sync_state(SyncState.LIVE)
 
         stage.server.faults.add(Fault("/ipamclaims", answer=faults.forbidden()))
         stage.cut()
         await stage.until_sync_state(SyncState.FORBIDDEN)
-        assert why(stage).startswith(f"cannot list {CLAIMS} in all namespaces: 403 {CLAIMS} is forbidden: User ")
-        assert why(stage).endswith(f'; grant "list" and "watch" on {CLAIMS}')
+        assert stage.why().startswith(f"cannot list {CLAIMS} in all namespaces: 403 {CLAIMS} is forbidden: User ")
+        assert stage.why().endswith(f'; grant "list" and "watch" on {CLAIMS}')
         stage.server.faults.clear()
         await stage.until_sync_state(SyncState.LIVE)
 
         stage.server.unserve("ipamclaims")
         await stage.until_sync_state(SyncState.ABSENT)
-        assert why(stage) == (f"the cluster does not serve {CLAIMS}; there are no objects until its CRD is installed")
+        assert stage.why() == (f"the cluster does not serve {CLAIMS}; there are no objects until its CRD is installed")
 
 
 async def test_a_kind_that_was_forbidden_for_long_is_stale_at_once_when_the_server_fails(tmp_path: Path) -> None:
