@@ -86,12 +86,11 @@ class Client:
         try:
             await self._get("get", kind, "/readyz", (), _DISCOVERY_BYTES)
         except StatusError as error:
-            if error.code >= 500:
-                why = f"the API server is not ready, so whether it serves {kind.resource} is not known"
-                raise StatusError(503, why) from error
-            if error.code not in (403, 404):
-                raise
-            await asyncio.sleep(self._pace.first_wait)  # who may not ask gives it the moment
+            if error.code < 500 and error.code != 429:
+                await asyncio.sleep(self._pace.first_wait)  # who may not ask gives it the moment
+                return
+            what = f"whether it serves {kind.resource} is not known: `kubectl get --raw /readyz?verbose` says more"
+            raise StatusError(503, f"the API server is not ready, so {what}", error.retry_after) from error
 
     async def newest(self, kind: ApiKind[Any], version: str) -> bytes:
         """A page with the newest resourceVersion, and at most one object.

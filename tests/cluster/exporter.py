@@ -7,6 +7,7 @@ import json
 import threading
 import urllib.error
 import urllib.request
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,7 @@ class Exporter:
         self._thread = threading.Thread(target=self._run, name="exporter", daemon=True)
         self.url = ""
         self.opened: list[Finding] = []  # whatever was found, be it for a moment
+        self.closed: list[Finding] = []  # and whatever was not found any more
 
     def __enter__(self) -> Exporter:
         self._thread.start()
@@ -97,11 +99,17 @@ class Exporter:
         self._loop = asyncio.get_running_loop()
         transport = Transport.from_environment(str(self._kubeconfig))
         steward = assemble(transport, self._config, checks=self._checks, pace=self._pace)
-        steward.engine.listen(lambda _, come: self.opened.extend(come))
+        steward.engine.listen(self._note)
         reviews = Reviews(transport) if self._access else None
         async with serve(steward, "127.0.0.1", 0, reviews=reviews, times=self._access) as self.url:
             self._up.set()
             await self._end.wait()
+
+    def _note(self, gone: Iterable[Finding], come: Iterable[Finding]) -> None:
+        come = tuple(come)
+        still = {each.fingerprint for each in come}
+        self.opened += come
+        self.closed += (each for each in gone if each.fingerprint not in still)
 
     # -- what users ask
 

@@ -63,6 +63,7 @@ def test_the_api_server_dies_and_comes_back(exporter: Exporter, server: ApiServe
     exporter.wait_state("IPAMClaim", "live")
     wait_until(lambda: exporter.unknown() == [], 60, "every check has an answer")
     assert exporter.found(NS) == FOUND
+    assert not [each for each in exporter.closed if each.subject.namespace == NS]  # not for a moment
     assert exporter.value(connected) > before
     assert_changes_arrive(exporter, client)
 

@@ -91,14 +91,14 @@ async def test_a_kind_that_is_not_served_is_absent(answers: dict[str, Any]) -> N
         await client({READY: b"ok", **answers})[0].served_version(KIND)
 
 
-@pytest.mark.parametrize("code", [500, 503])
+@pytest.mark.parametrize("code", [429, 500, 503])
 async def test_that_a_kind_is_not_served_is_no_answer_of_a_server_that_is_not_ready(code: int) -> None:
     why = r"503 the API server is not ready, so whether it serves things\.example\.org is not known"
     with pytest.raises(StatusError, match=why):
         await client({READY: code})[0].served_version(KIND)
 
 
-@pytest.mark.parametrize("ready", [b"ok", 403, 404])
+@pytest.mark.parametrize("ready", [b"ok", 401, 403, 404])
 async def test_what_a_server_serves_once_it_is_ready_is_served(ready: bytes | int) -> None:
     answers = {READY: ready, V1: deque([404, resources("things")])}
     assert await client(answers, first_wait=0.01)[0].served_version(KIND) == "v1"
