@@ -26,6 +26,7 @@ from demo.apiserver.calls import ApiCall, PathTarget, read, target
 from demo.apiserver.discovery import document
 from demo.apiserver.errors import ApiError, not_found, page_not_found
 from demo.apiserver.resources import ServedResource
+from demo.apiserver.server import HEALTH
 from demo.apiserver.watching import END_OF_LIST, bookmark
 
 _VERSION = "v1.36.3"
@@ -53,7 +54,7 @@ class Stub:
     def _answer(self, call: ApiCall) -> wire.Answer:
         if call.method != "GET":
             raise page_not_found()
-        if call.path in ("/healthz", "/livez", "/readyz"):
+        if call.path in HEALTH:
             return 200, b"ok"
         found = document(call.path, SERVED, _VERSION)
         if found is not None:

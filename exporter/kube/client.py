@@ -53,7 +53,7 @@ class Client:
         """
         version = await self._served_version(kind)
         if not version and not absent:
-            await self._ready(kind)
+            await self._check_ready(kind)
             version = await self._served_version(kind)
         if not version:
             raise AbsentError(f"the cluster does not serve {kind.resource}")
@@ -78,7 +78,7 @@ class Client:
                 return version
         return ""
 
-    async def _ready(self, kind: ApiKind[Any]) -> None:
+    async def _check_ready(self, kind: ApiKind[Any]) -> None:
         """Raises StatusError while the API server is not ready: one that starts answers 404 for the groups of all CRDs
         for a moment, after it has begun to answer (the discovery controller of k8s.io/apiextensions-apiserver runs
         later than its handler).

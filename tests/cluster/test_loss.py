@@ -71,6 +71,7 @@ def test_the_api_server_dies_and_comes_back(exporter: Exporter, server: ApiServe
 def test_the_api_server_is_rolled(exporter: Exporter, server: ApiServer, client: Client) -> None:
     server.restart()
     wait_until(lambda: exporter.unknown() == [], 60, "every check has an answer")
+    assert not [each for each in exporter.closed if each.subject.namespace == NS]
     assert_changes_arrive(exporter, client)
 
 

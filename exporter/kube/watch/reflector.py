@@ -265,7 +265,7 @@ class Reflector:
         if isinstance(error, AbsentError) and self._sight.synced and not self._vanished:
             # Behind one address there may be several API servers, and one of them has just started.
             self._vanished, self._version = True, None
-            self._sight.failed(f"{error} any more; its objects count as gone if the next look says the same")
+            self._sight.failed(f"{error} any more; that counts once the next look says the same")
             wait = self._backoff.until_looking_again()
         elif isinstance(error, AbsentError):
             means = "there are no objects" if self.kind.optional else "checks that read it are unknown"

@@ -144,17 +144,14 @@ def starting(*, ready: bool) -> Act:
     """
 
     async def act(stage: Stage) -> None:
-        unserved = Fault("k8s.cni.cncf.io", answer=faults.page_not_found())
-        unready = Fault("/readyz", answer=faults.internal_error(), times=0 if ready else None)
-        for fault in (unserved, unready):
-            stage.inject(fault)
+        stage.inject(Fault("k8s.cni.cncf.io", answer=faults.page_not_found()))
+        if not ready:
+            stage.inject(Fault("/readyz", answer=faults.internal_error()))
         stage.cut()
-        says = "if the next look says the same" if ready else "the API server is not ready"
+        says = "once the next look says the same" if ready else "the API server is not ready"
         await stage.until(lambda: says in stage.why())
         stage.change()
-        for fault in (unserved, unready):
-            stage.server.faults.remove(fault)
-        stage.injected.clear()
+        stage.server.faults.clear()
         stage.over()
 
     return act
