@@ -14,7 +14,6 @@ import asyncio
 import gc
 import itertools
 import json
-import os
 import subprocess
 import sys
 import time
@@ -192,8 +191,10 @@ def measure(count: int, changes: bool) -> dict[str, float]:
 
 
 def run(folder: Path, count: int, only: str) -> dict[str, float]:
+    from bench.children import environment  # not at the top: this file runs in a peer's checkout too, which may lack it
+
     command = [sys.executable, str(Path(__file__).resolve()), str(count), "--only", only]
-    where = {**os.environ, "PYTHONPATH": str(folder)}
+    where = environment(PYTHONPATH=str(folder))
     return msgspec.json.decode(subprocess.check_output(command, cwd=folder, env=where), type=dict[str, float])
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ import time
 from pathlib import Path
 
 import reconcile.app  # noqa: F401 # what the sidecar imports
+from bench.children import environment
 from bench.usage import rss
 from reconcile.cli.ledger_pages import rows
 from reconcile.ledger import Ledger, prove
@@ -70,7 +70,7 @@ def main(entries: int, days: float) -> None:
         print(f"{entries} entries, {size / 2**20:.0f} MiB, {len(list(directory.glob('*.jsonl')))} files")
         for what in WHAT:
             command = [sys.executable, "-m", "bench.ledger", "--measure", what, str(directory), str(now)]
-            done = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ)
+            done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment())
             print(what)
             for name, value in json.loads(done.stdout).items():
                 print(f"  {name:22} {value:10.2f}")

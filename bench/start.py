@@ -14,14 +14,15 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.children import environment, warmed
+
 COMMANDS = (["--help"], ["version"], ["completion", "bash"], ["explain", "OrphanClaim"], ["check", "--from", "DUMP"])
 NODE = '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "uid": "u"}}'
 
 
 def cpu(command: Sequence[str]) -> float:
     """Seconds of user and system time."""
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env) as process:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment()) as process:
         _, _, used = os.wait4(process.pid, 0)
         process.returncode = 0
     return used.ru_utime + used.ru_stime
@@ -31,6 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=7)
     arguments = parser.parse_args()
+    warmed(sys.executable, "exporter.__main__")
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "node.json").write_text(NODE, encoding="utf-8")
         for words in COMMANDS:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from bench.children import environment
 
 __all__ = ["Child"]
 
@@ -28,7 +29,7 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=file,
                 text=True,
-                env={**os.environ, **env},
+                env=environment(**env),
             )
         self._clock = (~self._process.pid << 3) | _SCHEDULED
 

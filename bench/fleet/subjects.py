@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.children import REPOSITORY, warmed
 from bench.fleet.process import Child
 from bench.fleet.scraping import Page, scrape
 from bench.fleet.state_metrics import arguments
@@ -18,12 +19,10 @@ from tests.tools.build import tool
 
 __all__ = ["SUBJECTS", "Running", "Subject"]
 
-_REPOSITORY = Path(__file__).parents[2]
-
 
 @dataclass(frozen=True)
 class Subject:
-    """`command` is made of a folder, a kubeconfig and two free ports; `python` says what it is run by, if by Python.
+    """`command` is made of a folder, a kubeconfig, two free ports and a Python; `module` is what that runs, if it does.
 
     `held` counts the VMs, VMIs, pods and claims that a page shows; `lost` finds the claims without their label.
     """
@@ -32,7 +31,7 @@ class Subject:
     command: Callable[[Path, Path, int, int, str], list[str]]
     held: Callable[[str], int]
     lost: re.Pattern[str]
-    is_python: bool = True
+    module: str = ""
     tells_turns: bool = False
 
 
@@ -63,7 +62,10 @@ class Running:
 def start(subject: Subject, kubeconfig: Path, folder: Path, python: str) -> Running:
     port, other = free_ports(2)
     command = subject.command(folder, kubeconfig, port, other, python)
-    path = {"PYTHONPATH": str(_REPOSITORY)} if subject.is_python else {}  # which has its own libraries
+    path = {}
+    if subject.module:
+        warmed(python, subject.module)
+        path = {"PYTHONPATH": str(REPOSITORY)}  # the Python has its own libraries
     return Running(subject, Child(command, folder / "subject.log", **path), f"http://127.0.0.1:{port}/metrics")
 
 
@@ -102,18 +104,16 @@ SUBJECTS = {
         _module("steward"),
         _counted,
         re.compile(r'^kubevirt_ipamclaim_unprotected\{[^}\n]*[,{]name="([^"]+)"', re.MULTILINE),
+        module="bench.fleet.steward",
         tells_turns=True,
     ),
-    "kube-state-metrics": Subject(
-        "kube-state-metrics, default", _state_metrics(cut=False), _SHOWN, _LOST, is_python=False
-    ),
-    "kube-state-metrics-cut": Subject(
-        "kube-state-metrics, cut", _state_metrics(cut=True), _SHOWN, _LOST, is_python=False
-    ),
+    "kube-state-metrics": Subject("kube-state-metrics, default", _state_metrics(cut=False), _SHOWN, _LOST),
+    "kube-state-metrics-cut": Subject("kube-state-metrics, cut", _state_metrics(cut=True), _SHOWN, _LOST),
     "naive": Subject(
         "naive exporter",
         _module("naive"),
         _lines("naive_vm", "naive_vmi", "naive_claim", "naive_pod"),
         re.compile(r'^naive_claim\{[^}\n]*name="([^"]+)"[^}\n]*,vm=""\}', re.MULTILINE),
+        module="bench.fleet.naive",
     ),
 }
