@@ -13,6 +13,9 @@ ASKS_FOR_ALL := $(addprefix tests/unit/,dashboards demo deploy exporter/checks e
   exporter/states project reconcile/decide reconcile/permissions reconcile/plan)
 EPOCH = $${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
 
+# Whoever sets it has each process compile all that it imports: half of its start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo check lint types contracts test test-unit test-long test-python test-rules test-kubevirt test-networks test-repairs test-runbooks \
   test-examples fuzz mutants generate verify lock audit sbom wheel krew image test-image site clean

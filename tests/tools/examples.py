@@ -89,7 +89,7 @@ def _steps(tests: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 def _environment(copy: Path) -> dict[str, str]:
     """That of this process, in which the modules of the copy come before those of the checkout."""
     shared = os.environ.get("STEWARD_SHARED", str(TOP.parent / "shared"))
-    return {**os.environ, "PYTHONPATH": str(copy), "STEWARD_SHARED": shared, "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**os.environ, "PYTHONPATH": str(copy), "STEWARD_SHARED": shared}
 
 
 def _ran(copy: Path, tests: Sequence[str]) -> list[str]:

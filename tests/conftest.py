@@ -1,0 +1,11 @@
+"""What every run of the tests has, whichever folder it is of."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+# Byte code is kept, also where the environment asks for none: else each process that a test starts compiles all that it
+# imports, half of its start, and pytest rewrites every module of tests anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
