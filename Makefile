@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check lint types contracts test test-unit test-long test-python test-rules test-kubevirt test-networks test-repairs test-runbooks \
-  test-examples fuzz mutants generate verify lock audit sbom wheel krew image test-image site clean
+  test-examples fuzz mutants tiers generate verify lock audit sbom wheel krew image test-image site clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -99,6 +99,9 @@ fuzz: $(VENV)/.dev ## every shape of every object of every case, and every crowd
 
 mutants: $(VENV)/.dev ## whether the tests notice changes of the core; MUTANTS="--sample 120 --seed 1"; not part of check
 	$(BIN)/python -m tests.tools.mutants $(MUTANTS)
+
+tiers: $(VENV)/.dev ## what CI leaves out, where its paths changed since it last passed, and the records of that; TIERS="networks kubevirt" names some, TIERS=--table prints what is behind
+	$(BIN)/python -m tests.tools.tiers $(TIERS)
 
 generate: $(VENV)/.dev ## write the generated files again
 	$(BIN)/python -m docs.generator

@@ -91,3 +91,7 @@ class Network:
         if self._first is not None:
             self._first.kill()
             self._first.communicate()
+
+
+if __name__ == "__main__":
+    sys.exit(why_not())

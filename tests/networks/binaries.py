@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 from tests.kubevirt import network
@@ -47,3 +48,7 @@ def why_not() -> str | None:
     if missing:
         return f"STEWARD_OVNKUBE does not start without what these packages bring: install {', '.join(missing)}"
     return network.why_not()
+
+
+if __name__ == "__main__":
+    sys.exit(why_not())

@@ -25,12 +25,13 @@ from typing import Any
 
 import pytest
 
+from . import tally
 from .mutating import Mutant, code_of, mutants_of
 
 ROOT = Path(__file__).parents[2]
 PATHS = (
     *("exporter/findings/evaluate.py", "exporter/engine", "exporter/store/cluster.py", "exporter/store/index.py"),
-    *("exporter/domain/drains/departure.py", "exporter/domain/drains/departure", "exporter/kube"),
+    *("exporter/domain/drains/departure", "exporter/kube"),
 )
 SOCKETS = ("exporter/kube/transport.py", "exporter/kube/credentials.py")  # tests of them need a server of their own
 TESTS = {  # the tests that a mutant has to get past, by where it is
@@ -205,6 +206,7 @@ def main() -> int:
     parser.add_argument("--budget", type=float, default=15.0, help="seconds of tests for one mutant, at most")
     options = parser.parse_args()
     os.chdir(ROOT)
+    os.environ.pop("PYTEST_ADDOPTS", None)  # its options are for a run of pytest that runs each test once
     mutants = [mutant for module in modules(options.paths) for mutant in mutants_of(module)]
     print(f"{len(mutants)} mutants", file=OUT, flush=True)
     if options.sample and options.sample < len(mutants):
@@ -220,6 +222,9 @@ def main() -> int:
     os.dup2(silence, 2)  # what the tests print and log is of no use here
     pytest.main(["-s", "-o", "addopts=", *without, *tests], plugins=[runner])
     print(report(runner.results), file=OUT, flush=True)
+    if file := os.environ.get(tally.VARIABLE):
+        survived = len(runner.results["survived"])
+        tally.add(Path(file), {"caught": sum(map(len, runner.results.values())) - survived, "survived": survived})
     return 0 if runner.results else 1
 
 
