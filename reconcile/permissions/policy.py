@@ -15,10 +15,10 @@ from exporter.store.selector import Requirement, Selector
 
 from ..act.events import REASONS
 from ..plan.annotations import PAUSED, PREFIX, RESUMED
-from ..plan.patterns import At, Is, Like, quoted
+from ..plan.patterns import Is, Like, quoted
 from ..plan.remediation import Remediation
 from ..plan.requests import MANAGER
-from ..plan.writes import PAUSE, Created, Deleted, Field, Form, Patched, Path, Write, changed_in_cel, levels
+from ..plan.writes import PAUSE, Created, Deleted, Field, Form, Patched, Sides, Write, changed_in_cel, levels
 from .accounts import NAME, ServiceAccount, metadata_of
 
 __all__ = ["EVENT", "Enabled", "Lease", "policy"]
@@ -109,10 +109,11 @@ def policy(
 ) -> Iterator[Manifest]:
     """The policy and its binding. Where nothing is `enabled` it allows nothing; `remediations` are all there are."""
     enabled = tuple(enabled)
-    within = levels([*(form for each in enabled for form in _forms(each)), PAUSE, _RENEWED])
-    allowed = dict(_allowed(enabled, lease, within))
-    changes = ("changed", changed_in_cel(within))
-    variables = [("written", _WRITTEN), ("bound", _BOUND), *((changes,) if allowed else ()), *allowed.items()]
+    sides = Sides(levels([*(form for each in enabled for form in _forms(each)), PAUSE, _RENEWED]))
+    allowed = dict(_allowed(enabled, lease, sides))
+    changes = [("changed", changed_in_cel(sides))] if allowed else []
+    # A variable is known to those after it.
+    variables = [("written", _WRITTEN), ("bound", _BOUND), *sides.variables(), *changes, *allowed.items()]
     says = f"{account.username} may not make this write: "
     validations = [
         (
@@ -166,11 +167,11 @@ def _rule(group: str, resources: list[str], operations: list[str]) -> Manifest:
     return {"apiGroups": [group], "apiVersions": ["*"], "operations": operations, "resources": resources}
 
 
-def _allowed(enabled: tuple[Enabled, ...], lease: Lease, within: list[Path]) -> Iterator[tuple[str, str]]:
+def _allowed(enabled: tuple[Enabled, ...], lease: Lease, sides: Sides) -> Iterator[tuple[str, str]]:
     """A name and an expression for each remediation, and for what goes with every repair."""
     for each in enabled:
         if forms := _forms(each):
-            guarded = (_guarded(form, resources, within) for form, resources in forms.items())
+            guarded = (_guarded(form, resources, sides) for form, resources in forms.items())
             yield each.remediation.id, _where(each.where, guarded)
     if not enabled:
         return
@@ -183,9 +184,9 @@ def _allowed(enabled: tuple[Enabled, ...], lease: Lease, within: list[Path]) -> 
         if isinstance(form, Patched) and "/" not in resource
     }
     if patched:
-        yield "paused", _where(where, [_guarded(PAUSE, list(patched), within)])
-    yield "event", _event(where)
-    yield "lease", _lease(lease)
+        yield "paused", _where(where, [_guarded(PAUSE, list(patched), sides)])
+    yield "event", _event(where, sides)
+    yield "lease", _lease(lease, sides)
 
 
 def _forms(enabled: Enabled) -> dict[Form, list[str]]:
@@ -199,10 +200,10 @@ def _forms(enabled: Enabled) -> dict[Form, list[str]]:
     }
 
 
-def _guarded(form: Form, resources: list[str], within: list[Path]) -> str:
+def _guarded(form: Form, resources: list[str], sides: Sides) -> str:
     written = [f"{_OPERATIONS[type(form)]} {each}" for each in resources]
     guard = f"== {quoted(written[0])}" if len(written) == 1 else f"in {quoted(written)}"
-    return f"variables.written {guard}\n&& {form.cel(within)}"
+    return f"variables.written {guard}\n&& {form.cel(sides)}"
 
 
 def _resource(write: Write) -> str:
@@ -215,16 +216,18 @@ def _where(where: str, forms: Iterable[str]) -> str:
     return either if "true" in where.split(" || ") else f"({where})\n&& ({either})"
 
 
-def _event(where: str) -> str:
+def _event(where: str, sides: Sides) -> str:
     """One of an object without a namespace is in `default`."""
-    of = "object.involvedObject.?namespace.orValue('')"
-    there = f"({_NAMESPACE} == {of} && ({where}) || {_NAMESPACE} == 'default' && {of} == '')"
-    return f"variables.written == 'CREATE events'\n&& {there}\n&& {EVENT.cel(At('object'))}"
+    new = sides.new.at()
+    of = new.key("involvedObject").key("namespace").value()
+    there = f"({_NAMESPACE} == {of} && ({where}) || {_NAMESPACE} == 'default' && ({of} == null || {of} == ''))"
+    return f"variables.written == 'CREATE events'\n&& {there}\n&& {EVENT.cel(new)}"
 
 
-def _lease(lease: Lease) -> str:
+def _lease(lease: Lease, sides: Sides) -> str:
     """Its creation and its renewal; who paused everything is the one to resume it."""
-    here = f"{_NAMESPACE} == {quoted(lease.namespace)} && object.metadata.name == {quoted(lease.name)}"
+    named = Like(metadata=Like(name=lease.name)).cel(sides.new.at())
+    here = f"{_NAMESPACE} == {quoted(lease.namespace)} && {named}"
     ours = f"p.startsWith({quoted(f'/metadata/annotations/{PREFIX}')})"
     paused, resumed = (quoted(f"/metadata/annotations/{each}") for each in (PAUSED, RESUMED))
     kept = f"p != {paused} && !p.startsWith({resumed})"  # also of one remediation

@@ -1,14 +1,17 @@
 """What a value may be, said once and asked twice: by tests in Python, and by the API server in CEL. Pure.
 
-CEL is what a ValidatingAdmissionPolicy is written in. There an object has no types: a field that may be absent is taken
-as an optional value (`object.?spec`, in Kubernetes since 1.29), and an error in an expression refuses the write.
+CEL is what a ValidatingAdmissionPolicy is written in. There an object has no types, and one expression that ends in an
+error refuses every write. An API server stores what a CRD's schema lets through, null or a text where a map belongs, so
+an expression takes values from `At` alone, which never fails. Null is as good as absent, and what is of another type
+than it has to be fits nothing.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from .effects import ABSENT
@@ -26,36 +29,78 @@ __all__ = [
     "Is",
     "Like",
     "Pattern",
+    "Variables",
     "quoted",
 ]
 
 _RESERVED = frozenset({"as", "in", "import", "package", "namespace", "function", "const", "for", "if", "true", "false"})
 
 
-_NO_TEXT = "''"
+class Variables:
+    """The maps and lists of an object that expressions look into, each said once as a variable of the policy."""
+
+    def __init__(self, prefix: str, base: str) -> None:
+        """`base` is the object in CEL; the names of the variables begin with `prefix`."""
+        self._prefix, self._base = prefix, base
+        self._found: dict[tuple[str, ...], tuple[str, str]] = {}
+
+    def at(self, *keys: str) -> At:
+        return At(self._base, keys, variables=self)
+
+    def table(self, at: At) -> str:
+        """The map that is there, in CEL; one of nothing in place of anything else."""
+        return self._named(at.keys, f"{_if(at.value(), 'map')} : {{}}")
+
+    def listed(self, at: At) -> str:
+        """The list that is there, in CEL; one of nothing in place of anything else."""
+        return self._named((*at.keys, "items"), f"{_if(at.value(), 'list')} : []")
+
+    def _named(self, keys: tuple[str, ...], expression: str) -> str:
+        words = (re.sub(r"\W", "_", each, flags=re.ASCII) for each in keys)
+        return f"variables.{self._found.setdefault(keys, ('_'.join((self._prefix, *words)), expression))[0]}"
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        """The name and the expression of each; those that one is made of come before it."""
+        return iter(self._found.values())
 
 
 @dataclass(frozen=True)
 class At:
-    """Where a value is, in CEL: a variable that is there, and the keys from it on."""
+    """Where a value is, in CEL: a variable that is there, and the keys from it on.
+
+    No expression of it fails, whatever is there instead of the maps on the way to it. In a loop, which has no variables
+    of the policy, one does, and is false with the term of `Like` that is beside it.
+    """
 
     base: str
     keys: tuple[str, ...] = ()
     depth: int = 0  # of the loops around it: each has a variable of its own
+    variables: Variables | None = None
 
     def key(self, name: str) -> At:
-        return At(self.base, (*self.keys, name), self.depth)
+        return replace(self, keys=(*self.keys, name))
 
     def inner(self) -> At:
         """An item of the list that is here, in a loop over it."""
         return At(f"e{self.depth}", (), self.depth + 1)
 
-    @property
-    def optional(self) -> str:
-        return self.base + "".join(map(_selected, self.keys)) if self.keys else f"optional.of({self.base})"
+    def value(self) -> str:
+        """What is there, of any type; null where it is absent."""
+        if not self.keys:
+            return self.base
+        return replace(self, keys=self.keys[:-1]).table() + _selected(self.keys[-1])
 
-    def value(self, default: str = "null") -> str:
-        return f"{self.optional}.orValue({default})" if self.keys else self.base
+    def table(self) -> str:
+        """The map that is there, but in a loop one of nothing in place of anything else."""
+        return self.value() if self.variables is None else self.variables.table(self)
+
+    def listed(self) -> str:
+        """The list that is there; one of nothing in place of anything else."""
+        return f"({_if(self.value(), 'list')} : [])" if self.variables is None else self.variables.listed(self)
+
+    def may_be(self, kind: str) -> str:
+        """Whether there is nothing, or a `map`, or whichever type is named."""
+        return f"type({self.value()}) in [dyn({kind}), dyn(null_type)]"
 
 
 class Pattern(Protocol):
@@ -81,7 +126,7 @@ class _Present:
         return found is not ABSENT and found is not None and found != ""
 
     def cel(self, at: At) -> str:
-        return f"{at.value(_NO_TEXT)} != ''"
+        return f"!({at.value()} in [dyn(null), dyn('')])"
 
 
 @dataclass(frozen=True)
@@ -110,7 +155,9 @@ class Is:
         return any(type(found) is type(each) and found == each for each in self._values)
 
     def cel(self, at: At) -> str:
-        return _any([f"{at.value(_default(each))} == {quoted(each)}" for each in self._values])
+        if len(self._values) > 1 and all(isinstance(each, str) for each in self._values):
+            return f"{at.value()} in {quoted(self._values)}"
+        return _any([f"{at.value()} == {quoted(each)}" for each in self._values])
 
 
 class Begins:
@@ -123,8 +170,9 @@ class Begins:
         return isinstance(found, str) and found.startswith(self._prefixes)
 
     def cel(self, at: At) -> str:
-        found = at.value(_NO_TEXT)
-        return _any([f"{found}.startsWith({quoted(each)})" for each in self._prefixes])
+        found = at.value()
+        begins = _any([f"{found}.startsWith({quoted(each)})" for each in self._prefixes])
+        return f"(type({found}) == string && {begins})"
 
 
 class Like:
@@ -139,7 +187,15 @@ class Like:
         return isinstance(of, Mapping) and all(each.holds(of.get(name, ABSENT)) for name, each in self._values.items())
 
     def cel(self, at: At) -> str:
-        return _all([each.cel(at.key(name)) for name, each in self._values.items()])
+        """What is no map has none of the values: that is said where they may be absent, and in a loop."""
+        terms, may_be_absent = list(self._terms(at)), self.holds(ABSENT)
+        if at.variables is not None:
+            return _all([at.may_be("map"), *terms] if may_be_absent and at.keys else terms or ["true"])
+        fits = _all([f"type({at.value()}) == map", *terms])
+        return _any([EMPTY.cel(at), fits]) if may_be_absent else fits
+
+    def _terms(self, at: At) -> Iterator[str]:
+        yield from (each.cel(at.key(name)) for name, each in self._values.items() if each is not ANYTHING)
 
 
 class Exactly(Like):
@@ -148,8 +204,9 @@ class Exactly(Like):
     def holds(self, found: Any) -> bool:
         return super().holds(found) and (EMPTY.holds(found) or found.keys() <= self._values.keys())
 
-    def cel(self, at: At) -> str:
-        return _all([f"{at.value('{}')}.all(k, k in {quoted(sorted(self._values))})", super().cel(at)])
+    def _terms(self, at: At) -> Iterator[str]:
+        yield from super()._terms(at)
+        yield f"{at.table()}.all(k, k in {quoted(sorted(self._values))})"
 
 
 class Both:
@@ -176,7 +233,7 @@ class Has:
 
     def cel(self, at: At) -> str:
         inner = at.inner()
-        return f"{at.value('[]')}.exists({inner.base}, {self._item.cel(inner)})"
+        return f"{at.listed()}.exists({inner.base}, {self._item.cel(inner)})"
 
 
 class Each:
@@ -191,9 +248,9 @@ class Each:
         return fits and (len(found) == 1 or not self._one)
 
     def cel(self, at: At) -> str:
-        inner, found = at.inner(), at.value("[]")
+        inner, found = at.inner(), at.listed()
         every = f"{found}.all({inner.base}, {self._item.cel(inner)})"
-        return _all([f"size({found}) == 1", every]) if self._one else every
+        return _all([f"size({found}) == 1" if self._one else at.may_be("list"), every])
 
 
 def quoted(value: Any) -> str:
@@ -211,12 +268,11 @@ def _pattern(value: Any) -> Pattern:
 
 def _selected(key: str) -> str:
     plain = key.isidentifier() and key.isascii() and key not in _RESERVED
-    return f".?{key}" if plain else f"[?{quoted(key)}]"
+    return f".?{key}.orValue(null)" if plain else f"[?{quoted(key)}].orValue(dyn(null))"
 
 
-def _default(value: Any) -> str:
-    """What stands for an absent value in a comparison: of the same type, or of none."""
-    return _NO_TEXT if isinstance(value, str) else "dyn(null)"
+def _if(value: str, kind: str) -> str:
+    return f"type({value}) == {kind} ? {value}"
 
 
 def _any(terms: list[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from .annotations import PAUSED, RESUMED
 from .effects import ABSENT, at
-from .patterns import ANYTHING, EMPTY, PRESENT, At, Both, Like, Pattern, quoted
+from .patterns import ANYTHING, EMPTY, PRESENT, At, Both, Like, Pattern, Variables, quoted
 
 __all__ = [
     "PAUSE",
@@ -23,6 +23,7 @@ __all__ = [
     "Item",
     "Patched",
     "Path",
+    "Sides",
     "Write",
     "changed",
     "changed_in_cel",
@@ -59,12 +60,12 @@ class Field:
 
     def holds(self, new: Any, old: Any) -> bool:
         fits = self.was.holds(old) and self.to.holds(new)
-        return bool(new == old) or (fits and (not self.named or _names(new) == _names(old)))
+        return _same(new, old) or (fits and (not self.named or _names(new) == _names(old)))
 
     def cel(self, new: At, old: At) -> str:
         terms = [each.cel(where) for each, where in ((self.was, old), (self.to, new)) if each is not ANYTHING]
         if self.named:
-            terms.append(f"{new.value('[]')}.map(x, x.name) == {old.value('[]')}.map(x, x.name)")
+            terms.append(_same_names(new, old))
         return f"({new.value()} == {old.value()} || {' && '.join(terms)})" if terms else ""
 
 
@@ -80,14 +81,17 @@ class Item:
         return Item(self.path, self.item, not self.added)
 
     def holds(self, new: Any, old: Any) -> bool:
-        before, after = (each if isinstance(each, list) else [] for each in (old, new))
+        before, after = _listed(old), _listed(new)
+        if before is None or after is None:
+            return _same(new, old)
         rest = [each for each in before if each != self.item] == [each for each in after if each != self.item]
         return rest and (before == after or (self.item in after) is self.added)
 
     def cel(self, new: At, old: At) -> str:
-        item, before, after = quoted(self.item), old.value("[]"), new.value("[]")
+        item, before, after = quoted(self.item), old.listed(), new.listed()
         there = f"{item} in {after}" if self.added else f"!({item} in {after})"
-        return f"{after}.filter(x, x != {item}) == {before}.filter(x, x != {item})\n&& ({after} == {before} || {there})"
+        rest = f"{after}.filter(x, x != {item}) == {before}.filter(x, x != {item})"
+        return _unless_same(new, old, f"{rest}\n&& ({after} == {before} || {there})")
 
 
 @dataclass(frozen=True)
@@ -105,8 +109,10 @@ class Entries:
         return Entries(self.path, self.key, to=self.was, was=self.to)
 
     def holds(self, new: Any, old: Any) -> bool:
-        before, after = (each if isinstance(each, list) else [] for each in (old, new))
-        return len(before) == len(after) and all(map(self._same, after, before))
+        before, after = _listed(old), _listed(new)
+        if before is None or after is None:
+            return _same(new, old)
+        return _names(after) == _names(before) and all(map(self._same, after, before))
 
     def _same(self, new: Any, old: Any) -> bool:
         if not (isinstance(new, Mapping) and isinstance(old, Mapping)):
@@ -118,13 +124,30 @@ class Entries:
         )
 
     def cel(self, new: At, old: At) -> str:
-        key, before, after = quoted(self.key), old.value("[]"), new.value("[]")
-        same = f"n.all(k, k == {key} || (k in o && o[k] == n[k])) && o.all(k, k == {key} || k in n)"
+        key, before, after = quoted(self.key), old.listed(), new.listed()
+        rest = f"n.all(k, k == {key} || (k in o && o[k] == n[k])) && o.all(k, k == {key} || k in n)"
         pairs = ((self.was, At("o", (self.key,))), (self.to, At("n", (self.key,))))
         terms = " && ".join(each.cel(where) for each, where in pairs if each is not ANYTHING) or "true"
         changed = f"({pairs[0][1].value()} == {pairs[1][1].value()} || {terms})"
-        kept = f"{before}.all(o, {after}.exists(n, n.name == o.name))"
-        return f"size({after}) == size({before}) && {kept}\n&& {after}.all(n, {before}.exists(o, {same} && {changed}))"
+        one = f"n == o || type(n) == map && type(o) == map && {rest} && {changed}"
+        entries = f"{after}.all(n, {before}.exists(o, {one}))"
+        return _unless_same(new, old, f"{_same_names(new, old)}\n&& {entries}")
+
+
+class Sides:
+    """The object of a write before and after it, in CEL, and the levels in which `variables.changed` compares them."""
+
+    def __init__(self, within: Iterable[Path]) -> None:
+        self.levels = list(within)
+        self.new, self.old = Variables("new", "object"), Variables("old", "oldObject")
+
+    def at(self, path: Path) -> tuple[At, At]:
+        return self.new.at(*path), self.old.at(*path)
+
+    def variables(self) -> Iterator[tuple[str, str]]:
+        """Those that the expressions made so far refer to."""
+        yield from self.new
+        yield from self.old
 
 
 Changing: TypeAlias = Field | Item | Entries
@@ -162,17 +185,17 @@ class Patched:
             and all(each.holds(at(new, each.path), at(old, each.path)) for each in self.fields)
         )
 
-    def cel(self, deeper: Iterable[Path]) -> str:
-        """The same, where `variables.changed` has the paths that change; `deeper` are those that it looks into."""
+    def cel(self, sides: Sides) -> str:
+        """The same, where `variables.changed` has the paths that change."""
         own = sorted(set(self.paths))
         terms = [f"p in {quoted([_text(each) for each in own])}"]
-        terms += [f"p.startsWith({quoted(_text(each) + '/')})" for each in own if each in deeper]
-        patterns = [(self.old, "oldObject"), (self.new, "object")]
+        terms += [f"p.startsWith({quoted(_text(each) + '/')})" for each in own if each in sides.levels]
+        patterns = [(self.old, sides.old.at()), (self.new, sides.new.at())]
         return "\n&& ".join(
             (
                 f"variables.changed.all(p, {' || '.join(terms)})",
-                *(each.cel(At(base)) for each, base in patterns if each is not ANYTHING),
-                *filter(None, (each.cel(*_both(_path(each.path))) for each in self.fields)),
+                *(each.cel(at) for each, at in patterns if each is not ANYTHING),
+                *filter(None, (each.cel(*sides.at(_path(each.path))) for each in self.fields)),
             )
         )
 
@@ -183,8 +206,8 @@ class Created:
 
     new: Pattern
 
-    def cel(self, _: Iterable[Path]) -> str:
-        return self.new.cel(At("object"))
+    def cel(self, sides: Sides) -> str:
+        return self.new.cel(sides.new.at())
 
 
 @dataclass(frozen=True)
@@ -193,8 +216,8 @@ class Deleted:
 
     old: Pattern
 
-    def cel(self, _: Iterable[Path]) -> str:
-        return self.old.cel(At("oldObject"))
+    def cel(self, sides: Sides) -> str:
+        return self.old.cel(sides.old.at())
 
 
 Form: TypeAlias = Patched | Created | Deleted
@@ -232,42 +255,78 @@ def levels(forms: Iterable[Form]) -> list[Path]:
 
 
 def changed(new: Mapping[str, Any], old: Mapping[str, Any], within: Iterable[Path]) -> Iterator[Path]:
-    """The fields of these levels that a write changes, as far as it does so by itself."""
+    """The fields of these levels that a write changes, as far as it does so by itself.
+
+    A level that is something else than a map, before or after, is one of them itself.
+    """
     within = list(within)
     for level in within:
         after, before = (_table(whole, level) for whole in (new, old))
-        aside = {path[-1] for path in within if path and path[:-1] == level} | set(_BY_SERVER.get(level, ()))
-        for key in sorted({*after, *before} - aside):
+        inner = _inner(level, within)
+        for key in inner:
+            values = [each.get(key) for each in (after, before)]
+            if values[0] != values[1] and not all(each is None or isinstance(each, Mapping) for each in values):
+                yield (*level, key)
+        for key in sorted({*after, *before} - {*inner, *_BY_SERVER.get(level, ())}):
             if key in _BY_WEBHOOK.get(level, ()) and key not in before:
                 continue
             if after.get(key, ABSENT) != before.get(key, ABSENT):
                 yield (*level, key)
 
 
-def changed_in_cel(within: Iterable[Path]) -> str:
+def changed_in_cel(sides: Sides) -> str:
     """The same as an expression. CEL has no object without a field: keys are compared one by one, level by level."""
-    within = list(within)
-    return "\n+ ".join(_changed(level, within) for level in within)
+    return "\n+ ".join(_changed(level, sides) for level in sides.levels)
 
 
-def _changed(level: Path, within: list[Path]) -> str:
-    new, old = _both(level)
-    after, before = new.value("{}"), old.value("{}")
-    aside = sorted({path[-1] for path in within if path and path[:-1] == level} | set(_BY_SERVER.get(level, ())))
+def _changed(level: Path, sides: Sides) -> str:
+    after, before = (at.table() for at in sides.at(level))
+    inner = _inner(level, sides.levels)
+    aside = sorted({*inner, *_BY_SERVER.get(level, ())})
     other = f"!(k in {quoted(aside)}) && " if aside else ""
     filled = _BY_WEBHOOK.get(level, ())
     other += f"!(k in {quoted(filled)} && !(k in {before})) && " if filled else ""
-    written = f"{after}.filter(k, {other}!(k in {before} && {after}[k] == {before}[k]))"
-    taken = f"{before}.filter(k, {other}!(k in {after}))"
-    return f"({written}\n  + {taken}).map(k, {quoted(_text(level) + '/')} + k)"
+    found = [
+        f"{after}.filter(k, {other}!(k in {before} && {after}[k] == {before}[k]))",
+        f"{before}.filter(k, {other}!(k in {after}))",
+    ]
+    if inner:
+        new, old = (At(f"{table}[?k].orValue(dyn(null))") for table in (after, before))
+        stays = f"{new.value()} == {old.value()} || {new.may_be('map')} && {old.may_be('map')}"
+        found.append(f"{quoted(inner)}.filter(k, !({stays}))")
+    listed = "\n  + ".join(found)
+    return f"({listed}).map(k, {quoted(_text(level) + '/')} + k)"
+
+
+def _inner(level: Path, within: Iterable[Path]) -> list[str]:
+    """The keys of a level that are levels themselves."""
+    return sorted({path[-1] for path in within if path and path[:-1] == level})
+
+
+def _same(new: Any, old: Any) -> bool:
+    """Whether a value is as it was; null is as good as absent."""
+    return bool((None if new is ABSENT else new) == (None if old is ABSENT else old))
+
+
+def _listed(found: Any) -> list[Any] | None:
+    """A list, of nothing where there is none; None for what is of another type."""
+    if found is ABSENT or found is None:
+        return []
+    return found if isinstance(found, list) else None
 
 
 def _names(listed: Any) -> list[Any]:
-    return [each.get("name") if isinstance(each, Mapping) else None for each in listed or ()]
+    return [each.get("name") if isinstance(each, Mapping) else None for each in _listed(listed) or ()]
 
 
-def _both(path: Path) -> tuple[At, At]:
-    return At("object", path), At("oldObject", path)
+def _same_names(new: At, old: At) -> str:
+    name = f"type(x) == map ? {At('x', ('name',)).value()} : dyn(null)"
+    return f"{new.listed()}.map(x, {name}) == {old.listed()}.map(x, {name})"
+
+
+def _unless_same(new: At, old: At, expression: str) -> str:
+    """An expression of two lists, which nothing fits that is of another type but what stays as it is."""
+    return f"({new.value()} == {old.value()}\n|| {new.may_be('list')} && {old.may_be('list')} && {expression})"
 
 
 def _path(pointer: str) -> Path:

@@ -15,7 +15,7 @@ from tests.manifests import Object, load_all
 from tests.shared import SHARED
 from tests.waiting import wait_until
 
-__all__ = ["OURS", "crds", "install", "real_files"]
+__all__ = ["OURS", "crds", "install", "loose", "real_files"]
 
 OURS = Path(__file__).parent / "crds"
 FOLDERS = ("kubevirt", "ipamclaims", "network-attachment-definition-client", "ovn-kubernetes")
@@ -34,10 +34,15 @@ def crds() -> list[Object]:
     """Descriptions are left out: they are two thirds of what the server would read, and bind nobody."""
     real = [crd for path in real_files() for crd in load_all(path)]
     known = {crd["metadata"]["name"] for crd in real}
-    ours = [crd for path in sorted(OURS.glob("*.yaml")) for crd in load_all(path)]
     return [
-        _without_descriptions(crd) for crd in (*real, *(each for each in ours if each["metadata"]["name"] not in known))
+        _without_descriptions(crd)
+        for crd in (*real, *(each for each in loose() if each["metadata"]["name"] not in known))
     ]
+
+
+def loose() -> list[Object]:
+    """Ours."""
+    return [crd for path in sorted(OURS.glob("*.yaml")) for crd in load_all(path)]
 
 
 def _without_descriptions(node: Any) -> Any:

@@ -175,7 +175,7 @@ def _ignores_equal(kubevirt: KubeVirt) -> bool:
     return patch >= (1, 8, 0) or (1, 7, 1) <= patch < (1, 8, 0) or (1, 6, 4) <= patch < (1, 7, 0)
 
 
-_FIRMWARE = Field("/spec/template/spec/domain/firmware", to=Like(uuid=PRESENT))
+_FIRMWARE = Field("/spec/template/spec/domain/firmware", was=Like(), to=Like(uuid=PRESENT))
 REMEDIATION = Remediation(
     id="persist_firmware_uuid",
     title="Write the firmware UUID in use into the VM's spec",

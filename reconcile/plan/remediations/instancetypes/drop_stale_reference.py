@@ -40,7 +40,7 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 from ...managed_fields import FieldWriter, writers
-from ...patterns import EMPTY, PRESENT, Like
+from ...patterns import EMPTY, PRESENT, Both, Like
 from ...plan import Patch, Plan, Refused, Remove, Risk, Test
 from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
@@ -154,7 +154,8 @@ REMEDIATION = Remediation(
             ("patch",),
             tuple(
                 Patched(
-                    Field(f"/status/{role.value}Ref", to=EMPTY, was=PRESENT), old=Like(spec=Like(**{role.value: EMPTY}))
+                    Field(f"/status/{role.value}Ref", to=EMPTY, was=Both(PRESENT, Like())),
+                    old=Like(spec=Like(**{role.value: EMPTY})),
                 )
                 for role in ROLES
             ),

@@ -50,6 +50,8 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     if refused := ending(scene, ref, whole):
         return refused
     meta = table(whole.get("metadata"))
+    if not (meta.get("finalizers") is None or isinstance(meta.get("finalizers"), list)):
+        return Refused("unguarded", f"what {ref} has as finalizers is no list")
     finalizers = texts(meta.get("finalizers"))
     if FINALIZER in finalizers:
         return Refused("unguarded", f"{ref} has the finalizer {FINALIZER} already")

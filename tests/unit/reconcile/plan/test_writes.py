@@ -2,52 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
 import msgspec
 import pytest
 
-from demo.apiserver.patching import patched
 from exporter.store.record import Ref
 from reconcile.act.events import event
 from reconcile.permissions.policy import EVENT
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED
 from reconcile.plan.patterns import EMPTY, PRESENT, Begins, Both, Each, Exactly, Has, Is, Like, Pattern
-from reconcile.plan.plan import Add, Create, Delete, Op, Patch, Step
+from reconcile.plan.plan import Add, Patch
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
-from reconcile.plan.writes import PAUSE, Created, Deleted, Field, Form, Item, Patched
-from tests.evaluation import api_kinds
+from reconcile.plan.writes import PAUSE, Created, Deleted, Entries, Field, Item, Patched, levels
+from tests.planned_writes import WRITING, after, declared, holds, samples
 from tests.remediation_cases import made
 
 OF = {"patch": Patched, "create": Created, "delete": Deleted}
-WRITING = [each for each in all_remediations() if any(write.admitted for write in each.writes)]
 IDS = [each.id for each in WRITING]
-
-
-def declared(remediation: Remediation, step: Step) -> Iterator[Form]:
-    """The forms of a remediation for the resource of a step."""
-    kind = api_kinds()[step.target.kind]
-    subresource = f"/{step.subresource}" if isinstance(step, Patch) and step.subresource else ""
-    for write in remediation.writes:
-        if (write.group, write.resource) == (kind.group, f"{kind.plural}{subresource}"):
-            yield from write.forms
-
-
-def after(step: Patch, whole: Mapping[str, Any], *more: Op) -> Any:
-    return patched(deepcopy(dict(whole)), "application/json-patch+json", msgspec.json.encode((*step.ops, *more)))
-
-
-def holds(forms: Iterator[Form], step: Step, whole: Mapping[str, Any], *more: Op) -> bool:
-    if isinstance(step, Create):
-        return any(isinstance(each, Created) and each.new.holds(step.manifest) for each in forms)
-    if isinstance(step, Delete):
-        return any(isinstance(each, Deleted) and each.old.holds(whole) for each in forms)
-    assert isinstance(step, Patch)
-    new = after(step, whole, *more)
-    return any(isinstance(each, Patched) and each.holds(new, whole) for each in forms)
 
 
 @pytest.mark.parametrize("remediation", all_remediations(), ids=lambda each: each.id)
@@ -66,7 +41,8 @@ def test_every_plan_is_declared(remediation: Remediation) -> None:
     plans = dict(made(remediation))
     assert plans
     found = {
-        name: holds(declared(remediation, each.plan.step), each.plan.step, each.whole) for name, each in plans.items()
+        name: any(holds(form, each.plan.step, each.whole) for form in declared(remediation, each.plan.step))
+        for name, each in plans.items()
     }
     assert found == dict.fromkeys(plans, True)
 
@@ -103,7 +79,7 @@ def test_no_plan_may_change_anything_else_with_it(remediation: Remediation) -> N
         if not isinstance(step, Patch):
             continue
         for other in others:
-            if holds(declared(remediation, step), step, whole, other):
+            if any(holds(form, step, whole, other) for form in declared(remediation, step)):
                 pytest.fail(f"{name}: {other} is taken with it")
 
 
@@ -141,6 +117,53 @@ def test_a_form_takes_its_fields_and_nothing_else() -> None:
     assert not noted.back().holds(paused, becomes())
     assert PAUSE.holds(paused, becomes())
     assert not PAUSE.holds(becomes(), paused)
+
+
+def test_a_map_of_which_fields_may_change_stays_one() -> None:
+    """A text in its place hides nothing that goes with it; null is as good as none."""
+    form = Patched(Field("/spec/template/a", to=Is("y")))
+    wanted = {"spec": {"template": {"a": "y"}}}
+    nothing: list[dict[str, Any]] = [{}, {"spec": None}, {"spec": {}}]
+    for none in (*nothing, {"spec": {"template": None}}, {"spec": {"template": {}}}):
+        assert form.holds(wanted, none), none
+    for other in ("x", 7, ["x"], ""):
+        assert not form.holds(wanted, {"spec": {"template": other}}), other
+        assert not form.holds({"spec": {"template": other}}, wanted), other
+        assert not form.holds(wanted, {"spec": other}), other
+        assert form.holds({"spec": {"template": other}}, {"spec": {"template": other}}), other
+    listed = Patched(Item("/spec/list", "ours", added=True), Entries("/spec/maps", "key"))
+    assert listed.holds({"spec": {"list": ["ours"], "maps": []}}, {"spec": {"list": None}})
+    for key, value in (("list", ["ours"]), ("maps", [])):
+        assert not listed.holds({"spec": {key: value}}, {"spec": {key: "x"}})
+        assert not listed.holds({"spec": {key: "x"}}, {"spec": {key: value}})
+
+
+def test_what_may_change_as_a_whole_and_in_parts_is_a_map_before_and_after() -> None:
+    """Then the policy is no looser for a configuration in which nothing changes its parts."""
+    forms = [form for each in WRITING for write in each.writes for form in write.forms]
+    parts = set(levels(forms))
+    found = {
+        (field.path, odd)
+        for form in forms
+        if isinstance(form, Patched)
+        for field, path in zip(form.fields, form.paths, strict=True)
+        for odd in ("x", 7)
+        if path in parts and isinstance(field, Field) and (field.was.holds(odd) or field.to.holds(odd))
+    }
+    assert ("spec", "template", "spec", "domain", "firmware") in parts
+    assert found == set()
+
+
+def test_each_form_has_a_planned_write() -> None:
+    known = {id(each.form) for each in samples()}
+    missing = [
+        f"{remediation.id}: form {at} of {write.resource}"
+        for remediation in WRITING
+        for write in remediation.writes
+        for at, form in enumerate(write.forms)
+        if write.admitted and id(form) not in known
+    ]
+    assert missing == [], "tests/remediations/*.yaml have no case that plans a write of these forms"
 
 
 @pytest.mark.parametrize(
