@@ -106,9 +106,12 @@ class Client:
 
     def remove(self, resource: Resource, namespace: str | None, name: str, *, timeout: float = 60) -> None:
         """Deletes it, if it is there, without grace, and waits until it is gone: TimeoutError if finalizers keep it."""
-        if self.find(resource, namespace, name) is None:
-            return
-        self.delete(resource, namespace, name, gracePeriodSeconds=0)
+        try:
+            self.delete(resource, namespace, name, gracePeriodSeconds=0)
+        except ApiError as err:
+            if err.code == http.client.NOT_FOUND:
+                return
+            raise
         what = f"{resource} {namespace or 'cluster-wide'}/{name} is gone"
         wait_until(lambda: self.find(resource, namespace, name) is None, timeout, what)
 

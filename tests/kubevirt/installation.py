@@ -15,7 +15,7 @@ import yaml
 from tests.manifests import Loader, Object
 from tests.tools.build import TOOLS
 
-__all__ = ["ADDRESSES", "IMAGES", "NAMESPACE", "NODES", "OPERATOR_IMAGE", "VERSION", "objects"]
+__all__ = ["ADDRESSES", "IMAGES", "NAMESPACE", "NODES", "OPERATOR_IMAGE", "VERSION", "node_of_vms", "objects"]
 
 VERSION = f"v{TOOLS['virt-operator'].chosen}"
 IMAGES = "example.com/kubevirt"  # nobody pulls from there: no pod runs
@@ -37,7 +37,7 @@ def objects(generator: Path) -> Iterator[Object]:
     yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
     yield from _generated(generator, "priorityclass")
     yield from _generated(generator, "operator-rbac")
-    yield from (_node(name, _vms_labels()) for name in NODES)
+    yield from map(node_of_vms, NODES)
     yield _node(CONTROL, {CONTROL_ROLE: ""}, {"key": CONTROL_ROLE, "effect": "NoSchedule"})
     yield _operator_deployment()
     yield _kubevirt()
@@ -90,12 +90,13 @@ def _kubevirt() -> Object:
     }
 
 
-def _vms_labels() -> Mapping[str, str]:
-    """Those that virt-handler gives a node where VMs can run."""
+def node_of_vms(name: str) -> Object:
+    """With the labels that virt-handler gives a node where VMs can run, and without a status: see `Signs`."""
     types = {f"machine-type.node.kubevirt.io/{vm}": "true" for vm in MACHINE_TYPES}
     # By these KubeVirt finds where a VMI with the CPU model of its node can migrate to.
     models = {f"{kind}.node.kubevirt.io/{CPU_MODEL}": "true" for kind in ("host-model-cpu", "cpu-model-migration")}
-    return {"node-role.kubernetes.io/worker": "", "kubevirt.io/schedulable": "true", **types, **models}
+    labels = {"node-role.kubernetes.io/worker": "", "kubevirt.io/schedulable": "true", **types, **models}
+    return _node(name, labels)
 
 
 def _node(name: str, labels: Mapping[str, str], *taints: Object) -> Object:

@@ -1,8 +1,9 @@
 """The controllers of networks with persistent IPs on a real API server: OVN-Kubernetes' cluster manager and KubeVirt's
-ipam-extensions, each the real program, with Kubernetes' own garbage collector and the end of namespaces.
+ipam-extensions, each the real program, with Kubernetes' own garbage collector, end of namespaces and look at nodes.
 
 The cluster manager allocates addresses with nothing but an API server; ipam-extensions has its webhook in the way of
 launcher pods. Neither OVN nor KubeVirt is there: VMs, VMIs and launcher pods are written by `Stage`, as KubeVirt does.
+`Nodes` give the signs of life that kubelets and virt-handlers do.
 
 ipam-extensions binds its ports on all addresses, so all of it is in a network namespace that ends with the tests.
 """
@@ -26,12 +27,12 @@ from tests.kubevirt.network import Network
 from tests.manifests import Object
 from tests.networks import binaries
 from tests.networks.controller import Controller, Place
+from tests.networks.nodes import Nodes
 from tests.networks.webhook import HOOK, Webhook
 
 __all__ = [
     "IPAM_ACCOUNT",
     "IPAM_NAMESPACE",
-    "NODES",
     "OVN_FLAGS",
     "OVN_NAMESPACE",
     "PERSISTENT",
@@ -43,8 +44,7 @@ CONTROLLER_MANAGER = "system:kube-controller-manager"
 OVN_NAMESPACE, IPAM_NAMESPACE = "ovn-kubernetes", "kubevirt-ipam-controller-system"
 IPAM_ACCOUNT = f"system:serviceaccount:{IPAM_NAMESPACE}:kubevirt-ipam-controller-manager"
 OVN_ACCOUNT = f"system:serviceaccount:{OVN_NAMESPACE}:ovnkube-cluster-manager"
-NODES = ("node01", "node02")
-CONTROLLERS = "garbage-collector-controller,namespace-controller"
+CONTROLLERS = "garbage-collector-controller,namespace-controller,node-lifecycle-controller,taint-eviction-controller"
 PERSISTENT = "--enable-persistent-ips"
 OVN_FLAGS = ("--enable-multi-network", "--enable-network-segmentation")
 READY = re.compile(r"^ovnkube_clustermanager_ready_duration_seconds (?!0$)", re.MULTILINE)
@@ -131,7 +131,7 @@ class ControlPlane:
 
     @contextlib.contextmanager
     def without_garbage_collection(self) -> Iterator[None]:
-        """Meanwhile what has lost its owner stays, and so do namespaces in deletion."""
+        """Meanwhile what has lost its owner stays, and so do namespaces in deletion. Nodes stay what they are."""
         self._collector.kill()
         try:
             yield
@@ -225,8 +225,9 @@ class ControlPlane:
     def _make_ground(self) -> None:
         for name in (OVN_NAMESPACE, IPAM_NAMESPACE):
             self.admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        for name in NODES:
-            self.admin.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+        nodes = Nodes(self.server.client, self.folder / "nodes.log")
+        self._ends.callback(nodes.stop)
+        nodes.start()
         role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
         name = "kubevirt-ipam-controller-manager-role"
         self.admin.apply({**role, "metadata": {"name": name}, "rules": IPAM_ROLE})

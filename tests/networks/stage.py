@@ -1,7 +1,8 @@
 """A namespace of VMs on networks with persistent IPs: what KubeVirt writes of them is written here, and nothing else.
 
 A VM that is started gets its VMI and its launcher pod; the pod runs once OVN-Kubernetes has given it an address on each
-of its networks, as a kubelet would have it. Claims, references, addresses and their end are the controllers' own.
+of its networks, as a kubelet would have it. Claims, references, addresses and their end are the controllers' own. VMs
+have run strategy Manual: what starts and stops them is written nowhere.
 
 A network is the cluster's, so each stage has one of its own name.
 """
@@ -9,10 +10,10 @@ A network is the cluster's, so each stage has one of its own name.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import secrets
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from demo.fleet import objects, pods
@@ -24,19 +25,23 @@ from tests.cluster.resources import (
     NADS,
     NAMESPACES,
     PODS,
+    VMIMS,
     VMIS,
     VMS,
 )
+from tests.kubevirt.pod_states import completed, running
 from tests.manifests import Object
+from tests.networks import kubevirt
 from tests.networks.annotations import CLAIM_OF_PRIMARY, SELECTED, given, referred, selection, selections
 from tests.networks.claims import Claims
-from tests.networks.control_plane import NODES
 from tests.networks.nads import PATIENCE
+from tests.networks.nodes import NODES
 from tests.waiting import wait_until
 
 __all__ = ["FINALIZER", "Stage"]
 
 FINALIZER = objects.IPAM_FINALIZER
+_NUMBERS = itertools.count(256)
 
 
 class Stage(Claims):
@@ -46,9 +51,10 @@ class Stage(Claims):
         """A stopped VM; `networks` are its interfaces with the NADs that they are on, or `pod`."""
         made = fleet.vm(self.namespace, name, networks or {"blue": "blue"})
         made["metadata"]["finalizers"] = list(objects.FINALIZERS["VirtualMachine"])
+        made["spec"]["runStrategy"] = "Manual"
         if template:
             made["spec"]["template"]["metadata"] = template
-        return self.client.create(made)
+        return self.client.make(made | {"status": kubevirt.stopped()})
 
     def begin(self, name: str) -> Object:
         """Its VMI, and its launcher pod on a node: it is not known yet whether the pod gets its addresses."""
@@ -60,7 +66,7 @@ class Stage(Claims):
         template = vm["spec"]["template"]
         owners, held = [objects.owner_of(vm)], objects.FINALIZERS["VirtualMachineInstance"]
         notes = (template.get("metadata") or {}).get("annotations")
-        return self.client.make(
+        made = self.client.make(
             objects.vmi(
                 self.namespace,
                 name,
@@ -71,21 +77,25 @@ class Stage(Claims):
                 annotations=notes,
             )
         )
+        self._status(VMS, name, kubevirt.starting())
+        return made
 
-    def pod(self, name: str, node: str = NODES[0], **annotations: str) -> Object:
-        """A launcher pod of the VMI. Raises ApiError where the webhook rejects it."""
+    def pod(self, name: str, node: str = NODES[0], migration: Object | None = None) -> Object:
+        """A launcher pod of the VMI, to start in or to migrate to. Raises ApiError where the webhook rejects it."""
         vmi = self.client.get(VMIS, self.namespace, name)
         asked = [selection(self.namespace, each) for each in vmi["spec"].get("networks", ()) if "multus" in each]
-        notes = ({SELECTED: json.dumps(asked)} if asked else {}) | annotations
-        made = self._pod(
+        made = self.client.create(
             pods.launcher(
                 self.namespace,
                 f"virt-launcher-{name}-{secrets.token_hex(3)}",
                 name,
                 phase="Pending",
                 vmi_uid=vmi["metadata"]["uid"],
+                migration_uid=migration["metadata"]["uid"] if migration else None,
+                labels={"vm.kubevirt.io/name": name[:63]},
                 owners=[objects.owner_of(vmi)],
-                annotations=notes,
+                annotations={SELECTED: json.dumps(asked)} if asked else {},
+                spec={"restartPolicy": "Never"},
             )
         )
         # Scheduling takes longer than ipam-extensions does. What OVN-Kubernetes finds without its claim it tries again,
@@ -104,18 +114,18 @@ class Stage(Claims):
     def plain_pod(self, name: str, nad: str = "blue", **selection: Any) -> Object:
         """One that is no VM's, on a NAD; `selection` goes into its entry of the NAD."""
         asked = {SELECTED: json.dumps([{"namespace": self.namespace, "name": nad, **selection}])}
-        return self._pod(pods.pod(self.namespace, name, node=NODES[1], phase="Pending", annotations=asked))
-
-    def _pod(self, pod: Object) -> Object:
-        made = self.client.create(pod)
-        self._status(PODS, made["metadata"]["name"], pod["status"])
-        return made
+        made = self.client.create(pods.pod(self.namespace, name, phase="Pending", annotations=asked))
+        return self._bind(made, NODES[1])
 
     def runs_plain(self, name: str, nad: str = "blue", **selection: Any) -> Object:
         """Such a pod, once it runs."""
-        pod = self.wait_given(self.plain_pod(name, nad, **selection))
-        self._status(PODS, pod["metadata"]["name"], {"phase": "Running"})
-        return pod
+        return self._up(self.wait_given(self.plain_pod(name, nad, **selection)))
+
+    def _up(self, pod: Object) -> Object:
+        """The pod, which runs from now on."""
+        high, low = divmod(next(_NUMBERS), 256)
+        self._status(PODS, pod["metadata"]["name"], running(pod, f"10.244.{high % 255}.{low}"))
+        return self.again(pod)
 
     def again(self, pod: Object) -> Object:
         """The pod as it is now."""
@@ -127,14 +137,15 @@ class Stage(Claims):
 
     def runs(self, name: str, pod: Object) -> Object:
         """Waits for its addresses; then it runs."""
-        pod = self.wait_given(pod)
-        self._status(PODS, pod["metadata"]["name"], {"phase": "Running"})
-        there = {"phase": "Running", "nodeName": pod["spec"]["nodeName"]}
-        there["activePods"] = {pod["metadata"]["uid"]: pod["spec"]["nodeName"]}
-        self.client.patch(VMIS, self.namespace, name, {"status": there})
+        pod = self._up(self.wait_given(pod))
+        self._guest_is_in(name, pod, kubevirt.runs(pod))
+        return pod
+
+    def _guest_is_in(self, name: str, pod: Object, status: Object) -> None:
+        labels = {"kubevirt.io/nodeName": pod["spec"]["nodeName"]}
+        self.client.patch(VMIS, self.namespace, name, {"metadata": {"labels": labels}, "status": status})
         if self.client.find(VMS, self.namespace, name) is not None:
-            self._status(VMS, name, {"conditions": [{"type": "Ready", "status": "True"}]})
-        return self.client.get(PODS, self.namespace, pod["metadata"]["name"])
+            self._status(VMS, name, kubevirt.vm_runs())
 
     def run(self, name: str, networks: Mapping[str, str] | None = None) -> Object:
         """A new VM that runs."""
@@ -144,8 +155,12 @@ class Stage(Claims):
     def migrate(self, name: str) -> Object:
         """As a live migration ends: another pod has it, the one of before is completed, and goes."""
         (source,) = self.pods(name)
-        target = self.pod(name, next(node for node in NODES if node != source["spec"]["nodeName"]))
-        target = self.runs(name, target)
+        made = objects.migration(self.namespace, f"{name}-{secrets.token_hex(3)}", name, phase="Scheduling")
+        migration = self.client.make(made)
+        there = next(node for node in NODES if node != source["spec"]["nodeName"])
+        target = self._up(self.wait_given(self.pod(name, there, migration)))
+        self._guest_is_in(name, target, kubevirt.migrated(migration, source, target))
+        self._status(VMIMS, migration["metadata"]["name"], {"phase": "Succeeded"})
         self.end(source)
         return target
 
@@ -161,17 +176,22 @@ class Stage(Claims):
 
     def end(self, pod: Object, phase: str = "Succeeded") -> None:
         """A pod completes, and is deleted."""
-        self._status(PODS, pod["metadata"]["name"], {"phase": phase})
+        self._status(PODS, pod["metadata"]["name"], completed(pod, phase))
         self.client.remove(PODS, self.namespace, pod["metadata"]["name"])
 
     def stop(self, name: str) -> None:
+        """Its VMI is deleted, its guest is shut down, its pods go, and the VMI after them."""
+        there = self.client.find(VMIS, self.namespace, name) is not None
+        if there:
+            self.client.delete(VMIS, self.namespace, name)
+            self.client.patch(VMIS, self.namespace, name, {"status": kubevirt.ended()})
         for pod in self.pods(name):
             self.end(pod)
-        if self.client.find(VMIS, self.namespace, name) is not None:
-            self.client.delete(VMIS, self.namespace, name)
+        if there:
             self.unhold(VMIS, name)
             self.wait_gone(VMIS, name)
-        self._stopped(name)
+        if self.client.find(VMS, self.namespace, name) is not None:
+            self._status(VMS, name, kubevirt.stopped())
 
     def restart(self, name: str) -> Object:
         self.stop(name)
@@ -208,7 +228,7 @@ class Stage(Claims):
 
     def clear(self) -> None:
         """Takes away all, so that no network of this stage is left to fail over."""
-        for resource in (VMS, VMIS, IPAM_CLAIMS):
+        for resource in (VMS, VMIS, VMIMS, IPAM_CLAIMS):
             for each in self.client.list(resource, self.namespace)["items"]:
                 name = each["metadata"]["name"]
                 with contextlib.suppress(ApiError):  # one that meanwhile went with its owner
@@ -225,10 +245,3 @@ class Stage(Claims):
                 self.client.delete(CUDNS, None, each["metadata"]["name"])
         self.client.delete(NAMESPACES, None, self.namespace)
         wait_until(lambda: self.client.find(NAMESPACES, None, self.namespace) is None, 60, f"{self.namespace} is gone")
-
-    def _stopped(self, name: str) -> None:
-        """What KubeVirt says of a VM without a VMI."""
-        if self.client.find(VMS, self.namespace, name) is not None:
-            now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            condition = {"type": "Ready", "status": "False", "reason": "VMINotExists", "lastTransitionTime": now}
-            self._status(VMS, name, {"conditions": [condition]})
