@@ -62,7 +62,7 @@ test-unit: $(VENV)/.dev ## the tests that need no built binaries, but for long o
 	$(BIN)/pytest -n auto -m "not long" tests/unit
 
 test-long: $(VENV)/.dev ## what takes long and rarely changes: crowds, every repair and runbook in full, the examples of docs/ in place with the tests that ask for all there is; CI runs it too
-	$(BIN)/pytest -n auto -m long tests/unit
+	ROUNDS=all $(BIN)/pytest -n auto -m "long or drawn" tests/unit
 	$(BIN)/pytest $(CLUSTER_WORKERS) -m long tests/cluster
 	PYTEST_ADDOPTS='-m "not long"' $(BIN)/python -m tests.tools.examples $(ASKS_FOR_ALL)
 

@@ -16,12 +16,19 @@ from demo.command import kubeconfig
 from demo.fleet.sample import sample_fleet
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.kube.transport import Transport
+from tests import amounts
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.tls_files import Tls
 
 __all__ = ["Tls"]
 
 _LEVEL = logging.root.level
+amounts.set_profile()
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    amounts.mark(items)
 
 
 @pytest.fixture(scope="session")

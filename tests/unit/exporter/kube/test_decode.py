@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.checks.instancetypes._commands import RESOURCES
@@ -61,7 +61,6 @@ def containers(of: st.SearchStrategy[Any], names: tuple[str, ...]) -> st.SearchS
 # Three levels, each of few values: st.recursive draws far more than it uses, and under load that takes seconds.
 flat = atoms | containers(atoms, ("name", "ips", "x"))
 json_values = flat | containers(flat, ("name", "ips", "x"))
-untimed = settings(deadline=None)  # how long an example takes is the computer's affair
 
 
 @pytest.mark.parametrize("obj", OBJECTS.values(), ids=OBJECTS)
@@ -271,13 +270,11 @@ def test_a_number_may_be_of_any_length(kind: ApiKind[Any], obj: dict[str, Any]) 
         assert decoded.record.release == (0, 0)
 
 
-@untimed
 @given(st.sampled_from(tuple(KINDS)), st.dictionaries(st.sampled_from(FIELDS), json_values, max_size=4))
 def test_any_object(kind: ApiKind[Any], obj: dict[str, Any]) -> None:
     decode(kind, "MODIFIED", json.dumps(obj).encode())
 
 
-@untimed
 @given(st.sampled_from(tuple(KINDS)), st.binary())
 def test_any_bytes(kind: ApiKind[Any], obj: bytes) -> None:
     decode(kind, "MODIFIED", obj)

@@ -7,12 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from exporter.offline.documents import DumpedObject, objects
 from exporter.offline.wanted import Wanted
 from exporter.offline.yaml_events import YamlError, documents
+from tests.amounts import examples
 from tests.evaluation import api_kinds
 
 WANTED = Wanted(api_kinds().values())
@@ -34,14 +35,14 @@ def whole(text: str) -> list[Any]:
     return documents(text.encode(), lambda *_: None)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(suppress_health_check=[HealthCheck.too_slow])
 @given(tree=TREE, flow=st.sampled_from([None, True, False]), width=st.sampled_from([20, 80]))
 def test_a_dumped_tree_is_read_back(tree: Any, flow: bool | None, width: int) -> None:
     text = yaml.dump([tree, tree], Dumper=yaml.SafeDumper, default_flow_style=flow, width=width, allow_unicode=True)
     assert whole(text) == [[tree, tree]]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(suppress_health_check=[HealthCheck.too_slow])
 @given(
     junk=st.dictionaries(TEXT, TREE, max_size=4),
     labels=st.dictionaries(TEXT, LINES, max_size=4),

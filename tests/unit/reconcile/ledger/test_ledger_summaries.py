@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reconcile.cli.ledger_pages import history_of
@@ -49,7 +49,6 @@ def append(ledger: Ledger, step: tuple[Event, int, bool], begun: list[str]) -> E
         return None  # it makes no sense there
 
 
-@settings(max_examples=60, deadline=None)
 @given(STEPS, st.integers(1, 4000))
 def test_a_start_knows_what_whoever_read_all_of_it_knows(steps: list[tuple[Event, int, bool]], max_bytes: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
