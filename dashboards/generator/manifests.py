@@ -83,4 +83,4 @@ def _json(document: Json) -> str:
 
 
 def _yaml(document: Json) -> str:
-    return f"{_NOTE}\n{yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=10_000)}"
+    return f"{_NOTE}\n{yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=10_000)}"

@@ -7,6 +7,7 @@ the same files, and the bundle is made of them. `read` gives the text of a file 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
 from exporter.rules import Values, rule_files
 from exporter.rules.formats import document
@@ -19,12 +20,10 @@ __all__ = ["generated"]
 def generated(read: Callable[[str], str], boards: Iterable[str], note: str) -> dict[str, str]:
     """The text of each generated file by its path. `boards` are the paths of all files of dashboards/."""
     version = release.version(read("pyproject.toml"))
-    rules = document("prometheusrule", rule_files(Values()), Values())
-    of_users = Values(exported=True)
     made = {
         "deploy/components/release/kustomization.yaml": release.component(version, note),
-        "deploy/components/prometheus-operator/rules.yaml": rules,
-        "deploy/components/openshift-user/rules.yaml": document("openshift-user", rule_files(of_users), of_users),
+        "deploy/components/prometheus-operator/rules.yaml": _rules("prometheusrule", exported=False),
+        "deploy/components/openshift-user/rules.yaml": _rules("openshift-user", exported=True),
         "deploy/components/vanilla-prometheus/rules.yaml": _config_map(read, note),
         **rule_component.files(note),
     }
@@ -33,6 +32,12 @@ def generated(read: Callable[[str], str], boards: Iterable[str], note: str) -> d
         return made[path] if path in made else read(path)
 
     return made | chart.files(current, version, boards, note) | bundle.files(current, version, note)
+
+
+@cache
+def _rules(format_name: str, *, exported: bool) -> str:
+    values = Values(exported=exported)
+    return document(format_name, rule_files(values), values)
 
 
 def _config_map(read: Callable[[str], str], note: str) -> str:

@@ -67,7 +67,7 @@ def _applied(read: Callable[[str], str]) -> Iterator[Object]:
     yield from _objects(read(f"{_MONITORED}/rules.yaml"))
     yield from _objects(read(f"{_OPENSHIFT}/common/service-ca.yaml"))
     (monitor,) = _objects(read(f"{_MONITORED}/scrape/servicemonitor.yaml"))
-    for operation in yaml.safe_load(read(f"{_OPENSHIFT}/common/servicemonitor.yaml")):
+    for operation in _objects(read(f"{_OPENSHIFT}/common/servicemonitor.yaml"))[0]:
         endpoint = int(operation["path"].removeprefix("/spec/endpoints/").removesuffix("/tlsConfig"))
         monitor["spec"]["endpoints"][endpoint]["tlsConfig"] = operation["value"]
     yield monitor
@@ -105,7 +105,7 @@ def _pods(read: Callable[[str], str], release: dict[str, str]) -> Object:
 
 
 def _objects(text: str) -> list[Object]:
-    return [each for each in yaml.safe_load_all(text) if each]
+    return [each for each in yaml.load_all(text, Loader=yaml.CSafeLoader) if each]
 
 
 def _labelled(each: Object, release: dict[str, str]) -> Object:
@@ -116,7 +116,7 @@ def _labelled(each: Object, release: dict[str, str]) -> Object:
     return each
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(yaml.CSafeDumper):
     """Writes what occurs twice twice: no aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002

@@ -11,6 +11,7 @@ annotation out where nobody says where the page is.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import yaml
@@ -41,9 +42,10 @@ Found = tuple[str, str, dict[str, Any]]  # the name of an object, the path of a 
 Operation = tuple[str, Target]  # the name of an object, and what a patch does to it
 
 
+@cache
 def files(note: str) -> dict[str, str]:
-    """The text of each file by its path."""
-    plain = list(_found(objects("prometheusrule")))
+    """The text of each file by its path, which all callers share."""
+    plain = list(_found(objects("prometheusrule", exported=False)))
     literals = [f"{key}={value}" for key, value in {**_defaults(), **_severities(plain)}.items()]
     generator = {"name": _NAME, "literals": literals, "options": {"disableNameSuffixHash": True, "annotations": _LOCAL}}
     head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "configMapGenerator": [generator]}
@@ -79,11 +81,11 @@ def _component(folder: str, found: list[Found], only: tuple[Target, Target]) -> 
     }
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(yaml.CSafeDumper):
     """Keeps the lines of expressions."""
 
 
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+def _text(dumper: yaml.CSafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
 
@@ -91,7 +93,8 @@ _Dumper.add_representer(str, _text)
 
 
 def _yaml(tree: Any) -> str:
-    return yaml.dump(tree, Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True)
+    text: str = yaml.dump(tree, Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True)
+    return text.removesuffix("...\n")  # with which libyaml ends a block that keeps its last line
 
 
 def _found(every: list[Any]) -> Iterator[Found]:

@@ -10,13 +10,11 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
-import yaml
-
 from exporter.rules import Values, rule_files
-from exporter.rules.formats import document
+from exporter.rules.formats import trees
 
 __all__ = ["NUMBERS", "PLACEHOLDER", "TEXTS", "objects", "with_placeholders"]
 
@@ -39,14 +37,16 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _ONE, _OTHER = 37, 61  # two that no rule has by itself
 
 
+@cache
 def with_placeholders(format_name: str, note: str, *, exported: bool) -> str:
     """The objects of a format as JSON, one text. Raises ValueError for what follows from a value in another way."""
     found = objects(format_name, exported=exported)
     return json.dumps({"note": note, "objects": found}, indent=1, ensure_ascii=False) + "\n"
 
 
+@cache
 def objects(format_name: str, *, exported: bool = False) -> list[Any]:
-    """The objects with their placeholders. Raises ValueError, as above."""
+    """The objects with their placeholders, which all callers share. Raises ValueError, as above."""
     placed: dict[str, Any] = {field: f"<<{key}>>" for key, field in TEXTS.items()}
     values = replace(Values(exported=exported), **placed)
     found = _objects(format_name, values)
@@ -58,7 +58,7 @@ def objects(format_name: str, *, exported: bool = False) -> list[Any]:
 
 
 def _objects(format_name: str, values: Values) -> list[Any]:
-    return list(yaml.safe_load_all(document(format_name, rule_files(values), values)))
+    return trees(format_name, rule_files(values), values)
 
 
 def _merged(trees: tuple[Any, Any, Any], texts: Callable[..., str]) -> Any:

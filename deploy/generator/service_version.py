@@ -133,7 +133,7 @@ def _encoded(text: str) -> str:
 def _rules(read: Callable[[str], str], file: str, role: str) -> list[Object]:
     return [
         rule
-        for each in yaml.safe_load_all(read(f"{_BASE}/{file}.yaml"))
+        for each in yaml.load_all(read(f"{_BASE}/{file}.yaml"), Loader=yaml.CSafeLoader)
         if each and each["kind"] == "ClusterRole" and each["metadata"]["name"] == role
         for rule in each["rules"]
     ]

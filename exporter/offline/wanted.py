@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -52,6 +53,7 @@ def group_of(api_version: str) -> str:
     return group if slash else ""
 
 
+@cache  # what describes a type takes a quarter of the time of a small dump
 def _fields(wire: Any) -> Keep | None:
     """The JSON names of the fields of a struct, recursively; None for anything else."""
     described = msgspec.inspect.type_info(wire)

@@ -13,6 +13,7 @@ from tests.case_files import read_yaml
 from tests.shared import REPO
 
 CSV = f"{BUNDLE}/manifests/kubevirt-steward.clusterserviceversion.yaml"
+BOARDS = boards.generated()
 RELEASE = "deploy/components/release/kustomization.yaml"
 
 
@@ -24,7 +25,7 @@ def made_with(version: str, released: str = "") -> dict[str, str]:
         here = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
         return text.replace(f'version = "{here}"', f'version = "{version}"') if path == "pyproject.toml" else text
 
-    return packaging.generated(read, boards.generated(), "Generated.")
+    return packaging.generated(read, BOARDS, "Generated.")
 
 
 def test_a_new_version_is_that_of_labels_chart_image_and_bundle() -> None:
