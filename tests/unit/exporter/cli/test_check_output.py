@@ -15,23 +15,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
 from exporter.checks import all_checks
 from exporter.findings.check import PER_FLEET
 from tests.case_files import read_yaml
-from tests.dumps import many
 
 Check = Callable[..., tuple[int, str, str]]
 OF_ONE_CLUSTER = [each for each in all_checks() if each.scope is not PER_FLEET]
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-
-
-@pytest.fixture(scope="module")
-def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("dump") / "all.yaml"
-    path.write_text(many(sample_fleet(NOW).objects), encoding="utf-8")
-    return path
 
 
 @pytest.fixture
@@ -44,35 +35,33 @@ def check(dump: Path, capsys: pytest.CaptureFixture[str]) -> Check:
     return run
 
 
-@pytest.fixture
-def whole(check: Check) -> Any:
-    return json.loads(check("-o", "json")[1])
-
-
-def test_the_report_is_the_one_of_the_api(whole: Any, check: Check) -> None:
+def test_the_report_is_the_one_of_the_api(report: Any, check: Check) -> None:
     fields = {"generation", "findings", "unknown", "sources", "undecodable", "notApplicable", "ready", "fleet"}
-    assert set(whole) == fields | {"causes"}
-    assert {"critical", "warning"} <= {f["severity"] for f in whole["findings"]}
-    assert {source["state"] for source in whole["sources"]} == {"read"}
+    assert set(report) == fields | {"causes"}
+    assert {"critical", "warning"} <= {f["severity"] for f in report["findings"]}
+    assert {source["state"] for source in report["sources"]} == {"read"}
     again = read_yaml(check("-o", "yaml")[1])
-    assert {**again, "generation": 0} == {**whole, "generation": 0}  # it counts the slices that evaluating was cut into
+    assert {**again, "generation": 0} == {
+        **report,
+        "generation": 0,
+    }  # it counts slices
 
 
-def test_junit_has_a_suite_for_each_check(whole: Any, check: Check) -> None:
+def test_junit_has_a_suite_for_each_check(report: Any, check: Check) -> None:
     code, text, _ = check("-o", "junit")
     root = ElementTree.fromstring(text)
 
     assert code == 2
     assert [suite.get("name") for suite in root] == [each.id for each in OF_ONE_CLUSTER]
-    assert len(root.findall(".//failure")) == len(whole["findings"]) == int(root.get("failures", ""))
-    assert len(root.findall(".//error")) == len(whole["unknown"]) == int(root.get("errors", ""))
+    assert len(root.findall(".//failure")) == len(report["findings"]) == int(root.get("failures", ""))
+    assert len(root.findall(".//error")) == len(report["unknown"]) == int(root.get("errors", ""))
     for suite in root:
         assert len(suite) == int(suite.get("tests", "")) > 0
         assert all(case.get("classname") == suite.get("name") and case.get("name") for case in suite)
 
 
-def test_each_output_says_what_to_do(whole: Any, check: Check) -> None:
-    finding = next(f for f in whole["findings"] if f["reason"] == "OrphanPDB")
+def test_each_output_says_what_to_do(report: Any, check: Check) -> None:
+    finding = next(f for f in report["findings"] if f["reason"] == "OrphanPDB")
     delete = finding["commands"][-1]
     assert finding["subject"]["uid"] in delete
 
@@ -98,7 +87,7 @@ def test_each_output_says_what_to_do(whole: Any, check: Check) -> None:
         assert text.endswith("\n".join((finding["next"], *finding["commands"], finding["runbook"])))
 
 
-def test_sarif_has_what_its_schema_requires(whole: Any, check: Check) -> None:
+def test_sarif_has_what_its_schema_requires(report: Any, check: Check) -> None:
     log = json.loads(check("-o", "sarif")[1])
     (run,) = log["runs"]
     rules = run["tool"]["driver"]["rules"]
@@ -107,9 +96,9 @@ def test_sarif_has_what_its_schema_requires(whole: Any, check: Check) -> None:
     assert (log["version"], run["tool"]["driver"]["name"]) == ("2.1.0", "steward")
     assert len({rule["id"] for rule in rules}) == len(rules) == sum(len(each.reasons) for each in OF_ONE_CLUSTER)
     assert invocation["executionSuccessful"] is False
-    assert len(invocation["toolExecutionNotifications"]) == len(whole["unknown"])
+    assert len(invocation["toolExecutionNotifications"]) == len(report["unknown"])
     levels = {"critical": "error", "warning": "warning", "info": "note"}
-    for result, finding in zip(run["results"], whole["findings"], strict=True):
+    for result, finding in zip(run["results"], report["findings"], strict=True):
         assert rules[result["ruleIndex"]]["id"] == result["ruleId"] == f"{finding['check']}/{finding['reason']}"
         assert result["level"] == levels[finding["severity"]]
         assert finding["message"] in result["message"]["text"]
@@ -131,12 +120,12 @@ def test_what_no_xml_may_hold_is_replaced(tmp_path: Path, check: Check) -> None:
     assert any("a??<b>&?" in str(case.get("name")) for case in ElementTree.fromstring(text).iter("testcase"))
 
 
-def test_what_is_shown_can_be_narrowed(whole: Any, check: Check) -> None:
+def test_what_is_shown_can_be_narrowed(report: Any, check: Check) -> None:
     def shown(*words: str) -> list[Any]:
         found: list[Any] = json.loads(check("-o", "json", *words)[1])["findings"]
         return found
 
-    every = whole["findings"]
+    every = report["findings"]
     assert shown("--min-severity", "critical") == [f for f in every if f["severity"] == "critical"]
     assert shown("--min-severity", "warning") == [f for f in every if f["severity"] != "info"]
     assert shown("-n", "shop", "--namespace", "billing") == [

@@ -26,13 +26,6 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
-@pytest.fixture(scope="module")
-def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("dump") / "all.yaml"
-    path.write_text(many(sample_fleet(NOW).objects), encoding="utf-8")
-    return path
-
-
 def words_of(path: Path, *more: str) -> list[str]:
     return ["check", "--from", str(path), "--complete", "--now", "2026-11-21T00:00:00Z", *more]
 
@@ -44,11 +37,6 @@ def check(dump: Path, capsys: pytest.CaptureFixture[str]) -> Check:
         return code, capsys.readouterr().out
 
     return run
-
-
-@pytest.fixture
-def report(check: Check) -> Any:
-    return json.loads(check("-o", "json")[1])
 
 
 def path_of(subject: Any) -> str:

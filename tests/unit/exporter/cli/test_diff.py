@@ -12,7 +12,7 @@ import pytest
 
 from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
-from tests.dumps import many
+from tests.dumps import plain_list
 from tests.manifests import Object
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -25,7 +25,7 @@ def objects() -> list[Object]:
 
 def written(folder: Path, name: str, objects: list[Object]) -> str:
     path = folder / name
-    path.write_text(many(objects), encoding="utf-8")
+    path.write_text(json.dumps(plain_list(objects)), encoding="utf-8")
     return str(path)
 
 
@@ -41,14 +41,14 @@ def without(objects: list[Object], kind: str, name: str = "") -> list[Object]:
 def test_two_of_the_same_have_no_differences(
     objects: list[Object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = written(tmp_path, "a.yaml", objects)
+    path = written(tmp_path, "a.json", objects)
     assert main(["diff", path, path, "--complete"]) == 0
     assert re.fullmatch(r"No differences; \d+ findings as before\.\n", capsys.readouterr().out)
 
 
 def test_what_came_and_what_went(objects: list[Object], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    whole = written(tmp_path, "a.yaml", objects)
-    less = written(tmp_path, "b.yaml", without(objects, "VirtualMachine", "pinned"))
+    whole = written(tmp_path, "a.json", objects)
+    less = written(tmp_path, "b.json", without(objects, "VirtualMachine", "pinned"))
     code, found = compared(capsys, whole, less, "--complete")
     assert code == 1
     (gone,) = (each for each in found["differences"] if each["finding"]["reason"] == "LabellessPin")
@@ -63,8 +63,8 @@ def test_what_came_and_what_went(objects: list[Object], tmp_path: Path, capsys: 
 def test_what_the_later_one_can_not_see_is_not_gone(
     objects: list[Object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole = written(tmp_path, "a.yaml", objects)
-    blind = written(tmp_path, "b.yaml", without(objects, "ControllerRevision"))
+    whole = written(tmp_path, "a.json", objects)
+    blind = written(tmp_path, "b.json", without(objects, "ControllerRevision"))
     code, found = compared(capsys, whole, blind)
     (pinned,) = (each for each in found["differences"] if each["finding"]["reason"] == "LabellessPin")
     assert (code, pinned["change"]) == (2, "unknown")
@@ -77,7 +77,7 @@ def test_what_the_later_one_can_not_see_is_not_gone(
 def test_a_report_is_as_good_as_its_dump(
     objects: list[Object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    dump = written(tmp_path, "a.yaml", objects)
+    dump = written(tmp_path, "a.json", objects)
     main(["check", "--from", dump, "--complete", "-o", "json"])
     report = tmp_path / "report.json"
     report.write_text(capsys.readouterr().out, encoding="utf-8")

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
-from tests.dumps import many
 from tests.terminals import on_terminal
-
-NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 @pytest.fixture
-def words(tmp_path: Path) -> list[str]:
-    path = tmp_path / "fleet.yaml"
-    path.write_text(many(sample_fleet(NOW).objects), encoding="utf-8")
-    return ["drain", "node05", "--from", str(path), "--complete"]
+def words(dump: Path) -> list[str]:
+    return ["drain", "node05", "--from", str(dump), "--complete"]
 
 
 @pytest.mark.parametrize("columns", [80, 200])

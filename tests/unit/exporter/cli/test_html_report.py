@@ -14,7 +14,7 @@ import pytest
 from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
 from tests.asking import scripts_in
-from tests.dumps import many
+from tests.dumps import plain_list
 
 Check = Callable[..., str]
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -24,8 +24,8 @@ HOSTILE = "</style></title><script>alert(1)</script><img src=x onerror=alert(1)>
 @pytest.fixture
 def check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Check:
     def run(output: str, objects: list[dict[str, object]], *words: str) -> str:
-        path = tmp_path / "all.yaml"
-        path.write_text(many(objects), encoding="utf-8")
+        path = tmp_path / "all.json"
+        path.write_text(json.dumps(plain_list(objects)), encoding="utf-8")
         main(["check", "--from", str(path), "--now", "2026-11-21T00:00:00Z", "-o", output, *words])
         return capsys.readouterr().out
 

@@ -13,11 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
 from exporter.config.acknowledged import MOST
 from exporter.config.editing import entry_lines, with_entry
-from tests.dumps import many
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 LATER = (datetime.now(UTC) + timedelta(days=30)).date().isoformat()
@@ -33,13 +31,6 @@ acknowledged:
 checks:
   sources: {enabled: true}
 """
-
-
-@pytest.fixture(scope="module")
-def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("dump") / "fleet.yaml"
-    path.write_text(many(sample_fleet(NOW).objects), encoding="utf-8")
-    return path
 
 
 @pytest.fixture(scope="module")

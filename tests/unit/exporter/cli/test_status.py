@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
-from tests.dumps import many
 from tests.terminals import on_terminal
-
-NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     code = main(["status", *words])
     shown = capsys.readouterr()
     return code, shown.out, shown.err
-
-
-@pytest.fixture
-def dump(tmp_path: Path) -> Path:
-    path = tmp_path / "fleet.yaml"
-    path.write_text(many(sample_fleet(NOW).objects), encoding="utf-8")
-    return path
 
 
 def test_it_is_a_screenful_that_begins_with_what_can_be_trusted(dump: Path, capsys: pytest.CaptureFixture[str]) -> None:
