@@ -67,7 +67,7 @@ def _applied(read: Callable[[str], str]) -> Iterator[Object]:
     yield from _objects(read(f"{_MONITORED}/rules.yaml"))
     yield from _objects(read(f"{_OPENSHIFT}/common/service-ca.yaml"))
     (monitor,) = _objects(read(f"{_MONITORED}/scrape/servicemonitor.yaml"))
-    for operation in _objects(read(f"{_OPENSHIFT}/common/servicemonitor.yaml"))[0]:
+    for operation in yaml.safe_load(read(f"{_OPENSHIFT}/common/servicemonitor.yaml")):
         endpoint = int(operation["path"].removeprefix("/spec/endpoints/").removesuffix("/tlsConfig"))
         monitor["spec"]["endpoints"][endpoint]["tlsConfig"] = operation["value"]
     yield monitor

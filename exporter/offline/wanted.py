@@ -23,7 +23,7 @@ class Wanted:
     def __init__(self, kinds: Iterable[ApiKind[Any]], *, whole: bool = False, labels: bool = False) -> None:
         """`whole` keeps all fields, also those that no record has, and `labels` all labels."""
         self._kinds = {(kind.group, kind.name): kind for kind in kinds}
-        self._keep = {key: _united(_RANKED, _fields(kind.wire)) for key, kind in self._kinds.items()}
+        self._keep = {key: _united(_RANKED, _fields(kind.wire)) for key, kind in self._kinds.items()}  # type: ignore[arg-type] # a class has a hash
         self._any: Keep | None = _RANKED
         if whole:
             self._keep = dict.fromkeys(self._keep)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import aiohttp
 import pytest
@@ -22,6 +26,7 @@ from tests.tls_files import Tls
 
 __all__ = ["Tls"]
 
+Fleet: TypeAlias = Callable[[], Iterable[dict[str, Any]]]
 _LEVEL = logging.root.level
 amounts.set_profile()
 
@@ -55,21 +60,67 @@ def root_logger() -> Iterator[None]:
     logging.root.handlers[:] = handlers
 
 
-@pytest.fixture
-async def cluster() -> AsyncIterator[FakeApiServer]:
-    """The sample fleet, served."""
-    server = FakeApiServer()
-    server.load(sample_fleet(datetime.now(UTC)).objects)
-    await server.start()
-    yield server
-    await server.stop()
+@pytest.fixture(scope="module")
+def fleet() -> Fleet:
+    """How the objects of `cluster` are made: the sample fleet, unless a module has another one."""
+    return lambda: sample_fleet(datetime.now(UTC)).objects
 
 
 @pytest.fixture
-async def http(cluster: FakeApiServer, tmp_path: Path) -> AsyncIterator[aiohttp.ClientSession]:
-    """Asks a steward that has seen all of `cluster`."""
-    steward = assemble(Transport.from_environment(str(kubeconfig(tmp_path, cluster.url))), settle=0.01)
+async def cluster(fleet: Fleet) -> AsyncIterator[FakeApiServer]:
+    """The fleet, served."""
+    async with cluster_of(fleet) as server:
+        yield server
+
+
+@asynccontextmanager
+async def served(cluster: FakeApiServer, folder: Path) -> AsyncIterator[str]:
+    """Where a steward serves that has seen all of the cluster."""
+    steward = assemble(Transport.from_environment(str(kubeconfig(folder, cluster.url))), settle=0.01)
     async with serve(steward, "127.0.0.1", 0) as url:
         assert await wait_until_seen(steward, 30)
-        async with aiohttp.ClientSession(base_url=url) as session:
-            yield session
+        yield url
+
+
+@asynccontextmanager
+async def cluster_of(fleet: Fleet) -> AsyncIterator[FakeApiServer]:
+    server = FakeApiServer()
+    server.load(fleet())
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop()
+
+
+@pytest.fixture(scope="module")
+def _shared(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where a steward of the fleet serves all tests of a module: on a loop that outlives those of the tests."""
+    url, over = Future[str](), asyncio.Event()
+
+    async def serving() -> None:
+        async with cluster_of(fleet) as cluster, served(cluster, tmp_path_factory.mktemp("shared")) as at:
+            url.set_result(at)
+            await over.wait()
+
+    with asyncio.Runner() as runner, ThreadPoolExecutor(1) as thread:
+        loop = runner.get_loop()
+        running = thread.submit(runner.run, serving())
+        running.add_done_callback(lambda ended: url.done() or url.set_exception(ended.exception() or RuntimeError()))
+        yield url.result()
+        loop.call_soon_threadsafe(over.set)
+        running.result()
+
+
+@pytest.fixture
+async def http(_shared: str) -> AsyncIterator[aiohttp.ClientSession]:
+    """Asks a steward that has seen all of the fleet, and that the other tests of the module ask, too."""
+    async with aiohttp.ClientSession(base_url=_shared) as session:
+        yield session
+
+
+@pytest.fixture
+async def own_http(cluster: FakeApiServer, tmp_path: Path) -> AsyncIterator[aiohttp.ClientSession]:
+    """Asks a steward that has seen all of `cluster`, and that nobody else asks: for tests that change something."""
+    async with served(cluster, tmp_path) as url, aiohttp.ClientSession(base_url=url) as session:
+        yield session

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +51,9 @@ def objects(rows: list[Row]) -> Iterator[dict[str, Any]]:
         yield {**made, "apiVersion": f"{kind.group}/{kind.versions[0]}" if kind.group else kind.versions[0]}
 
 
-@pytest.fixture
-async def cluster() -> AsyncIterator[FakeApiServer]:
-    server = FakeApiServer()
-    server.load(list(objects(ROWS)))
-    await server.start()
-    yield server
-    await server.stop()
+@pytest.fixture(scope="module")
+def fleet() -> Callable[[], list[dict[str, Any]]]:
+    return lambda: list(objects(ROWS))
 
 
 def outcomes(drain: Any) -> dict[str, str]:
@@ -90,17 +86,17 @@ async def test_the_api_answers_for_the_nodes_asked_for_or_for_those_being_emptie
 
 
 async def test_an_unchanged_answer_is_not_sent_twice_and_a_changed_one_is(
-    http: aiohttp.ClientSession, cluster: FakeApiServer
+    own_http: aiohttp.ClientSession, cluster: FakeApiServer
 ) -> None:
     path = "/api/v1/drain?node=node01"
-    _, _, headers = await get(http, path)
-    assert (await get(http, path, **{"If-None-Match": headers["ETag"]}))[:2] == (304, "")
+    _, _, headers = await get(own_http, path)
+    assert (await get(own_http, path, **{"If-None-Match": headers["ETag"]}))[:2] == (304, "")
 
     cluster.delete("pods", "ns", "virt-launcher-web")
     async with asyncio.timeout(10):
-        while (await get(http, path, **{"If-None-Match": headers["ETag"]}))[0] == 304:
+        while (await get(own_http, path, **{"If-None-Match": headers["ETag"]}))[0] == 304:
             pass
-        while outcomes(json.loads((await get(http, path))[1]))["web"] != "unknown":
+        while outcomes(json.loads((await get(own_http, path))[1]))["web"] != "unknown":
             pass
 
 
@@ -160,13 +156,13 @@ async def test_a_page_of_its_own_without_script(http: aiohttp.ClientSession) -> 
     assert "No VM is on it." in empty
 
 
-async def test_pages_escape_what_objects_say(http: aiohttp.ClientSession, cluster: FakeApiServer) -> None:
+async def test_pages_escape_what_objects_say(own_http: aiohttp.ClientSession, cluster: FakeApiServer) -> None:
     hostile = {"type": "LiveMigratable", "status": "False", "reason": "<script>alert(1)</script>"}
     cluster.patch("virtualmachineinstances", "ns", "device", {"status": {"conditions": [hostile]}})
     async with asyncio.timeout(10):
-        while "alert(1)" not in (html := (await get(http, "/drain?node=node01"))[1]):
+        while "alert(1)" not in (html := (await get(own_http, "/drain?node=node01"))[1]):
             pass
-    for page in (html, (await get(http, "/vms/ns/device"))[1]):
+    for page in (html, (await get(own_http, "/vms/ns/device"))[1]):
         assert scripts_in(page) == []
         assert "&lt;script&gt;alert(1)" in page
 

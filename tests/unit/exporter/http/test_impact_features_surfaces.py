@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ import pytest
 
 from exporter.__main__ import main
 from tests.asking import get, scripts_in
-from tests.fakeapi.apiserver import FakeApiServer
 from tests.rows import full
 
 Row = dict[str, Any]
@@ -28,13 +27,9 @@ ROWS: list[Row] = [
 NOTHING = 'permittedHostDevices={"pciHostDevices":[],"usb":[]}'
 
 
-@pytest.fixture
-async def cluster() -> AsyncIterator[FakeApiServer]:
-    server = FakeApiServer()
-    server.load(list(map(full, ROWS)))
-    await server.start()
-    yield server
-    await server.stop()
+@pytest.fixture(scope="module")
+def fleet() -> Callable[[], list[dict[str, Any]]]:
+    return lambda: list(map(full, ROWS))
 
 
 async def test_the_api_says_which_gates_are_switched_and_who_breaks(http: aiohttp.ClientSession) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -69,13 +69,9 @@ def outcomes(impact: Any) -> dict[str, set[str]]:
 WITHOUT_MEDIUM = {"breaks": {"stopped", "runs", "workers"}, "safe": {"kept"}, "worse": set()}
 
 
-@pytest.fixture
-async def cluster() -> AsyncIterator[FakeApiServer]:
-    server = FakeApiServer()
-    server.load(list(map(full, ROWS)))
-    await server.start()
-    yield server
-    await server.stop()
+@pytest.fixture(scope="module")
+def fleet() -> Callable[[], list[dict[str, Any]]]:
+    return lambda: list(map(full, ROWS))
 
 
 # -- over HTTP
@@ -106,14 +102,14 @@ async def test_several_changes_are_previewed_together(http: aiohttp.ClientSessio
 
 
 async def test_an_unchanged_answer_is_not_sent_twice_and_a_changed_one_is(
-    http: aiohttp.ClientSession, cluster: FakeApiServer
+    own_http: aiohttp.ClientSession, cluster: FakeApiServer
 ) -> None:
     path = "/api/v1/impact?delete-instancetype=medium"
-    _, _, headers = await get(http, path)
-    assert (await get(http, path, **{"If-None-Match": headers["ETag"]}))[:2] == (304, "")
+    _, _, headers = await get(own_http, path)
+    assert (await get(own_http, path, **{"If-None-Match": headers["ETag"]}))[:2] == (304, "")
     cluster.delete("virtualmachines", "ns", "stopped")
     async with asyncio.timeout(10):
-        while outcomes(json.loads((await get(http, path))[1]))["breaks"] != {"runs", "workers"}:
+        while outcomes(json.loads((await get(own_http, path))[1]))["breaks"] != {"runs", "workers"}:
             pass
 
 
@@ -188,7 +184,7 @@ async def test_a_page_of_its_own_without_script_that_the_front_page_leads_to(htt
 
 
 async def test_what_can_not_be_said_and_where_it_counts_are_on_the_page(
-    http: aiohttp.ClientSession, cluster: FakeApiServer
+    own_http: aiohttp.ClientSession, cluster: FakeApiServer
 ) -> None:
     for namespace, more in (("dark", {"undecodable": True}), ("far", {})):
         row = {"kind": "VirtualMachine", "name": "lone", "namespace": namespace, "instancetype": FOLLOWS}
@@ -196,20 +192,20 @@ async def test_what_can_not_be_said_and_where_it_counts_are_on_the_page(
     async with asyncio.timeout(10):
         html = ""
         while "far/lone" not in html or "dark/lone" not in html:
-            _, html, _ = await get(http, "/impact?delete-instancetype=medium")
+            _, html, _ = await get(own_http, "/impact?delete-instancetype=medium")
     assert "<b>instancetype_vms</b> dark: VirtualMachine dark/lone could not be read" in html
     assert '<tr><td>far</td><td class="number" data-label="Breaks">1</td>' in html
-    local = json.loads((await get(http, "/api/v1/impact?delete-instancetype=ns/medium"))[1])
+    local = json.loads((await get(own_http, "/api/v1/impact?delete-instancetype=ns/medium"))[1])
     assert local["unknown"] == []
 
 
-async def test_what_is_asked_for_is_escaped(http: aiohttp.ClientSession, cluster: FakeApiServer) -> None:
+async def test_what_is_asked_for_is_escaped(own_http: aiohttp.ClientSession, cluster: FakeApiServer) -> None:
     cluster.create(full({"kind": "VirtualMachine", "name": "odd<b>", "instancetype": {"name": "medium"}}))
     async with asyncio.timeout(10):
-        while "ns/odd" not in (html := (await get(http, "/impact?delete-instancetype=medium"))[1]):
+        while "ns/odd" not in (html := (await get(own_http, "/impact?delete-instancetype=medium"))[1]):
             pass
     assert "odd<b>" not in html
-    status, text, headers = await get(http, "/impact?delete-instancetype=%3Cb%3E")
+    status, text, headers = await get(own_http, "/impact?delete-instancetype=%3Cb%3E")
     assert (status, headers["Content-Type"]) == (400, "text/html; charset=utf-8")
     assert "<b>" not in text
     assert text.count("&lt;b&gt;") == 2  # in the sentence, and in the form

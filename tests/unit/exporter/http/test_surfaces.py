@@ -90,9 +90,11 @@ async def test_an_unchanged_report_is_not_sent_twice(http: aiohttp.ClientSession
     assert (status, text) == (304, "")
 
 
-async def test_a_long_poll_answers_when_something_changes(http: aiohttp.ClientSession, cluster: FakeApiServer) -> None:
-    generation = (await report(http))["generation"]
-    polling = asyncio.create_task(report(http, f"?generation={generation}&wait=30&namespace=shop"))
+async def test_a_long_poll_answers_when_something_changes(
+    own_http: aiohttp.ClientSession, cluster: FakeApiServer
+) -> None:
+    generation = (await report(own_http))["generation"]
+    polling = asyncio.create_task(report(own_http, f"?generation={generation}&wait=30&namespace=shop"))
     await asyncio.sleep(0)
     cluster.patch("ipamclaims", "shop", "checkout-canary.blue", {"metadata": {"finalizers": None}})
     cluster.delete("ipamclaims", "shop", "checkout-canary.blue")
@@ -102,14 +104,16 @@ async def test_a_long_poll_answers_when_something_changes(http: aiohttp.ClientSe
     assert "checkout-canary.blue" not in [f["subject"]["name"] for f in changed["findings"]]
 
 
-async def test_the_page_escapes_what_objects_are_called(http: aiohttp.ClientSession, cluster: FakeApiServer) -> None:
+async def test_the_page_escapes_what_objects_are_called(
+    own_http: aiohttp.ClientSession, cluster: FakeApiServer
+) -> None:
     claim = cluster.get("ipamclaims", "shop", "checkout-canary.blue")
     hostile = {"spec": {"network": '"><script>alert(1)</script>'}}
-    generation = (await report(http))["generation"]
+    generation = (await report(own_http))["generation"]
     cluster.patch("ipamclaims", "shop", claim["metadata"]["name"], hostile)
-    await report(http, f"?generation={generation}&wait=10")
+    await report(own_http, f"?generation={generation}&wait=10")
 
-    status, html, headers = await get(http, "/findings")
+    status, html, headers = await get(own_http, "/findings")
     assert status == 200
     assert "alert(1)" in html
     assert scripts_in(html) == []
@@ -150,15 +154,15 @@ async def test_networks_are_on_the_page_and_in_the_scrape(http: aiohttp.ClientSe
     assert 'kubevirt_steward_series_dropped{family="kubevirt_ipam_pool_used"} 0.0' in text
 
 
-async def test_an_upgrade_of_kubevirt_is_in_the_scrape(http: aiohttp.ClientSession, cluster: FakeApiServer) -> None:
+async def test_an_upgrade_of_kubevirt_is_in_the_scrape(own_http: aiohttp.ClientSession, cluster: FakeApiServer) -> None:
     sample = 'kubevirt_upgrade_in_progress{namespace="kubevirt",name="kubevirt"}'
-    assert f"{sample} 0" in (await get(http, "/metrics"))[1]
+    assert f"{sample} 0" in (await get(own_http, "/metrics"))[1]
 
     status = cluster.get("kubevirts", "kubevirt", "kubevirt")["status"]
     upgraded = {"status": status | {"targetKubeVirtVersion": "v1.8.0"}}
     cluster.patch("kubevirts", "kubevirt", "kubevirt", upgraded)
     async with asyncio.timeout(10):
-        while f"{sample} 1" not in (await get(http, "/metrics"))[1]:
+        while f"{sample} 1" not in (await get(own_http, "/metrics"))[1]:
             pass
 
 
@@ -187,12 +191,12 @@ def advised(**advice: Any) -> Callable[..., FindingReport]:
 
 
 async def test_the_page_shows_the_next_step_with_commands_and_runbook(
-    http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+    own_http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = ("kubectl get vmi -n ns db", 'kubectl patch vm db -p \'{"a":"<b>&c"}\'')
     shown = {"next": "Stop the VM, or <b>wait</b>.", "commands": commands, "runbook": "https://example.org/Runbook.md"}
     monkeypatch.setattr(everyone, "reported", advised(**shown))
-    html = await page_of(http, "NotMigratable")
+    html = await page_of(own_http, "NotMigratable")
     step = html[html.index('id="next"') :].partition("</section>")[0]
 
     assert "Stop the VM, or &lt;b&gt;wait&lt;/b&gt;." in step
@@ -205,16 +209,16 @@ async def test_the_page_shows_the_next_step_with_commands_and_runbook(
     assert "out of date" not in html
 
     monkeypatch.setattr(everyone, "reported", advised(next="", commands=(), runbook=""))
-    html = await page_of(http, "NotMigratable")
+    html = await page_of(own_http, "NotMigratable")
     assert "NotMigratable" in html
     assert 'id="next"' not in html
 
 
 async def test_the_page_says_why_a_finding_may_be_out_of_date(
-    http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+    own_http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(everyone, "reported", advised(unknown="no connection for pods"))
-    assert "May be out of date: no connection for pods" in await page_of(http, "NotMigratable")
+    assert "May be out of date: no connection for pods" in await page_of(own_http, "NotMigratable")
 
 
 async def test_the_page_shows_which_findings_belong_together(http: aiohttp.ClientSession) -> None:
@@ -254,13 +258,13 @@ def test_every_field_of_the_api_is_documented(shape: type) -> None:
     assert {name for name in names if f'"{name}"' not in text} == set()
 
 
-async def test_hostile_names_stay_one_label_value(http: aiohttp.ClientSession, cluster: FakeApiServer) -> None:
+async def test_hostile_names_stay_one_label_value(own_http: aiohttp.ClientSession, cluster: FakeApiServer) -> None:
     hostile = 'a"} 1\nup{x="\\'
-    generation = (await report(http))["generation"]
+    generation = (await report(own_http))["generation"]
     cluster.patch("ipamclaims", "shop", "checkout-canary.blue", {"spec": {"network": hostile}})
-    await report(http, f"?generation={generation}&wait=10")
+    await report(own_http, f"?generation={generation}&wait=10")
 
-    _, text, _ = await get(http, "/metrics")
+    _, text, _ = await get(own_http, "/metrics")
     assert r"a\"} 1\nup{x=\"\\" in text
     assert "\nup{" not in text
 

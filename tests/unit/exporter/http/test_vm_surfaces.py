@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +65,9 @@ def objects(rows: list[Row]) -> Iterator[dict[str, Any]]:
         yield {**made, "apiVersion": f"{kind.group}/{kind.versions[0]}" if kind.group else kind.versions[0]}
 
 
-@pytest.fixture
-async def cluster() -> AsyncIterator[FakeApiServer]:
-    server = FakeApiServer()
-    server.load(list(objects(ROWS)))
-    await server.start()
-    yield server
-    await server.stop()
+@pytest.fixture(scope="module")
+def fleet() -> Callable[[], list[dict[str, Any]]]:
+    return lambda: list(objects(ROWS))
 
 
 # -- over HTTP
@@ -101,16 +97,16 @@ async def test_the_api_answers_on_one_vm(http: aiohttp.ClientSession) -> None:
 
 
 async def test_an_unchanged_answer_is_not_sent_twice_and_a_changed_one_is(
-    http: aiohttp.ClientSession, cluster: FakeApiServer
+    own_http: aiohttp.ClientSession, cluster: FakeApiServer
 ) -> None:
     path = "/api/v1/vms/ns/web"
-    _, _, headers = await get(http, path)
-    assert (await get(http, path, **{"If-None-Match": headers["ETag"]}))[:2] == (304, "")
+    _, _, headers = await get(own_http, path)
+    assert (await get(own_http, path, **{"If-None-Match": headers["ETag"]}))[:2] == (304, "")
     cluster.patch("nodes", "", "node03", {"spec": {"taints": []}})
     async with asyncio.timeout(10):
-        while (await get(http, path, **{"If-None-Match": headers["ETag"]}))[0] == 304:
+        while (await get(own_http, path, **{"If-None-Match": headers["ETag"]}))[0] == 304:
             pass
-    assert json.loads((await get(http, path))[1])["targets"]["fitting"] == 1
+    assert json.loads((await get(own_http, path))[1])["targets"]["fitting"] == 1
 
 
 @pytest.mark.parametrize(

@@ -117,10 +117,10 @@ async def test_every_link_of_the_demo_leads_to_a_page(http: aiohttp.ClientSessio
 
 
 async def test_a_search_leads_to_the_one_thing_or_lists_what_is_like_it(
-    http: aiohttp.ClientSession, cluster: FakeApiServer
+    own_http: aiohttp.ClientSession, cluster: FakeApiServer
 ) -> None:
-    finding = json.loads((await get(http, "/api/v1/findings?reason=NotMigratable"))[1])["findings"][0]
-    vm = json.loads((await get(http, "/api/v1/vms/billing/oracle-1"))[1])
+    finding = json.loads((await get(own_http, "/api/v1/findings?reason=NotMigratable"))[1])["findings"][0]
+    vm = json.loads((await get(own_http, "/api/v1/vms/billing/oracle-1"))[1])
     for wanted, there in (
         (finding["fingerprint"], f"/findings/{finding['fingerprint']}"),
         (finding["cause"], f"/findings?cause={finding['cause']}"),
@@ -130,11 +130,11 @@ async def test_a_search_leads_to_the_one_thing_or_lists_what_is_like_it(
         ("node05", "/nodes/node05"),
         ("10.40.0.110", "/vms/telecom/sip-proxy-old"),
     ):
-        async with http.get("/search", params={"q": wanted}, allow_redirects=False) as answer:
+        async with own_http.get("/search", params={"q": wanted}, allow_redirects=False) as answer:
             assert (answer.status, answer.headers.get("Location")) == (302, there), wanted
-    _, several, _ = await get(http, "/search?q=print-server")
+    _, several, _ = await get(own_http, "/search?q=print-server")
     assert {"/vms/billing/print-server", "/vms/shop/print-server"} <= set(re.findall('href="(/vms[^"]*)"', several))
-    _, none, _ = await get(http, "/search?q=nothing-like-it")
+    _, none, _ = await get(own_http, "/search?q=nothing-like-it")
     assert "Nothing has that in its name" in none
 
 
