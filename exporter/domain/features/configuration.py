@@ -37,6 +37,7 @@ from .versions import Version
 
 __all__ = ["OBSOLETE_CPU_MODELS", "Effective", "chosen", "effective", "forecast", "understood"]
 
+_MOST_DEVICES = 4096  # of which the permitted ones with nearly their name are kept
 _MOST_UNKNOWN = 100  # names in a list of gates
 _LONGEST = 253  # characters of one that is reported
 _PROFILER_LISTED = Version(1, 8, 0, 0)  # until then the gate ClusterProfiler counts beside the setting
@@ -162,7 +163,16 @@ class Effective:
 
     def permitted_like(self, device: str) -> tuple[str, ...]:
         """The resource names of some permitted devices that are nearly called so."""
-        return like(device, _devices(self.settings.permitted_host_devices))
+        found = self._nearly.get(device)
+        if found is None:  # it is asked of each VM, and once more for each thing that its devices need of nodes
+            if len(self._nearly) >= _MOST_DEVICES:
+                self._nearly.clear()
+            found = self._nearly[device] = like(device, _devices(self.settings.permitted_host_devices))
+        return found
+
+    @cached_property
+    def _nearly(self) -> dict[str, tuple[str, ...]]:
+        return {}
 
     @cached_property
     def mediated_devices(self) -> frozenset[str]:
