@@ -30,8 +30,8 @@ def _table() -> Iterator[str]:
     yield "| What | Releases | How | Run by |\n| --- | --- | --- | --- |"
     yield from (f"| {' | '.join(row)} |" for row in _rows())
     yield "\n## Tiers\n"
-    yield "CI runs `make test` and `make test-long` for each change. Tests that take longer, or that need more than a clean clone,"
-    yield "are in tiers. `make tiers` runs these, and records the commit at which each tier last passed.\n"
+    yield "CI runs `make test` and `make test-long` for each change. Tests that take longer, or need more than a"
+    yield "clone, are in tiers. `make tiers` runs these, and records the commit at which each tier last passed.\n"
     yield "| Tier | Run by | Last passed | Tests | Minutes | Since then |\n| --- | --- | --- | --- | --- | --- |"
     yield from (f"| {' | '.join(row)} |" for row in _tiers())
 
