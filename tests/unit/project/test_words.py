@@ -51,7 +51,7 @@ CODES = r"\b[A-F]-\d{2}[a-z]?\b|(?<![\w./-])[A-F]\.\d{1,2}\b|\bE\d{2}\b|\bverifi
 _WORD = re.compile(rf"(?<![\w-])(?:{'|'.join(REFUSED)})(?![\w-])|{CODES}", re.IGNORECASE)
 _CODE = re.compile(CODES)
 _ALLOWED = re.compile("|".join(ALLOWED), re.IGNORECASE)
-_PICTURES = (".png", ".webp")
+_NO_TEXT = (".png", ".webp", ".pyc")
 _PROSE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "*/README.md", "docs/**/*.*", "rules/**/*.*", "deploy/**/*.*")
 _CODE_FOLDERS = ("exporter", "reconcile", "release", "bench")
 _TEXT = (".py", ".yaml", ".html", ".md")
@@ -59,9 +59,7 @@ _TEXT = (".py", ".yaml", ".html", ".md")
 
 def texts() -> Iterator[tuple[Path, int, str]]:
     """Each text with its file and first line."""
-    prose = {
-        path for pattern in _PROSE for path in TOP.glob(pattern) if path.is_file() and path.suffix not in _PICTURES
-    }
+    prose = {path for pattern in _PROSE for path in TOP.glob(pattern) if path.is_file() and path.suffix not in _NO_TEXT}
     copies = {*TOP.glob("deploy/helm/*/files/**/*"), *TOP.glob("rules/mixin/boards/*")}
     for path in sorted(prose - copies):
         if path.suffix == ".py":
