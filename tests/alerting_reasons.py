@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from exporter.findings.check import PER_FLEET, Check
 from exporter.findings.finding import Severity
-from tests.rules import FILES, Rule, Selector, rules_of, selectors
+from tests.rules import FILES, Rule, rules_of, selectors
 
 EVERY_RULE = [rule for file in FILES for rule in rules_of(file)]
 
@@ -17,15 +19,16 @@ for _recorded in (rule for rule in EVERY_RULE if not rule.alerts):
     RECORDED.setdefault(_recorded.name, []).append(_recorded)
 
 
-def read_by(selector: Selector) -> set[str]:
-    """The families behind a selector: of a recorded series, those that its rule reads."""
-    found, left = set(), [selector.metric]
+@cache
+def read_by(metric: str) -> frozenset[str]:
+    """The families behind a series: of a recorded one, those that its rule reads."""
+    found, left = set(), [metric]
     while left:
         metric = left.pop()
         if metric not in found:
             found.add(metric)
             left += [each.metric for rule in RECORDED.get(metric, ()) for each in selectors(rule.expr)]
-    return {metric.removesuffix("_since_timestamp_seconds") for metric in found}
+    return frozenset(metric.removesuffix("_since_timestamp_seconds") for metric in found)
 
 
 def alerting(check: Check, reason: str, severity: Severity) -> list[Rule]:
@@ -36,7 +39,7 @@ def alerting(check: Check, reason: str, severity: Severity) -> list[Rule]:
         for alert in ALERTS
         if severity is not Severity.INFO
         and any(
-            family.name in read_by(each)
+            family.name in read_by(each.metric)
             and (check.scope is PER_FLEET or each.names("reason", reason))
             and each.takes("finding_severity", severity.value)
             for each in selectors(alert.expr)

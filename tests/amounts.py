@@ -1,18 +1,22 @@
-"""How much is tried of what is drawn at random: a part in `make test`, all where ROUNDS=all, as in `make test-long`.
+"""How much is tried of what is drawn at random, or much alike: a part in `make test`, all where ROUNDS=all, as in
+`make test-long`.
 
-Tests with hypothesis get the marker `drawn`, and their number of examples, from here. A test with rounds of its own has
-the marker, and asks `rounds`.
+Tests with hypothesis get the marker `drawn`, and their number of examples, from here. A test with rounds of its own, or
+with cases that are much alike, has the marker, and asks `rounds` or `part`.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import settings
 
-__all__ = ["drawn", "examples", "mark", "rounds", "set_profile"]
+__all__ = ["drawn", "examples", "mark", "part", "rounds", "set_profile"]
+
+T = TypeVar("T")
 
 _ALL = os.environ.get("ROUNDS") == "all"
 _EXAMPLES = {"part": 25, "all": 150}
@@ -41,3 +45,8 @@ def examples(factor: float = 1, **others: Any) -> settings:
 def rounds(few: int, all_of_them: int) -> int:
     """How many rounds a test makes: a few in `make test`."""
     return all_of_them if _ALL else few
+
+
+def part(every: Sequence[T], one_of: int) -> Sequence[T]:
+    """Some of what is much alike: one of so many in `make test`, the first one always."""
+    return every if _ALL else every[::one_of]

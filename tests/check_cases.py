@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from exporter.checks import all_checks
 from exporter.findings.check import PER_FLEET, Check
+from exporter.findings.finding import Finding, Unknown
 from exporter.store.source import SyncState
 from tests.case_files import load
 from tests.evaluation import Evaluation
-from tests.rows import full
 from tests.shared import REPO
 
 CASES = REPO / "tests/checks"
@@ -44,13 +45,33 @@ def _named(row: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def evaluated(check: Check, case: dict[str, Any]) -> Evaluation:
-    evaluation = Evaluation([check], case.get("unsynced", ()))
+    evaluation = Evaluation([check], case.get("unsynced", ()), only_read=True)
     for name, sync_state in case.get("sync_state", {}).items():
         evaluation.sync_state(name, SyncState(sync_state))
-    for row in case["given"]:
-        evaluation.seen(full(row))
+    evaluation.given(case["given"])
     evaluation.evaluate()
     return evaluation
 
 
-ALL = [pytest.param(check, case, id=f"{check.id}-{name}") for check in CHECKS for name, case in cases_of(check).items()]
+class Outcome(NamedTuple):
+    """What an engine says of a case: its open findings, and where it has no answer."""
+
+    findings: tuple[Finding, ...]
+    unknowns: tuple[Unknown, ...]
+
+
+@cache
+def outcome(check: Check, name: str) -> Outcome:
+    """Of one case, which is evaluated once: a dozen look at the findings of all."""
+    engine = evaluated(check, CASES_OF[check][name]).engine
+    return Outcome(tuple(engine.findings()), tuple(engine.unknowns()))
+
+
+def findings_of(check: Check) -> Iterator[Finding]:
+    """What is found in the cases of a check, one after the other."""
+    for name in CASES_OF[check]:
+        yield from outcome(check, name).findings
+
+
+CASES_OF = {check: cases_of(check) for check in CHECKS}  # to read: whoever changes one asks `cases_of`
+ALL = [pytest.param(check, name, id=f"{check.id}-{name}") for check in CHECKS for name in CASES_OF[check]]

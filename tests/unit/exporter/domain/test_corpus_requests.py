@@ -13,6 +13,7 @@ from exporter.domain.features.rule import Ground, Request
 from exporter.domain.features.rules import BY_ID
 from exporter.kube.watch.decode import Decoder
 from exporter.store.kinds.storage_class import StorageClass
+from tests.all_of import all_of, named, whole
 from tests.case_files import read_yaml
 from tests.corpus import objects
 from tests.evaluation import Evaluation, api_kinds
@@ -49,13 +50,13 @@ def read(file: str, thing: dict[str, Any]) -> set[Request]:
     return {(rule, parameter) for rule, parameter in pairs if rule not in NO_RULES}
 
 
-def named(kinds: tuple[str, ...]) -> list[tuple[str, dict[str, Any]]]:
+def of_kinds(kinds: tuple[str, ...]) -> list[tuple[str, dict[str, Any]]]:
     return [(path, each) for path, each in objects() if each["kind"] in kinds and each["metadata"].get("name")]
 
 
 def test_the_table_has_every_example_and_each_of_its_objects() -> None:
     files: dict[str, set[str]] = {path.name: set() for path in (SHARED / EXAMPLES).iterdir()} if SHARED else {}
-    for path, thing in named(ASKING):
+    for path, thing in of_kinds(ASKING):
         if path.startswith(EXAMPLES):
             files[path.removeprefix(EXAMPLES)].add(f"{thing['kind']}/{thing['metadata']['name']}")
 
@@ -66,9 +67,9 @@ def test_the_table_has_every_example_and_each_of_its_objects() -> None:
     assert len(rules & set(BY_ID)) >= 10
 
 
-@pytest.mark.parametrize("file", sorted(TABLE))
+@all_of(named(sorted(TABLE), str), whole)
 def test_the_examples_ask_for_what_was_read_in_them(file: str) -> None:
-    for path, thing in named(ASKING):
+    for path, thing in of_kinds(ASKING):
         if path == EXAMPLES + file:
             assert ours(thing) == read(file, thing)
 
@@ -76,7 +77,7 @@ def test_the_examples_ask_for_what_was_read_in_them(file: str) -> None:
 def configurations() -> list[Effective]:
     """Of every KubeVirt object under every release."""
     made = []
-    for path, thing in named(("KubeVirt",)):
+    for path, thing in of_kinds(("KubeVirt",)):
         record = decoded(thing)
         for version in VERSIONS:
             known = understood(record, version)
@@ -86,7 +87,7 @@ def configurations() -> list[Effective]:
 
 
 def requests() -> set[Request]:
-    return {request for _, thing in named(ASKING) for request in decoded(thing).asks}
+    return {request for _, thing in of_kinds(ASKING) for request in decoded(thing).asks}
 
 
 def test_the_configuration_of_every_kubevirt_object_is_understood_and_no_rule_raises_on_what_anything_asks_for() -> (
@@ -115,7 +116,7 @@ def test_the_configuration_of_every_kubevirt_object_is_understood_and_no_rule_ra
 
 
 def test_the_configuration_that_hco_makes_is_known_by_its_gates() -> None:
-    made = [thing for path, thing in named(("KubeVirt",)) if path.endswith("kubevirt-cr-made-by-hco.yaml")]
+    made = [thing for path, thing in of_kinds(("KubeVirt",)) if path.endswith("kubevirt-cr-made-by-hco.yaml")]
     record = decoded(made[0])
     known = Effective.of(record, "v1.9.0")
 

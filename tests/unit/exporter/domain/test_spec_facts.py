@@ -16,6 +16,7 @@ from exporter.domain.features.memory_demand import memory_demand
 from exporter.domain.features.rule import Asking
 from exporter.domain.features.spec_facts import SpecFacts, spec_facts
 from exporter.store.kinds.common.vm_spec import WireVMSpec
+from tests.all_of import all_of, whole
 
 USUAL: dict[str, Any] = {
     "domain": {
@@ -108,7 +109,7 @@ def _anew(asking: Asking) -> SpecFacts:
     return SpecFacts(asks_of(asking), demand_of(asking.spec), hardware_of(domain), memory_demand(domain))
 
 
-@pytest.mark.parametrize(("path", "value"), OTHER)
+@all_of([pytest.param(*each, id=f"{each}") for each in OTHER], whole)
 def test_what_differs_has_facts_of_its_own(path: str, value: Any) -> None:
     usual = spec_facts(_asking())
     assert usual == _anew(_asking())

@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 import pytest
 
-from exporter.checks import all_checks
 from exporter.engine.cause_history import HOUR, WEEK, Changes, Count
 from exporter.engine.cause_store import CauseStore
 from exporter.engine.engine import Engine
 from exporter.findings.causes import Cause, cause_id
-from exporter.findings.check import PER_FLEET, Check
+from exporter.findings.check import Check
 from exporter.findings.finding import Finding, Severity
 from exporter.http.access.viewer import Visible
 from exporter.http.reports.listings import Listings
@@ -28,13 +26,14 @@ from exporter.sidecar.repairs import Repairs
 from exporter.views.causes import CauseReport, causes_of, ended, reports
 from exporter.views.findings import Filter
 from exporter.views.times import rfc3339
+from tests.all_of import all_of, named, whole
+from tests.amounts import drawn, rounds
 from tests.cause_counts import missing, opened
-from tests.check_cases import cases_of, evaluated
+from tests.check_cases import CASES_OF, CHECKS, evaluated, findings_of
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
 from tests.served import served
 
-CHECKS = [check for check in all_checks() if check.scope is not PER_FLEET]
 VMS = next(check for check in CHECKS if check.id == "instancetype_vms")
 CLAIMS = next(check for check in CHECKS if check.id == "ipam_claims")
 BY_ID = {check.id: check for check in CHECKS}
@@ -121,7 +120,8 @@ class History:
         return sum(own), len(own) - sum(own)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@drawn
+@pytest.mark.parametrize("seed", range(rounds(4, 20)))
 def test_what_is_kept_by_each_change_is_what_there_is(seed: int) -> None:
     history = History(seed)
     store = CauseStore(CHECKS, lambda: history.now)
@@ -149,18 +149,12 @@ def _watched(each: CauseReport, found: dict[str, CauseReport]) -> CauseReport:
     return msgspec.structs.replace(each, opened=own.opened, closed=own.closed, changes=own.changes)
 
 
-def _each_finding(check: Check) -> Iterator[tuple[str, Finding]]:
-    for name, case in cases_of(check).items():
-        for finding in evaluated(check, case).engine.findings():
-            yield name, finding
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+@all_of(named(CHECKS, lambda check: check.id), whole)
 def test_a_finding_carries_what_its_cause_is_by(check: Check) -> None:
     """Where none of the findings of a reason does, the declaration is wrong."""
     carrying: set[str] = set()
     lacking: set[str] = set()
-    for _, finding in _each_finding(check):
+    for finding in findings_of(check):
         cause = check.reasons[finding.reason].cause or check.cause
         assert finding.cause == cause_id(check.id, finding.reason, cause.reference(finding))
         if cause not in (Cause.NAMESPACE, Cause.CLUSTER):
@@ -176,9 +170,9 @@ def test_a_finding_carries_what_its_cause_is_by(check: Check) -> None:
     )
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+@all_of(named(CHECKS, lambda check: check.id), whole)
 def test_the_engine_keeps_the_causes_of_its_findings(check: Check) -> None:
-    for case in cases_of(check).values():
+    for case in CASES_OF[check].values():
         engine = evaluated(check, case).engine
         whole = {each.cause: each for each in causes_of(engine.findings(), engine.checks)}
         assert kept(engine.causes) == whole

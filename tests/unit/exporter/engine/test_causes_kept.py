@@ -26,6 +26,7 @@ from exporter.metrics.series_limit import SeriesLimit
 from exporter.sidecar.repairs import Repairs
 from exporter.views.causes import CauseReport, cause_order, causes_of, reports
 from exporter.views.findings import Filter
+from tests.amounts import drawn, rounds
 from tests.cause_counts import BY_ID, from_scratch, missing, opened, said
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
@@ -34,7 +35,8 @@ CHECKS = tuple(all_checks())
 PLACES = ("a", "b", "c", "d")
 
 
-@pytest.mark.parametrize("seed", range(5))
+@drawn
+@pytest.mark.parametrize("seed", range(rounds(2, 5)))
 def test_keys_come_and_go_and_stay_in_order(seed: int) -> None:
     draw, keys, expected = random.Random(seed), SortedKeys[int](), set[int]()
     for _ in range(6000):
@@ -92,7 +94,8 @@ class Changes:
         return opened(BY_ID["instancetype_vms"], "Unversioned", f"vm-{at}", **fields)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@drawn
+@pytest.mark.parametrize("seed", range(rounds(3, 12)))
 def test_whatever_happens_what_is_kept_is_what_there_is(seed: int) -> None:
     changes = Changes(seed)
     store = CauseStore(CHECKS, lambda: changes.now)
@@ -256,7 +259,8 @@ def vm(namespace: str, name: str, instancetype: str) -> dict[str, Any]:
     return full(row | {"runStrategy": "Halted", "instancetype": {"name": instancetype}})
 
 
-@pytest.mark.parametrize("seed", range(3))
+@drawn
+@pytest.mark.parametrize("seed", range(rounds(2, 3)))
 async def test_each_viewer_gets_the_causes_of_what_they_see_after_each_change(seed: int) -> None:
     draw = random.Random(seed)
     evaluation = Evaluation([BY_ID["instancetype_vms"]])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -23,6 +23,7 @@ from exporter.store.source import Source, SyncState
 from exporter.usage.addresses import AddressUsage
 from exporter.views.causes import reports
 from exporter.views.networks import subnet_reports
+from tests.amounts import examples, rounds
 from tests.cause_counts import from_scratch, said
 from tests.engine_rows import KINDS, START, comparable, rows
 from tests.evaluation import Evaluation
@@ -194,10 +195,9 @@ class Fleet(RuleBasedStateMachine):
             assert count == len(open_now)
 
 
-Fleet.TestCase.settings = settings(
-    max_examples=100,
-    stateful_step_count=30,
-    deadline=None,
+Fleet.TestCase.settings = examples(
+    0.7,
+    stateful_step_count=rounds(12, 30),
     suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import itertools
-import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +18,6 @@ from exporter.engine.intake import Intake
 from exporter.findings.check import PER_CLUSTER, PER_NAMESPACE, Check, Family, Reason, Scope, View
 from exporter.findings.finding import Finding, Severity
 from exporter.findings.scopes import PER_VM
-from exporter.kube.watch.decode import Decoder
 from exporter.metrics.check_states import CheckState, check_states
 from exporter.metrics.exposition import Exposition
 from exporter.states import all_states
@@ -32,7 +30,8 @@ from exporter.store.record import Record
 from exporter.store.source import SyncState
 from exporter.usage.addresses import AddressUsage
 from exporter.views.findings import take
-from tests.evaluation import NOW, api_kinds
+from tests.amounts import drawn, part
+from tests.evaluation import NOW, api_kinds, decoded
 from tests.rows import full
 
 KINDS = api_kinds()
@@ -66,7 +65,6 @@ class Crowd:
             checks, clock=lambda: self.clock, timer=lambda: next(ticks) * look, initial=initial, readers=all_states()
         )
         self.intake = Intake(self.engine, lambda: self.clock)
-        self._decoders = {name: Decoder(kind) for name, kind in KINDS.items()}
         for name in KINDS:
             self.sees(name, SyncState.LIVE)
 
@@ -75,7 +73,7 @@ class Crowd:
 
     def seen(self, kind: str, namespace: str, name: str, **row: Any) -> None:
         thing = full({"kind": kind, "namespace": namespace, "name": name, **row})
-        self.intake.seen(KINDS[kind], self._decoders[kind].object(json.dumps(thing).encode()))
+        self.intake.seen(KINDS[kind], decoded(KINDS[kind], thing))
 
     def undecodable(self, kind: str, namespace: str, name: str) -> None:
         self.seen(kind, namespace, name, undecodable=True)
@@ -468,21 +466,24 @@ class Weighed:
         return entries
 
 
-@pytest.mark.parametrize("initial", [True, False])
-@pytest.mark.parametrize(
-    "blind",
-    [
-        pytest.param(None, id="all-is-seen"),
-        pytest.param(("Pod", SyncState.FORBIDDEN), id="pods-are-forbidden"),
-        pytest.param(("VirtualMachineInstance", SyncState.STALE), id="vmis-are-stale"),
-        pytest.param(("VirtualMachine", SyncState.BEHIND), id="vms-are-behind"),
-        pytest.param(("KubeVirt", None), id="the-kubevirt-is-undecodable"),
-        pytest.param(("Node", None), id="a-node-is-undecodable"),
-        pytest.param(("Namespace", None), id="the-namespace-is-undecodable"),
-        pytest.param(("VirtualMachine", None), id="a-vm-is-undecodable"),
-    ],
-)
-@pytest.mark.parametrize("rests", [True, False])
+BLIND: dict[str, tuple[str, SyncState | None] | None] = {
+    "all-is-seen": None,
+    "pods-are-forbidden": ("Pod", SyncState.FORBIDDEN),
+    "vmis-are-stale": ("VirtualMachineInstance", SyncState.STALE),
+    "vms-are-behind": ("VirtualMachine", SyncState.BEHIND),
+    "the-kubevirt-is-undecodable": ("KubeVirt", None),
+    "a-node-is-undecodable": ("Node", None),
+    "the-namespace-is-undecodable": ("Namespace", None),
+    "a-vm-is-undecodable": ("VirtualMachine", None),
+}
+CAME_AND_WENT = [
+    pytest.param(BLIND[blind], initial, rests, id=f"{blind}-{initial}-{rests}")
+    for blind, initial, rests in itertools.product(BLIND, (True, False), (True, False))
+]
+
+
+@drawn
+@pytest.mark.parametrize(("blind", "initial", "rests"), part(CAME_AND_WENT, 3))  # still each way of being blind
 def test_nothing_stays_of_what_came_and_went(
     blind: tuple[str, SyncState | None] | None, initial: bool, rests: bool
 ) -> None:

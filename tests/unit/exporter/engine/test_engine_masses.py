@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import json
 from typing import Any
 
 from exporter.checks import all_checks
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
-from exporter.kube.watch.decode import Decoder
 from exporter.store.source import SyncState
-from tests.evaluation import NOW, api_kinds
+from tests.evaluation import NOW, api_kinds, decoded
 from tests.rows import full
 
 VMS = 2500
@@ -30,7 +28,7 @@ class Fleet:
 
     def seen(self, thing: dict[str, Any]) -> None:
         kind = self.kinds[thing["kind"]]
-        self.intake.seen(kind, Decoder(kind).object(json.dumps(thing).encode()))
+        self.intake.seen(kind, decoded(kind, thing))
 
     def gate(self, *, on: bool) -> None:
         gates = ["DownwardMetrics"] if on else []

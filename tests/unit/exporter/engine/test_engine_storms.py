@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
 from exporter.engine.engine import Engine
 from exporter.findings.finding import Unknown
 from exporter.views.causes import reports
+from tests.amounts import examples
 from tests.cause_counts import from_scratch, said
 from tests.engine_rows import comparable, rows
 from tests.storms import Storm
@@ -25,9 +26,8 @@ def unread(engine: Engine) -> list[Unknown]:
 
 
 @given(st.lists(rows(), min_size=5, max_size=40), st.integers(0, 2**32))
-@settings(
-    max_examples=60,
-    deadline=None,
+@examples(
+    0.4,
     suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from functools import cache
 
 import pytest
 
@@ -12,18 +12,19 @@ from exporter.findings.advice import filled, values_of
 from exporter.findings.check import Check
 from exporter.findings.finding import Severity
 from tests.alerting_reasons import alerting
-from tests.all_of import all_of
-from tests.check_cases import ALL, evaluated
+from tests.all_of import all_of, whole
+from tests.check_cases import ALL, outcome
 from tests.rules import RULES, blocks, plain
 
 REASONS = [pytest.param(check, name, id=f"{check.id}-{name}") for check in all_checks() for name in check.reasons]
 
 
-def commands_of(alert: str) -> list[str]:
-    return [plain(block.text) for block in blocks(RULES / "runbooks" / f"{alert}.md", "sh")]
+@cache
+def commands_of(alert: str) -> tuple[str, ...]:
+    return tuple(plain(block.text) for block in blocks(RULES / "runbooks" / f"{alert}.md", "sh"))
 
 
-@all_of(REASONS)
+@all_of(REASONS, whole)
 def test_a_reason_has_the_alert_that_fires_for_it(check: Check, name: str) -> None:
     reason = check.reasons[name]
     firing = {alert.name for severity in reason.severities for alert in alerting(check, name, severity)}
@@ -32,7 +33,7 @@ def test_a_reason_has_the_alert_that_fires_for_it(check: Check, name: str) -> No
     assert bool(reason.alert) is any(severity is not Severity.INFO for severity in reason.severities)
 
 
-@all_of(REASONS)
+@all_of(REASONS, whole)
 def test_the_commands_of_a_reason_stand_in_its_runbook(check: Check, name: str) -> None:
     reason = check.reasons[name]
     if not reason.alert:
@@ -42,11 +43,11 @@ def test_the_commands_of_a_reason_stand_in_its_runbook(check: Check, name: str) 
     assert [command for command in reason.commands if not any(plain(command) in text for text in texts)] == []
 
 
-@all_of(ALL)
-def test_a_finding_says_what_to_do_next(check: Check, case: dict[str, Any]) -> None:
-    for finding in evaluated(check, case).engine.findings():
+@all_of(ALL, whole)
+def test_a_finding_says_what_to_do_next(check: Check, name: str) -> None:
+    for finding in outcome(check, name).findings:
         reason, values = check.reasons[finding.reason], values_of(finding)
-        written = commands_of(reason.alert) if reason.alert else []
+        written = list(commands_of(reason.alert)) if reason.alert else []
         # kubectl ignores -n where RESOURCE is cluster-wide: a runbook gives it, a finding where there is a namespace.
         written += [text.replace("get RESOURCE -n NAMESPACE", "get RESOURCE") for text in written]
         texts = [filled(text, values) for text in written]

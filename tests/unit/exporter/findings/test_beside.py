@@ -17,8 +17,8 @@ from exporter.findings.beside import with_others
 from exporter.findings.check import Check, Reason
 from exporter.findings.finding import Finding
 from exporter.store.record import Ref
-from tests.all_of import all_of
-from tests.check_cases import ALL, evaluated
+from tests.all_of import all_of, named, whole
+from tests.check_cases import ALL, outcome
 
 SUBJECT = Ref("VirtualMachine", "ns", "db", "u1")
 
@@ -131,7 +131,7 @@ def test_no_two_findings_wait_for_one_another() -> None:
     assert waits == []
 
 
-@pytest.mark.parametrize("name", sorted(REMEDIES))
+@all_of(named(sorted(REMEDIES), str), whole)
 def test_a_remedy_declares_what_it_does(name: str) -> None:
     remedy, reason = REMEDIES[name], name.partition("/")[0]
     forbids = [each.forbids for key, each in reasons() if key.endswith(f"/{reason}") and each.forbids]
@@ -139,14 +139,14 @@ def test_a_remedy_declares_what_it_does(name: str) -> None:
     assert undeclared(remedy.next, remedy.commands, remedy.does, forbids[0] if forbids else None) == set()
 
 
-@pytest.mark.parametrize(("name", "reason"), [pytest.param(*each, id=each[0]) for each in reasons()])
+@all_of([pytest.param(*each, id=each[0]) for each in reasons()], whole)
 def test_a_reason_declares_what_its_advice_does(name: str, reason: Reason) -> None:
     assert undeclared(reason.next, reason.commands, reason.does, reason.forbids) == set()
 
 
-@all_of(ALL)
-def test_a_finding_declares_what_its_advice_does(check: Check, case: dict[str, Any]) -> None:
-    for finding in evaluated(check, case).engine.findings():
+@all_of(ALL, whole)
+def test_a_finding_declares_what_its_advice_does(check: Check, name: str) -> None:
+    for finding in outcome(check, name).findings:
         assert undeclared(finding.next, finding.commands, finding.does or (), finding.forbids) == set(), finding.next
 
 

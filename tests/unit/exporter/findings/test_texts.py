@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-import pytest
-
 from exporter.checks import all_checks
 from exporter.domain.features.fields import FIELDS
 from exporter.domain.features.rules import RULES
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding
 from exporter.store.kind import ApiKind
-from tests.check_cases import CHECKS, cases_of, evaluated
+from tests.all_of import all_of, named, whole
+from tests.check_cases import CHECKS, findings_of
 
 READ = [kind for check in CHECKS for kind in check.reads]
 CLUSTER_WIDE = {kind.resource for kind in READ if isinstance(kind, ApiKind) and not kind.namespaced}
@@ -24,8 +23,7 @@ PRONOUNS = ("it", "its", "they", "their", "this", "that", "these", "those", "he"
 @cache
 def found(check: Check) -> tuple[Finding, ...]:
     """One for each text."""
-    findings = (each for case in cases_of(check).values() for each in evaluated(check, case).engine.findings())
-    return tuple({(each.message, each.next, each.commands): each for each in findings}.values())
+    return tuple({(each.message, each.next, each.commands): each for each in findings_of(check)}.values())
 
 
 def sentences(check: Check) -> Iterator[tuple[str, str]]:
@@ -34,7 +32,7 @@ def sentences(check: Check) -> Iterator[tuple[str, str]]:
         yield finding.reason, finding.next
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+@all_of(named(CHECKS, lambda check: check.id), whole)
 def test_begins_with_a_noun_and_ends_with_a_full_stop(check: Check) -> None:
     pronoun = re.compile(rf"({'|'.join(PRONOUNS)})\b", re.IGNORECASE)
     wrong = {
@@ -45,20 +43,20 @@ def test_begins_with_a_noun_and_ends_with_a_full_stop(check: Check) -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize("check", all_checks(), ids=lambda check: check.id)
+@all_of(named(all_checks(), lambda check: check.id), whole)
 def test_the_meaning_of_a_reason_stands_alone(check: Check) -> None:
     """`steward explain` shows it by itself, and so do a tenant's findings in place of the message."""
     leans = re.compile(rf"(the same|{'|'.join(PRONOUNS)})\b", re.IGNORECASE)
     assert not {name: reason.meaning for name, reason in check.reasons.items() if leans.match(reason.meaning)}
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+@all_of(named(CHECKS, lambda check: check.id), whole)
 def test_has_no_words_of_a_decoder(check: Check) -> None:
     said = ("Expected `", "got `", "at `$", "JSON is malformed", "codec can't", "Object missing", "No number of type")
     assert not {text for _, text in sentences(check) if any(each in text for each in said)}
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+@all_of(named(CHECKS, lambda check: check.id), whole)
 def test_no_command_asks_for_a_cluster_wide_object_in_a_namespace(check: Check) -> None:
     commands = {command for finding in found(check) for command in finding.commands}
     named = re.compile(r"kubectl \S+ (\S+) -n ")

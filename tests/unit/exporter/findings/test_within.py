@@ -10,9 +10,10 @@ from exporter.findings.check import Check
 from exporter.findings.finding import Finding
 from exporter.store.kind import ApiKind
 from exporter.store.source import SyncState
-from tests.check_cases import CHECKS, cases_of
+from tests.amounts import drawn, part
+from tests.check_cases import CASES_OF, CHECKS
 from tests.evaluation import Evaluation
-from tests.rows import full
+from tests.rows import CLUSTER_WIDE
 
 OTHERS = [each for each in CHECKS if each.id != "sources"]
 
@@ -24,8 +25,7 @@ def plain(case: dict[str, Any]) -> bool:
 
 def whole(check: Check, case: dict[str, Any]) -> Evaluation:
     evaluation = Evaluation([check])
-    for row in case["given"]:
-        evaluation.seen(full(row))
+    evaluation.given(case["given"])
     evaluation.evaluate()
     return evaluation
 
@@ -34,10 +34,9 @@ def within(check: Check, case: dict[str, Any], namespace: str, *, cluster_wide: 
     """As somebody sees it who may list in one namespace, and KubeVirt and what has none if `cluster_wide`."""
     evaluation = Evaluation([check])
     for row in case["given"]:
-        thing = full(row)
-        kind = evaluation.kinds[thing["kind"]]
-        if thing["metadata"].get("namespace", "") == namespace if in_part(kind) else cluster_wide:
-            evaluation.seen(thing)
+        kind = evaluation.kinds[row["kind"]]
+        if place(row) == namespace if in_part(kind) else cluster_wide:
+            evaluation.given([row])
     for name, kind in evaluation.kinds.items():
         if in_part(kind):
             evaluation.intake.seen_within(kind, (namespace,), f"{kind.resource} is seen in {namespace} alone")
@@ -48,8 +47,12 @@ def within(check: Check, case: dict[str, Any], namespace: str, *, cluster_wide: 
 
 
 def namespaces(case: dict[str, Any]) -> list[str]:
-    found = (full(row)["metadata"].get("namespace", "") for row in case["given"])
-    return sorted({each for each in found if each})
+    return sorted({place(row) for row in case["given"]} - {""})
+
+
+def place(row: dict[str, Any]) -> str:
+    """The namespace of an object; empty for one that has none."""
+    return "" if row["kind"] in CLUSTER_WIDE else row.get("namespace", "ns")
 
 
 def in_part(kind: ApiKind[Any]) -> bool:
@@ -69,9 +72,10 @@ def silent(evaluation: Evaluation, check: Check, namespace: str) -> bool:
     return (namespace, check.id) not in set(engine.unknown_namespaces())
 
 
+@drawn
 @pytest.mark.parametrize("check", OTHERS, ids=lambda check: check.id)
 def test_nothing_is_found_that_is_not_so_and_nothing_is_missed_in_silence(check: Check) -> None:
-    for name, case in cases_of(check).items():
+    for name, case in part(list(CASES_OF[check].items()), 3):
         everything = by_fingerprint(whole(check, case)) if plain(case) else {}
         for namespace in namespaces(case) if plain(case) else ():
             for cluster_wide in (True, False):
@@ -86,7 +90,7 @@ def test_nothing_is_found_that_is_not_so_and_nothing_is_missed_in_silence(check:
 def test_what_is_in_the_namespace_alone_is_found() -> None:
     """So the others try something."""
     for check in (each for each in OTHERS if each.id in ("eviction_stops", "firmware_vms", "instancetype_vms")):
-        for name, case in cases_of(check).items():
+        for name, case in CASES_OF[check].items():
             for namespace in namespaces(case) if plain(case) else ():
                 seen = within(check, case, namespace, cluster_wide=True)
                 every = by_fingerprint(whole(check, case)).items()

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from deploy.generator.rule_values import with_placeholders
 from exporter.rules import Values, rule_files
 from exporter.rules.formats import document, groups_of
 from exporter.rules.mixin import files as mixin_files
+from tests.amounts import drawn, part
 from tests.case_files import read_yaml
 from tests.manifests import Loader
 from tests.shared import REPO
@@ -62,8 +64,8 @@ def fit(found: list[dict[str, Any]]) -> None:
     assert [name for name, times in Counter(group["name"] for group in found).items() if times > 1] == []
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("format_name", RULE_FORMATS)
+@drawn
+@pytest.mark.parametrize(("format_name", "variant"), part(list(product(RULE_FORMATS, VARIANTS)), len(VARIANTS) + 1))
 def test_no_group_of_what_is_rendered_is_too_large(format_name: str, variant: str) -> None:
     values = VARIANTS[variant]
     made = document(format_name, rule_files(values), values)

@@ -83,7 +83,7 @@ def tried() -> frozenset[str]:
 # -- every check has its files
 
 
-@pytest.mark.parametrize("check", [c for c in all_checks() if c.scope is not PER_FLEET], ids=lambda check: check.id)
+@all_of(named((each for each in all_checks() if each.scope is not PER_FLEET), lambda check: check.id), whole)
 def test_a_check_has_cases(check: Check) -> None:
     assert (ROOT / f"tests/checks/{check.id}.yaml").is_file()
 
@@ -102,7 +102,9 @@ def test_tests_are_of_rules_that_exist(file: Path) -> None:
 
 def test_the_steward_s_own_rules_read_the_families_of_the_check_sources() -> None:
     sources = next(check for check in all_checks() if check.id == "sources")
-    read = set().union(*(read_by(one) for rule in EVERY_RULE if rule.stem == "steward" for one in selectors(rule.expr)))
+    read = set().union(
+        *(read_by(one.metric) for rule in EVERY_RULE if rule.stem == "steward" for one in selectors(rule.expr))
+    )
 
     assert {family.name for family in families(sources)} <= read
 
@@ -181,7 +183,10 @@ def test_a_rule_compares_reasons_that_exist(rule: Rule) -> None:
         for matcher in selector.matchers:
             if matcher.name == "reason":
                 found = [
-                    r for check in all_checks() for r, d in check.reasons.items() if d.family.name in read_by(selector)
+                    r
+                    for check in all_checks()
+                    for r, d in check.reasons.items()
+                    if d.family.name in read_by(selector.metric)
                 ]
                 assert any(selector.takes("reason", reason) for reason in found), matcher.value
                 assert set(alternatives(matcher)) <= set(found)
@@ -192,7 +197,7 @@ def test_a_recorded_series_is_named_after_level_metric_and_operation(rule: Rule)
     level, metric, operation = rule.name.split(":")
 
     assert level
-    assert metric in set().union(*map(read_by, selectors(rule.expr))) | {
+    assert metric in set().union(*(read_by(each.metric) for each in selectors(rule.expr))) | {
         "kubevirt_steward_findings",
         "kubevirt_ipam_pool",
         "kubevirt_steward_objective",
@@ -252,7 +257,7 @@ def test_alerts_are_told_apart_by_name_severity_and_whether_of_a_cause() -> None
 # -- every alert is tried
 
 
-@pytest.mark.parametrize("name", NAMES)
+@all_of(named(NAMES, str), whole)
 def test_an_alert_that_is_no_finding_s_is_tried(name: str) -> None:
     """Those of findings are by test_rules_findings.py."""
     of_findings = {

@@ -20,6 +20,7 @@ from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.source import SyncState
 from exporter.usage.features import PHASES, FeatureUsage, phase_of
+from tests.amounts import drawn, rounds
 from tests.evaluation import Evaluation
 from tests.feature_rows import GPU, KUBEVIRT, VM, VMI, VSOCK, Row, a_change, gpu_size, vm, vmi
 from tests.rows import full
@@ -211,7 +212,8 @@ def by_groups(usage: FeatureUsage) -> Counter[tuple[str, str, str]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(12))
+@drawn
+@pytest.mark.parametrize("seed", range(rounds(3, 12)))
 def test_after_any_changes_the_counts_are_those_from_scratch(seed: int) -> None:
     dice = random.Random(seed)
     fleet = Fleet()

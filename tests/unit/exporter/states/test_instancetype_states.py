@@ -19,6 +19,7 @@ from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.source import SyncState
 from exporter.usage.instancetypes import InstancetypeUsage
+from tests.amounts import drawn, rounds
 from tests.evaluation import Evaluation
 from tests.instancetype_rows import CLUSTER, NAMESPACED, U1, Row, revision, vm
 from tests.rows import full
@@ -210,7 +211,8 @@ def resolved(fleet: Fleet) -> Counter[tuple[str, str, str, str]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(12))
+@drawn
+@pytest.mark.parametrize("seed", range(rounds(3, 12)))
 def test_after_any_changes_the_counts_are_those_from_scratch(seed: int) -> None:
     dice = random.Random(seed)
     fleet = Fleet()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +23,25 @@ from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.findings.check import PER_FLEET
 from exporter.kube.transport import Transport
-from exporter.kube.watch.decode import Decoder
 from exporter.metrics.states import States
 from exporter.states import all_states
 from exporter.states.base import Aggregates, State
+from exporter.store.decode import Decoded
 from exporter.store.kind import ApiKind
 from exporter.store.source import SyncState
-from tests.evaluation import api_kinds
+from tests.evaluation import api_kinds, decoded
 from tests.fakeapi.apiserver import FakeApiServer
 
 STATES = [pytest.param(state, id=state.gauges[0].name) for state in all_states()]
 OPTIONS = set(MetricsSettings.model_fields) - {"profile"}
+
+
+@cache
+def sample() -> list[tuple[ApiKind[Any], Decoded]]:
+    """The demo's fleet, as it is read."""
+    kinds = api_kinds()
+    fleet = [thing for thing in sample_fleet(datetime.now(UTC)).objects if thing["kind"] in kinds]
+    return [(kinds[thing["kind"]], decoded(kinds[thing["kind"]], thing)) for thing in fleet]
 
 
 def scraped(state: State[Any], blind: str = "") -> tuple[list[str], list[str]]:
@@ -44,9 +52,8 @@ def scraped(state: State[Any], blind: str = "") -> tuple[list[str], list[str]]:
     intake = Intake(engine, lambda: 0.0)
     for name, kind in api_kinds().items():
         intake.sync_state(kind, SyncState.STARTING if name == blind else SyncState.LIVE, "")
-    for thing in sample_fleet(datetime.now(UTC)).objects:
-        if read := api_kinds().get(thing["kind"]):
-            intake.seen(read, Decoder(read).object(json.dumps(thing).encode()))
+    for read, each in sample():
+        intake.seen(read, each)
 
     async def text() -> str:
         return b"".join([part async for part in States(engine.cluster, aggregates).render()]).decode()

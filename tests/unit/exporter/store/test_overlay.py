@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demo.fleet.sample import sample_fleet
@@ -22,6 +22,7 @@ from exporter.store.cluster import Cluster
 from exporter.store.index import ByName, Index
 from exporter.store.overlay import Edit, Overlay
 from exporter.store.record import Record
+from tests.amounts import drawn, examples, rounds
 from tests.engine_rows import START, comparable, rows
 from tests.evaluation import NOW, Evaluation, api_kinds
 from tests.impacts import sized
@@ -110,7 +111,7 @@ def changed_fleets(draw: st.DrawFn) -> tuple[dict[Key, Object], list[tuple[Key, 
 
 
 @pytest.mark.long
-@settings(max_examples=60, deadline=None)
+@examples(0.4)
 @given(changed_fleets())
 def test_a_changed_fleet_answers_as_one_that_was_built_so(
     fleet: tuple[dict[Key, Object], list[tuple[Key, Object | None]]],
@@ -118,7 +119,8 @@ def test_a_changed_fleet_answers_as_one_that_was_built_so(
     holds(*fleet)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@drawn
+@pytest.mark.parametrize("seed", range(rounds(2, 6)))
 def test_objects_taken_out_of_the_sample_fleet(seed: int) -> None:
     fleet = sample_fleet(datetime.fromtimestamp(NOW, UTC)).objects
     objects = {key_of(thing): thing for thing in fleet if thing["kind"] in DECODERS}
@@ -126,7 +128,8 @@ def test_objects_taken_out_of_the_sample_fleet(seed: int) -> None:
     holds(objects, [(key, None) for key in gone])
 
 
-@pytest.mark.parametrize("seed", range(12))
+@drawn
+@pytest.mark.parametrize("seed", range(rounds(3, 12)))
 def test_instancetypes_revisions_and_their_vms_taken_out_and_put_in(seed: int) -> None:
     dice = random.Random(seed)
     objects, others = ({key_of(thing): thing for thing in map(full, sized(dice))} for _ in range(2))
@@ -210,7 +213,8 @@ def plant(dice: random.Random) -> Record:
     return Branch("ns", name, "", 0, to) if dice.random() < 0.3 else Root("ns", f"{name}{to}", "", 0, name)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@drawn
+@pytest.mark.parametrize("seed", range(rounds(4, 20)))
 def test_what_is_read_through_a_changed_record_moves_with_it(seed: int) -> None:
     dice = random.Random(seed)
     records = {(type(each), each.name): each for each in (plant(dice) for _ in range(80))}

@@ -7,6 +7,7 @@ import pytest
 from exporter.checks import all_checks
 from exporter.domain.acts import acts_of
 from exporter.views.commands import command, writes
+from tests.all_of import all_of, named, whole
 
 COMMANDS = sorted({each for check in all_checks() for reason in check.reasons.values() for each in reason.commands})
 
@@ -53,7 +54,7 @@ def test_what_may_change_something(text: str, interrupts: bool, loses: bool) -> 
     assert (found.changes, found.interrupts, found.loses) == (True, interrupts, loses)
 
 
-@pytest.mark.parametrize("text", COMMANDS)
+@all_of(named(COMMANDS, str), whole)
 def test_each_command_of_a_reason_is_known_to_look_or_to_change(text: str) -> None:
     """One that is neither says nothing of what it does: teach `exporter/views/commands.py` its program."""
     assert command(text).changes == (writes(text) or bool(list(acts_of(text))))

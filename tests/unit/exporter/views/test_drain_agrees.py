@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from demo.fleet.sample import sample_fleet
 from exporter.checks import all_checks
@@ -20,6 +19,8 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.record import Ref
 from exporter.views import drain
 from exporter.views.drain import VMReport
+from tests.all_of import all_of, named, whole
+from tests.amounts import examples
 from tests.check_cases import cases_of
 from tests.drain_rows import Row
 from tests.evaluation import NOW, Evaluation
@@ -161,16 +162,15 @@ class Surfaces(Evaluation):
                 assert counts[vmi.ref] == 1, vmi
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_the_three_agree_on_every_case_of_the_check(case: dict[str, Any]) -> None:
+@all_of(named(CASES, str), whole)
+def test_the_three_agree_on_every_case_of_the_check(name: str) -> None:
     surfaces = Surfaces(NOW + 86400)  # past all graces
-    for row in case["given"]:
-        surfaces.seen(full(row))
+    surfaces.given(CASES[name]["given"])
     surfaces.agree()
 
 
 @pytest.mark.long
-@settings(max_examples=300, deadline=None)
+@examples(2)
 @given(departing())
 def test_the_three_agree_on_any_fleet(rows: list[Row]) -> None:
     surfaces = Surfaces()

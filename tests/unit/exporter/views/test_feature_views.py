@@ -26,6 +26,7 @@ from exporter.views.features import (
     steps,
     take,
 )
+from tests.amounts import drawn, rounds
 from tests.evaluation import Evaluation
 from tests.feature_rows import (
     GPU,
@@ -358,7 +359,8 @@ def by_name(report: FeatureReport) -> str:
     return report.feature
 
 
-@pytest.mark.parametrize("seed", range(8))
+@drawn
+@pytest.mark.parametrize("seed", range(rounds(2, 8)))
 def test_after_any_changes_the_view_is_that_of_a_fresh_look(seed: int) -> None:
     dice, viewed = random.Random(seed), Viewed()
     objects: dict[tuple[str, str], Row] = {}

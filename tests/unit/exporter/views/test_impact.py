@@ -21,6 +21,7 @@ from exporter.store.record import Ref
 from exporter.store.source import SyncState, Undecodable
 from exporter.views.impact import Impact, NoSuchObjectError, ProposedChange, deletion, exit_code, steps, take, without
 from exporter.views.in_slices import at_once
+from tests.amounts import drawn, rounds
 from tests.evaluation import NOW, Evaluation
 from tests.impacts import ROLES, differences, evaluation_of, make, open_in, sized
 from tests.rows import full
@@ -80,7 +81,8 @@ def removed(evaluation: Evaluation, refs: Iterable[Ref]) -> list[Edit]:
     return [Edit(evaluation.kinds[each.kind].record, each.namespace, each.name) for each in refs]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@drawn
+@pytest.mark.parametrize("seed", range(rounds(2, 8)))
 def test_the_impact_is_what_making_the_change_does(seed: int) -> None:
     evaluation = sample()
     cluster = evaluation.engine.cluster
@@ -91,7 +93,8 @@ def test_the_impact_is_what_making_the_change_does(seed: int) -> None:
     does_what_making_it_does(evaluation, edits)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@drawn
+@pytest.mark.parametrize("seed", range(rounds(3, 12)))
 def test_the_impact_of_deleting_instancetypes_and_preferences_is_what_deleting_them_does(seed: int) -> None:
     dice = random.Random(seed)
     evaluation = evaluation_of(*sized(dice))

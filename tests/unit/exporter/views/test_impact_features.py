@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as some
 
 from exporter.store.kinds.kube_virt import KubeVirt
@@ -26,6 +26,7 @@ from exporter.views.impact import (
     take,
 )
 from exporter.views.in_slices import at_once
+from tests.amounts import examples
 from tests.evaluation import Evaluation
 from tests.feature_impacts import HOST_DISK, REBOOT, VSOCK, Row, kubevirt, vm
 from tests.impacts import differences, evaluation_of, make, open_in
@@ -483,7 +484,6 @@ PATHS = some.sampled_from(
 ONE_GATE = evaluation_of(kubevirt(gates=("HostDisk",)))
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     some.lists(
         some.tuples(
@@ -656,7 +656,7 @@ def proposal_for(evaluation: Evaluation, rows: list[Row], asked: ImpactQuery) ->
     return proposed(evaluation.engine.cluster, asked)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(0.3)
 @given(fleets(), wishes())
 def test_the_impact_is_the_difference_of_two_full_checks(rows: list[Row], asked: ImpactQuery) -> None:
     present = evaluation_of(*rows)
@@ -677,7 +677,7 @@ def test_the_impact_is_the_difference_of_two_full_checks(rows: list[Row], asked:
     assert impact.unknown == ()
 
 
-@settings(max_examples=25, deadline=None)
+@examples(0.2)
 @given(fleets(), wishes())
 def test_a_change_and_its_inverse_cancel(rows: list[Row], asked: ImpactQuery) -> None:
     evaluation = evaluation_of(*rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import pytest
@@ -11,14 +12,15 @@ import pytest
 from exporter.checks import all_checks
 from exporter.domain.drains.departure import REMEDIES
 from exporter.findings.finding import Finding, Severity
-from tests.check_cases import cases_of, evaluated
+from tests.all_of import all_of, named, whole
+from tests.check_cases import CASES_OF, evaluated, outcome
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
 from tests.rules import plain
 from tests.shared import REPO
 
 CHECK = next(check for check in all_checks() if check.id == "evictions")
-CASES = cases_of(CHECK)
+CASES = CASES_OF[CHECK]
 DRAIN = ["medik8s.io/drain:NoSchedule"]
 DRAINED = {"kind": "Node", "name": "node01", "cordoned": True, "taints": DRAIN}
 REQUESTED = {
@@ -265,12 +267,13 @@ def test_the_next_step_is_the_one_that_works(case: str, words: str) -> None:
     assert all(each.next.startswith(words) for each in found)
 
 
+@cache
 def code(runbook: str) -> list[str]:
     text = (REPO / f"rules/runbooks/{runbook}.md").read_text(encoding="utf-8")
     return [plain(block) for block in re.findall(r"^```sh.*?\n(.*?)^```", text, flags=re.S | re.M)]
 
 
-@pytest.mark.parametrize("key", REMEDIES)
+@all_of(named(REMEDIES, str), whole)
 def test_every_remedy_says_what_to_do_in_the_words_of_the_runbook(key: str) -> None:
     remedy, reason = REMEDIES[key], CHECK.reasons.get(key.partition("/")[0])
     assert remedy.next.endswith(".")
@@ -281,7 +284,7 @@ def test_every_remedy_says_what_to_do_in_the_words_of_the_runbook(key: str) -> N
         assert all(any(plain(command) in block for block in code(each)) for each in runbooks), command
 
 
-@pytest.mark.parametrize("name", CHECK.reasons)
+@all_of(named(CHECK.reasons, str), whole)
 def test_every_reason_has_a_next_step_its_commands_and_a_runbook_unless_it_only_informs(name: str) -> None:
     reason = CHECK.reasons[name]
     assert reason.next
@@ -291,9 +294,9 @@ def test_every_reason_has_a_next_step_its_commands_and_a_runbook_unless_it_only_
         assert any(plain(command) in block for block in code(reason.alert)), command
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_no_command_of_a_finding_has_a_word_left_to_fill_in(case: dict[str, Any]) -> None:
-    for finding in evaluated(CHECK, case).engine.findings():
+@all_of(named(CASES, str), whole)
+def test_no_command_of_a_finding_has_a_word_left_to_fill_in(name: str) -> None:
+    for finding in outcome(CHECK, name).findings:
         assert finding.next
         assert finding.commands
         for text in (finding.next, *finding.commands):

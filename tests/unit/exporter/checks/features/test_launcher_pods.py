@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from exporter.checks.features import feature_nodes
+from tests.amounts import drawn, rounds
 from tests.evaluation import Evaluation
 from tests.rows import full
 
@@ -184,7 +185,8 @@ def found(version: str, cluster: dict[str, str], rows: Iterable[Row]) -> list[st
     return [each.reason for each in evaluation.engine.findings()]
 
 
-@pytest.mark.parametrize("seed", range(10))
+@drawn
+@pytest.mark.parametrize("seed", range(rounds(2, 10)))
 def test_a_start_is_foretold_to_fail_where_no_node_takes_the_pod(seed: int) -> None:
     dice, seen = random.Random(seed), set()
     for scene in range(SCENES):
@@ -198,7 +200,8 @@ def test_a_start_is_foretold_to_fail_where_no_node_takes_the_pod(seed: int) -> N
     assert seen == {True, False}
 
 
-@pytest.mark.parametrize("seed", range(10))
+@drawn
+@pytest.mark.parametrize("seed", range(rounds(2, 10)))
 def test_a_migration_is_foretold_to_fail_where_no_other_node_takes_the_pod(seed: int) -> None:
     dice, seen = random.Random(seed), set()
     for scene in range(SCENES):

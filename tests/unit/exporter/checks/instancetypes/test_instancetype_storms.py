@@ -12,6 +12,7 @@ from exporter.domain.instancetypes.matching import ROLES
 from exporter.store.source import SyncState
 from exporter.usage.instancetypes import InstancetypeUsage
 from exporter.views import instancetypes
+from tests.amounts import drawn, rounds
 from tests.engine_rows import comparable
 from tests.evaluation import Evaluation
 from tests.rows import full
@@ -130,7 +131,8 @@ def _known(evaluation: Evaluation, usage: InstancetypeUsage) -> tuple[Any, ...]:
     return comparable(engine.findings()), engine.unknowns(), targets, report
 
 
-@pytest.mark.parametrize("seed", range(40))
+@drawn
+@pytest.mark.parametrize("seed", range(rounds(5, 40)))
 def test_after_a_storm_of_instancetypes(seed: int) -> None:
     storm = _Storm(seed)
     for _ in range(8):
@@ -139,7 +141,8 @@ def test_after_a_storm_of_instancetypes(seed: int) -> None:
         assert _known(storm.evaluation, storm.usage) == _known(*storm.anew())
 
 
-@pytest.mark.parametrize("seed", range(40))
+@drawn
+@pytest.mark.parametrize("seed", range(rounds(5, 40)))
 def test_what_can_not_be_seen_is_neither_missing_nor_an_orphan(seed: int) -> None:
     storm = _Storm(seed)
     engine = storm.evaluation.engine

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 
@@ -13,14 +12,15 @@ from exporter.findings.advice import values_of
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding, Severity
 from exporter.rules.alerts import ipam, networks
-from tests.check_cases import cases_of, evaluated
+from tests.all_of import all_of, whole
+from tests.check_cases import CASES_OF, evaluated, findings_of, outcome
 from tests.rules import RULES, blocks, plain
 
 CHECKS = [check for check in all_checks() if check.id.startswith("ipam_")]
 CASES = [
-    pytest.param(check, case, id=f"{check.id}-{name}")
+    pytest.param(check, name, id=f"{check.id}-{name}")
     for check in CHECKS
-    for name, case in cases_of(check).items()
+    for name, case in CASES_OF[check].items()
     if case["finds"] not in ("unknown", [])
 ]
 WORD = re.compile(r"\b[A-Z][A-Z0-9]+\b(?!:\.)")  # not the head of a column
@@ -29,13 +29,13 @@ HOSTILE = ["a'b", 'a"b', "a b", "a\nb", "$(touch x)", "a;b", "`x`", "a|b", "a*b"
 
 def found(case: str, check: str = "ipam_claims") -> Finding:
     (which,) = (each for each in CHECKS if each.id == check)
-    (finding,) = evaluated(which, cases_of(which)[case]).engine.findings()
+    (finding,) = outcome(which, case).findings
     return finding
 
 
-@pytest.mark.parametrize(("check", "case"), CASES)
-def test_each_finding_has_a_next_step_and_commands_with_its_names(check: Check, case: dict[str, Any]) -> None:
-    for finding in evaluated(check, case).engine.findings():
+@all_of(CASES, whole)
+def test_each_finding_has_a_next_step_and_commands_with_its_names(check: Check, name: str) -> None:
+    for finding in outcome(check, name).findings:
         known = {word for word, value in values_of(finding).items() if value}
 
         assert finding.next.endswith(".")
@@ -91,13 +91,7 @@ def test_a_controller_that_is_scaled_down_is_scaled_up_by_a_command() -> None:
 
 def test_a_pod_that_lacks_its_reference_is_annotated() -> None:
     (check,) = (each for each in CHECKS if each.id == "ipam_claims")
-    findings = [
-        finding
-        for case in cases_of(check).values()
-        if case["finds"] != "unknown"
-        for finding in evaluated(check, case).engine.findings()
-        if finding.reason == "NotReferenced"
-    ]
+    findings = [finding for finding in findings_of(check) if finding.reason == "NotReferenced"]
 
     assert findings
     for finding in findings:

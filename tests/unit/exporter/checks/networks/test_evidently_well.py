@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -14,8 +14,8 @@ from exporter.findings.affected import everything
 from exporter.findings.check import Check
 from exporter.findings.evaluate import Answer, evaluate
 from exporter.store.reader import Seen
+from tests.amounts import drawn, part
 from tests.evaluation import Evaluation
-from tests.rows import full
 
 Row = dict[str, Any]
 Change = Mapping[str, Row | None]
@@ -142,7 +142,8 @@ CHANGES: tuple[Change, ...] = (
     interface("blue.red")
     | {"twin": {"kind": "VirtualMachineInstance", "name": "db.blue", "networks": {"red": "blue"}}},
 )
-PAIRS = [(), *((each,) for each in CHANGES), *combinations(CHANGES, 2)]
+PAIRS = list(combinations(CHANGES, 2))
+PARTS = [[(), *((each,) for each in CHANGES)], *part([PAIRS[at::12] for at in range(12)], 12)]
 
 
 def answers(check: Check, changes: tuple[Change, ...]) -> list[tuple[Answer, Answer]]:
@@ -151,9 +152,8 @@ def answers(check: Check, changes: tuple[Change, ...]) -> list[tuple[Answer, Ans
     for name, change in (item for each in changes for item in each.items()):
         row = rows.get(name, {})
         rows[name] = row | change if row is not None and change is not None else None
-    evaluation = Evaluation([check])
-    for row in filter(None, rows.values()):
-        evaluation.seen(full({key: value for key, value in row.items() if value is not None}))
+    evaluation = Evaluation([check], only_read=True)
+    evaluation.given({key: value for key, value in row.items() if value is not None} for row in rows.values() if row)
     cluster = evaluation.engine.cluster
     return [
         (evaluate(check, cluster, each), evaluate(check, cluster, each, seen=Seen()))
@@ -161,12 +161,13 @@ def answers(check: Check, changes: tuple[Change, ...]) -> list[tuple[Answer, Ans
     ]
 
 
-@pytest.mark.parametrize("part", range(8))
+@drawn
+@pytest.mark.parametrize("changes", PARTS, ids=range(len(PARTS)))
 @pytest.mark.parametrize("check", CHECKS)
-def test_the_answer_is_the_one_that_the_predicates_give(check: str, part: int) -> None:
-    for changes in PAIRS[part::8]:
-        for found, asked in answers(CHECKS[check], changes):
-            assert (found.findings, found.unknown) == (asked.findings, asked.unknown), changes
+def test_the_answer_is_the_one_that_the_predicates_give(check: str, changes: Sequence[tuple[Change, ...]]) -> None:
+    for each in changes:
+        for found, asked in answers(CHECKS[check], each):
+            assert (found.findings, found.unknown) == (asked.findings, asked.unknown), each
 
 
 @pytest.mark.parametrize("check", CHECKS)
