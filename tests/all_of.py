@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import wraps
 from itertools import groupby
 from typing import Any, TypeAlias
 
 import pytest
 
-__all__ = ["all_of", "named", "whole"]
+__all__ = ["all_of", "each_of", "named", "tried", "whole"]
 
 Case: TypeAlias = Callable[..., None]
 _MOST = 50  # cases of one test, so that workers have something to share
@@ -36,21 +39,82 @@ def all_of(
 
         @pytest.mark.parametrize("cases", [each for _, each in groups], ids=[name for name, _ in groups])
         def test(cases: Sequence[Any]) -> None:
-            wrong: list[Exception] = []
-            for row in cases:
-                try:
-                    function(*row.values)
-                except Exception as error:  # noqa: BLE001 # whatever it is, the other cases are tried
-                    error.add_note(f"case: {row.id}")
-                    wrong.append(error)
-            if wrong:
-                named = ", ".join(note.removeprefix("case: ") for each in wrong for note in each.__notes__[-1:])
-                raise ExceptionGroup(f"{len(wrong)} of {len(cases)} cases fail: {named}", wrong)
+            with tried() as each:
+                for row in cases:
+                    with each(row.id):
+                        function(*row.values)
 
         test.__doc__ = function.__doc__
         return test
 
     return made
+
+
+def each_of(
+    names: str | Sequence[str], rows: Iterable[Any], ids: Callable[[Any], object] | Iterable[str] | None = None
+) -> Callable[[Callable[..., Any]], Any]:
+    """In place of `pytest.mark.parametrize` one test that tries all rows. What fixtures make is made once, for all."""
+    keys = (names,) if isinstance(names, str) else tuple(names)
+    cases = list(_cases(keys, rows, ids))
+
+    def made(function: Callable[..., Any]) -> Any:
+        @wraps(function)
+        def test(**fixtures: Any) -> None:
+            with tried() as each:
+                for name, values in cases:
+                    with each(name):
+                        function(**values, **fixtures)
+
+        @wraps(function)
+        async def awaited(**fixtures: Any) -> None:
+            with tried() as each:
+                for name, values in cases:
+                    with each(name):
+                        await function(**values, **fixtures)
+
+        one: Any = awaited if inspect.iscoroutinefunction(function) else test
+        signature = inspect.signature(function)
+        left = [each for name, each in signature.parameters.items() if name not in keys]
+        one.__signature__ = signature.replace(parameters=left)
+        return one
+
+    return made
+
+
+def _cases(
+    keys: Sequence[str], rows: Iterable[Any], ids: Callable[[Any], object] | Iterable[str] | None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    rows = list(rows)
+    assert rows, "there is nothing to try"
+    given = [None] * len(rows) if ids is None or callable(ids) else list(ids)
+    for row, name in zip(rows, given, strict=True):
+        parameters = isinstance(row, type(pytest.param()))
+        values = row.values if parameters else (row,) if len(keys) == 1 else tuple(row)
+        said = name or (row.id if parameters else None)
+        if said is None:
+            said = "-".join(str(ids(each) if callable(ids) else each) for each in values)
+        yield str(said), dict(zip(keys, values, strict=True))
+
+
+@contextmanager
+def tried() -> Iterator[Callable[[str], AbstractContextManager[None]]]:
+    """Many cases within one test, each as `with each(NAME): …`: all are tried, and those that fail are listed."""
+    wrong: list[Exception] = []
+    names: list[str] = []
+
+    @contextmanager
+    def each(name: str) -> Iterator[None]:
+        names.append(name)
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 # whatever it is, the other cases are tried
+            error.add_note(f"case: {name}")
+            wrong.append(error)
+
+    yield each
+    if wrong:
+        failed = ", ".join(note.removeprefix("case: ") for each in wrong for note in each.__notes__[-1:])
+        raise ExceptionGroup(f"{len(wrong)} of {len(names)} cases fail: {failed}", wrong)
 
 
 def _groups(rows: list[Any], part: Callable[[str], str]) -> Iterable[tuple[str, Sequence[Any]]]:

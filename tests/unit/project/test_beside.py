@@ -16,6 +16,7 @@ from exporter.checks import all_checks
 from exporter.store.kind import ApiKind
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
+from tests.all_of import each_of
 from tests.case_files import read_yaml
 from tests.cluster.repair_faults import BY_REMEDIATION
 from tests.cluster.stories import all_stories
@@ -34,7 +35,7 @@ KINDS = api_kinds()
 REASONS = {reason for check in all_checks() for reason in check.reasons}
 
 
-@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+@each_of("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
 def test_each_reason_of_a_runbook_has_a_story(runbook: Path) -> None:
     meaning = runbook.read_text(encoding="utf-8").partition("## Impact")[0]
     named = {name for name in re.findall(r"`(\w+)`", meaning) if name in REASONS}
@@ -45,7 +46,7 @@ def test_each_reason_of_a_runbook_has_a_story(runbook: Path) -> None:
     assert told - named == set(), f"the section Meaning of {runbook.name} does not name these reasons of its stories"
 
 
-@pytest.mark.parametrize("remediation", all_remediations(), ids=str)
+@each_of("remediation", all_remediations(), ids=str)
 def test_each_remediation_has_a_fault_or_says_why_not(remediation: Remediation) -> None:
     file = f"tests/cluster/repair_faults/{remediation.id}.py"
     assert remediation.id in BY_REMEDIATION, f"{file} is missing: it defines FAULTS, or says in its docstring why not"
@@ -54,7 +55,7 @@ def test_each_remediation_has_a_fault_or_says_why_not(remediation: Remediation) 
         assert fault.reason in {reason for reasons in remediation.answers.values() for reason in reasons}
 
 
-@pytest.mark.parametrize("remediation", all_remediations(), ids=str)
+@each_of("remediation", all_remediations(), ids=str)
 def test_each_remediation_has_a_rule_of_its_writes(remediation: Remediation) -> None:
     file = f"tests/kubevirt/write_rules/{remediation.id}.py"
     assert remediation.id in WRITE_RULES, f"{file} is missing: it defines RULE, which holds a write to the audit log"
@@ -68,7 +69,7 @@ def test_no_fault_and_no_rule_is_of_a_remediation_that_there_is_not() -> None:
 OF_FINDINGS = {reason.alert for check in all_checks() for reason in check.reasons.values()}
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@each_of("file", FILES, ids=lambda file: file.stem)
 def test_what_pages_is_said_twice(file: Path) -> None:
     said = RULES.parent / f"tests/pages/{file.stem}.yaml"
     named = set(read_yaml(said.read_text(encoding="utf-8"))) if said.exists() else set()
@@ -77,7 +78,7 @@ def test_what_pages_is_said_twice(file: Path) -> None:
     assert paging == named, f"tests/pages/{file.stem}.yaml has each alert that pages, and the reasons for it"
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
+@each_of("kind", KINDS.values(), ids=lambda kind: kind.name)
 def test_each_kind_is_served_where_tests_look(kind: ApiKind[Any]) -> None:
     rows = [row for row in RESOURCES if (row.group, row.kind) == (kind.group, kind.name)]
     assert rows, f"demo/apiserver/resources.py has no row of {kind.name}: what a real API server serves of it"

@@ -10,10 +10,10 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
 import yaml
 
 from exporter.cli.parsing import parsed
+from tests.all_of import each_of
 from tests.manuals import MANUALS, CodeBlock, blocks_of, commands_of
 from tests.shared import REPO
 
@@ -32,7 +32,7 @@ def test_there_are_commands_to_hold_to_something() -> None:
     assert len({block.manual for block, _ in COMMANDS}) > 12
 
 
-@pytest.mark.parametrize("block", [each for each in BLOCKS if commands_of(each)], ids=lambda block: block.where)
+@each_of("block", [each for each in BLOCKS if commands_of(each)], ids=lambda block: block.where)
 def test_what_is_neither_steward_nor_make_is_run_by_a_test_or_says_why_not(block: CodeBlock) -> None:
     if block.untried:
         return
@@ -48,7 +48,7 @@ def test_what_is_neither_steward_nor_make_is_run_by_a_test_or_says_why_not(block
     )
 
 
-@pytest.mark.parametrize(("block", "command"), COMMANDS, ids=lambda each: getattr(each, "where", None))
+@each_of(("block", "command"), COMMANDS, ids=lambda each: getattr(each, "where", None))
 def test_a_command_of_steward_is_one_that_its_parser_takes(block: CodeBlock, command: str) -> None:
     for part in re.split(r"\s[|>]\s", command)[:1]:
         said = words(part)
@@ -56,7 +56,7 @@ def test_a_command_of_steward_is_one_that_its_parser_takes(block: CodeBlock, com
             assert taken([PLACES.get(word, word) for word in said[1:]]), f"{block.where}: {command}"
 
 
-@pytest.mark.parametrize(("block", "command"), COMMANDS, ids=lambda each: getattr(each, "where", None))
+@each_of(("block", "command"), COMMANDS, ids=lambda each: getattr(each, "where", None))
 def test_a_target_of_make_and_a_folder_of_kustomize_are_there(block: CodeBlock, command: str) -> None:
     said = words(command)
     if said[0] == "make":
@@ -75,7 +75,7 @@ def taken(said: list[str]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("manual", MANUALS, ids=lambda manual: manual.name)
+@each_of("manual", MANUALS, ids=lambda manual: manual.name)
 def test_what_is_shown_as_yaml_is(manual: Path) -> None:
     for text in re.findall(r"^```yaml[^\n]*\n(.*?)^```$", manual.read_text("utf-8"), re.MULTILINE | re.DOTALL):
         assert list(yaml.safe_load_all(text)) != [None], text

@@ -7,10 +7,10 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
-import pytest
 from markdown_it import MarkdownIt
 
 from docs.generator.site import PAGES, stage
+from tests.all_of import each_of
 from tests.shared import REPO
 
 FILES = sorted({path for pattern in PAGES for path in REPO.glob(pattern)})
@@ -51,7 +51,7 @@ def wrong(file: Path, target: str) -> str:
     return ""
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(REPO)))
+@each_of("file", FILES, ids=lambda file: str(file.relative_to(REPO)))
 def test_each_link_leads_to_what_is_there(file: Path) -> None:
     assert [why for target in links(file) if (why := wrong(file, target))] == []
 

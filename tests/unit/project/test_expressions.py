@@ -13,8 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
-import pytest
-
+from tests.all_of import each_of
 from tests.served import served
 from tests.shared import REPO
 
@@ -121,7 +120,7 @@ def test_there_are_expressions_to_try() -> None:
     assert len(_used()) > 40
 
 
-@pytest.mark.parametrize("place", sorted(_used()))
+@each_of("place", sorted(_used()))
 def test_it_is_linear(place: str) -> None:
     seconds, how = _longest(_used()[place])
     assert seconds < _LONGEST, f"{how} takes {seconds:.2f} s"
@@ -149,8 +148,8 @@ TAGS = {
 }
 
 
-@pytest.mark.parametrize("tags", TAGS.values(), ids=TAGS)
-@pytest.mark.parametrize("path", ["/api/v1/findings", "/api/v1/findings?wait=0.1", "/api/v1/networks", "/api/v1/drain"])
+@each_of("tags", TAGS.values(), ids=TAGS)
+@each_of("path", ["/api/v1/findings", "/api/v1/findings?wait=0.1", "/api/v1/networks", "/api/v1/drain"])
 async def test_no_header_with_tags_holds_the_loop(tags: str, path: str) -> None:
     """Seven of them are as many as the head of a request may have."""
     lines = "".join(f"If-None-Match: {tags}\r\n" for _ in range(7))

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
+from tests.all_of import each_of
 from tests.shared import REPO
 
 TOP = REPO
@@ -129,14 +128,14 @@ def test_no_code_cites_notes_that_readers_lack() -> None:
     assert not cited, f"{len(cited)} codes of notes:\n" + "\n".join(cited)
 
 
-@pytest.mark.parametrize(("pattern", "instead"), REFUSED.items())
+@each_of(("pattern", "instead"), REFUSED.items())
 def test_the_glossary_has_each_refused_word_and_what_to_write(pattern: str, instead: str) -> None:
     rows = [row.strip("|").split("|") for row in GLOSSARY.read_text(encoding="utf-8").splitlines() if row[:1] == "|"]
     for word in instead.split(", "):
         assert any(word in row[0] and re.search(pattern, row[-1]) for row in rows), word
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("text", "words"),
     [
         ("a stopped machine, judged again", ["machine", "judged"]),

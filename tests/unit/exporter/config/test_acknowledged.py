@@ -12,6 +12,7 @@ from exporter.config.loading import Loaded, Sources, load
 from exporter.config.mistakes import Mistakes
 from exporter.findings.acknowledged import moment_of
 from exporter.findings.severity import Severity
+from tests.all_of import each_of
 
 ENTRY = '- {cause: "0123456789abcdef", until: 2026-12-01, because: the vendor knows}\n'
 
@@ -22,7 +23,7 @@ def read(tmp_path: Path, text: str, environment: dict[str, str] | None = None) -
     return load(all_checks(), Sources(file, environment or {}, {}))
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("text", "path", "sentence"),
     [
         ("acknowledged: 3", "acknowledged", "3 is no list of mappings"),

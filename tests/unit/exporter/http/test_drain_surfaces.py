@@ -18,6 +18,7 @@ from exporter.__main__ import main
 from exporter.checks import all_checks
 from exporter.store.kind import ApiKind
 from exporter.views import drain
+from tests.all_of import each_of
 from tests.asking import get, scripts_in
 from tests.drain_rows import Row, guest, migration, node, slices, volume
 from tests.evaluation import api_kinds
@@ -230,7 +231,7 @@ def test_the_table_groups_what_stays_first_and_says_what_to_do(dump: str, capsys
     assert out.count("Not considered:") == 1
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("words", "code", "said"),
     [
         (["node02"], 0, "node02 (not cordoned): no VM."),

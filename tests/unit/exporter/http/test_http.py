@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from exporter.store.source import SyncState
 from exporter.views.findings import Filter, take
+from tests.all_of import each_of
 from tests.rows import full
 from tests.served import Served, served
 
@@ -29,7 +30,7 @@ async def server() -> AsyncIterator[Served]:
         yield made
 
 
-@pytest.mark.parametrize("path", [*ROUTES, "/readyz", "/nothing", "/api/v1/findings?colour=red"])
+@each_of("path", [*ROUTES, "/readyz", "/nothing", "/api/v1/findings?colour=red"])
 async def test_head_has_the_headers_of_get_and_no_body(server: Served, path: str) -> None:
     status, headers, body = await server.get(path)
     without, same, nothing = await server.get(path, "HEAD")
@@ -43,8 +44,8 @@ async def test_head_has_the_headers_of_get_and_no_body(server: Served, path: str
     assert compared(same) == compared(headers)
 
 
-@pytest.mark.parametrize("path", ROUTES)
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"])
+@each_of("path", ROUTES)
+@each_of("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"])
 async def test_other_methods_are_refused_in_a_sentence(server: Served, path: str, method: str) -> None:
     status, headers, body = await server.get(path, method)
     assert (status, headers["Allow"]) == (405, "GET, HEAD")
@@ -52,7 +53,7 @@ async def test_other_methods_are_refused_in_a_sentence(server: Served, path: str
     assert body.decode() == (json.dumps({"error": sentence}) if path.startswith("/api/") else f"{sentence}\n")
 
 
-@pytest.mark.parametrize("path", ["/nothing", "/style.css/..", "/..%2f..%2fetc/passwd", "//etc/passwd", "/%00"])
+@each_of("path", ["/nothing", "/style.css/..", "/..%2f..%2fetc/passwd", "//etc/passwd", "/%00"])
 async def test_an_unknown_path_is_answered_with_those_there_are(server: Served, path: str) -> None:
     status, headers, body = await server.get(path)
     assert status == 404
@@ -61,7 +62,7 @@ async def test_an_unknown_path_is_answered_with_those_there_are(server: Served, 
     assert headers["X-Content-Type-Options"] == "nosniff"
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("path", "sentence"),
     [
         ("/api/v1/findings?colour=red", "'colour' is no filter; filters are: check, reason, severity"),
@@ -110,7 +111,7 @@ async def test_a_wrong_parameter_is_refused_in_a_sentence(server: Served, path: 
 # -- tags
 
 
-@pytest.mark.parametrize("path", TAGGED)
+@each_of("path", TAGGED)
 async def test_a_tag_is_known_alone_in_a_list_weak_and_as_any(server: Served, path: str) -> None:
     _, headers, _ = await server.get(path)
     tag = headers["ETag"]
@@ -168,8 +169,8 @@ async def test_a_count_of_objects_does_not_end_a_long_poll_and_is_not_kept_back_
 # -- compression
 
 
-@pytest.mark.parametrize("path", ["/", "/drain", "/metrics", "/api/v1/findings", *VIEWS])
-@pytest.mark.parametrize(
+@each_of("path", ["/", "/drain", "/metrics", "/api/v1/findings", *VIEWS])
+@each_of(
     ("accepted", "zipped"),
     [
         ("gzip", True),
@@ -207,19 +208,19 @@ async def test_a_large_report_is_whole_and_in_order(wanted: Filter) -> None:
 # -- who asks
 
 
-@pytest.mark.parametrize(
+@each_of(
     "host",
     ["localhost", "LOCALHOST.:9877", "127.0.0.1:9877", "127.0.0.2", "[::1]:9877", "10.1.2.3:8443"],
 )
-@pytest.mark.parametrize("path", ["/metrics", "/api/v1/findings", "/"])
+@each_of("path", ["/metrics", "/api/v1/findings", "/"])
 async def test_its_names_and_every_address_are_answered(server: Served, host: str, path: str) -> None:
     assert (await server.get(path, Host=host))[0] == 200
 
 
-@pytest.mark.parametrize(
+@each_of(
     "host", ["evil.example", "localhost.evil.example:80", "evil@localhost", "127.0.0.1.nip.io", "[::1", "", "a b", "1"]
 )
-@pytest.mark.parametrize("path", [*ROUTES, "/nothing"])
+@each_of("path", [*ROUTES, "/nothing"])
 async def test_no_other_name_is_answered(server: Served, host: str, path: str) -> None:
     status, headers, body = await server.get(path, Host=host)
     assert status == 421

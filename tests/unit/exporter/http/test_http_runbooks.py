@@ -12,6 +12,7 @@ import pytest
 from exporter.__main__ import main
 from exporter.checks import all_checks
 from exporter.runbook import headed, link, texts, tree
+from tests.all_of import each_of
 from tests.rules import RULES
 from tests.served import Served, served
 from tests.shared import REPO
@@ -68,7 +69,7 @@ async def test_each_reason_has_a_place_of_its_own_to_which_findings_link(server:
             assert (f'href="#{place}"' in page) is (len(headed(alert)) > 1)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_of("name", NAMES)
 def test_each_runbook_begins_with_how_urgent_it_is_for_whom_and_until_when(name: str) -> None:
     lead = texts()[name].partition("\n## Meaning\n")[0]
     assert re.search(
@@ -80,16 +81,14 @@ async def test_the_name_of_the_alert_is_enough(server: Served) -> None:
     assert (await server.get("/runbooks/StewardDown"))[2] == (await server.get("/runbooks/StewardDown.md"))[2]
 
 
-@pytest.mark.parametrize(
-    "name", ["Nothing.md", "..%2f..%2fpyproject.toml", "..%2frunbooks%2fStewardDown.md", "%00", ".md"]
-)
+@each_of("name", ["Nothing.md", "..%2f..%2fpyproject.toml", "..%2frunbooks%2fStewardDown.md", "%00", ".md"])
 async def test_what_is_no_runbook_is_not_there(server: Served, name: str) -> None:
     status, _, body = await server.get(f"/runbooks/{name}")
     assert status == 404
     assert b"There is no runbook " in body
 
 
-@pytest.mark.parametrize("path", ["/runbooks/../pyproject.toml", "/runbooks/a/b", "/runbooks"])
+@each_of("path", ["/runbooks/../pyproject.toml", "/runbooks/a/b", "/runbooks"])
 async def test_nothing_is_beside_or_below_them(server: Served, path: str) -> None:
     assert (await server.get(path))[0] == 404
 

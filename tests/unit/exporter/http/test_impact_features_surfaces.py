@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 
 from exporter.__main__ import main
+from tests.all_of import each_of
 from tests.asking import get, scripts_in
 from tests.rows import full
 
@@ -67,8 +68,8 @@ async def test_a_value_may_hold_commas(http: aiohttp.ClientSession) -> None:
     ]
 
 
-@pytest.mark.parametrize("path", ["/api/v1/impact", "/impact"])
-@pytest.mark.parametrize(
+@each_of("path", ["/api/v1/impact", "/impact"])
+@each_of(
     ("query", "status", "sentence"),
     [
         (

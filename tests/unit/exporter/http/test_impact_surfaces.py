@@ -17,6 +17,7 @@ import yaml
 from demo.command import kubeconfig
 from exporter.__main__ import main
 from exporter.views.impact import PARAMETERS
+from tests.all_of import each_of
 from tests.asking import get, scripts_in
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.rows import full
@@ -113,8 +114,8 @@ async def test_an_unchanged_answer_is_not_sent_twice_and_a_changed_one_is(
             pass
 
 
-@pytest.mark.parametrize("path", ["/api/v1/impact", "/impact"])
-@pytest.mark.parametrize(
+@each_of("path", ["/api/v1/impact", "/impact"])
+@each_of(
     ("query", "status", "sentence"),
     [
         (

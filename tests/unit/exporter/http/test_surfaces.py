@@ -28,6 +28,7 @@ from exporter.store.kind import ApiKind
 from exporter.views import all_views
 from exporter.views.causes import CausesReport
 from exporter.views.findings import FindingReport, Report
+from tests.all_of import each_of
 from tests.asking import get, scripts_in
 from tests.case_files import read_yaml
 from tests.fakeapi.apiserver import FakeApiServer
@@ -250,7 +251,7 @@ def shapes() -> Iterator[type]:
         yield getattr(package, view.id.capitalize(), None) or getattr(package, f"{view.id.upper()}Whole")
 
 
-@pytest.mark.parametrize("shape", list(shapes()))
+@each_of("shape", list(shapes()))
 def test_every_field_of_the_api_is_documented(shape: type) -> None:
     text = (REPO / "docs" / "api.md").read_text(encoding="utf-8")
     names = set(fields_of(shape))

@@ -16,6 +16,7 @@ from demo.command import kubeconfig
 from exporter.__main__ import main
 from exporter.store.kind import ApiKind
 from exporter.views.vm import KINDS
+from tests.all_of import each_of
 from tests.asking import get
 from tests.drain_rows import Row, node
 from tests.evaluation import api_kinds
@@ -109,7 +110,7 @@ async def test_an_unchanged_answer_is_not_sent_twice_and_a_changed_one_is(
     assert json.loads((await get(own_http, path))[1])["targets"]["fitting"] == 1
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("path", "status", "said"),
     [
         ("/api/v1/vms/ns/wbe", 404, "no VM is called 'ns/wbe'; did you mean ns/web?"),
@@ -122,7 +123,7 @@ async def test_what_is_not_there_or_no_question(path: str, status: int, said: st
     assert (got, json.loads(text)) == (status, {"error": said})
 
 
-@pytest.mark.parametrize("name", ["%3Cscript%3E", "a" * 5000, "%00", "..%2F..", "%E2%80%AEgnp"])
+@each_of("name", ["%3Cscript%3E", "a" * 5000, "%00", "..%2F..", "%E2%80%AEgnp"])
 async def test_a_name_of_any_kind_is_answered_in_json(name: str, http: aiohttp.ClientSession) -> None:
     status, text, headers = await get(http, f"/api/v1/vms/ns/{name}")
     assert (status, headers["Content-Type"].partition(";")[0]) == (404, "application/json")

@@ -10,6 +10,7 @@ from exporter.checks import all_checks
 from exporter.checks.instancetypes._commands import RESOURCES
 from exporter.findings.check import PER_FLEET
 from exporter.kube.watch.decode import Decoder
+from tests.all_of import each_of
 from tests.corpus import objects
 from tests.evaluation import Evaluation, api_kinds
 from tests.shared import SHARED
@@ -19,7 +20,7 @@ MISSING = ("Namespace", "Node", "NodeMaintenance", "KubevirtMachine")  # of thes
 
 
 @pytest.mark.skipif(SHARED is None, reason="the reference data (../shared) is not here")
-@pytest.mark.parametrize("name", [name for name in api_kinds() if name not in MISSING])
+@each_of("name", [name for name in api_kinds() if name not in MISSING])
 def test_every_object_of_the_kind_decodes(name: str) -> None:
     kind = api_kinds()[name]
     decoder = Decoder(kind)

@@ -26,6 +26,7 @@ from exporter.store.kinds import (
 )
 from exporter.store.record import UnreadableFactError
 from exporter.store.text.nesting import cut
+from tests.all_of import each_of
 from tests.evaluation import api_kinds
 
 KINDS = api_kinds().values()
@@ -63,7 +64,7 @@ flat = atoms | containers(atoms, ("name", "ips", "x"))
 json_values = flat | containers(flat, ("name", "ips", "x"))
 
 
-@pytest.mark.parametrize("obj", OBJECTS.values(), ids=OBJECTS)
+@each_of("obj", OBJECTS.values(), ids=OBJECTS)
 def test_malformed_objects(obj: bytes) -> None:
     for kind in KINDS:
         for type_ in ("ADDED", "DELETED", "BOOKMARK", "ERROR", ""):
@@ -92,8 +93,8 @@ def seen(kind: ApiKind[Any], raw: bytes) -> Decoded:
     return page.objects[1]
 
 
-@pytest.mark.parametrize("levels", [3_000, 9_000, 100_000])
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@each_of("levels", [3_000, 9_000, 100_000])
+@each_of("kind", KINDS, ids=lambda kind: kind.name)
 def test_what_nobody_reads_may_be_nested_without_end(kind: ApiKind[Any], levels: int) -> None:
     # Of an instancetype or preference the whole spec is kept, since it is compared with its copies.
     beside = '"status"' if kind.name in RESOURCES else '"spec"'
@@ -180,7 +181,7 @@ ANNOTATED = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "key", "fact", "written"), ANNOTATED)
+@each_of(("kind", "key", "fact", "written"), ANNOTATED)
 def test_an_annotation_costs_no_more_than_its_own_fact(kind: ApiKind[Any], key: str, fact: str, written: Any) -> None:
     def read(note: Any) -> Any:
         labels = {"kubevirt.io": "virt-launcher"}
@@ -260,7 +261,7 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize(("kind", "obj"), NUMBERS.values(), ids=NUMBERS)
+@each_of(("kind", "obj"), NUMBERS.values(), ids=NUMBERS)
 def test_a_number_may_be_of_any_length(kind: ApiKind[Any], obj: dict[str, Any]) -> None:
     raw = json.dumps({**obj, "metadata": {**NAME, **obj.get("metadata", {})}}).encode()
     decoded = seen(kind, raw)

@@ -18,6 +18,7 @@ from exporter.kube.client import Client
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
 from exporter.store.source import Source, SyncState
+from tests.all_of import each_of
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.tools.discovery import FOLDER, KINDS
 
@@ -108,7 +109,7 @@ def test_each_can_be_listed_and_watched_where_we_look(documents: dict[str, Any])
             assert {"list", "watch"} <= set(found["verbs"])
 
 
-@pytest.mark.parametrize(("path", "plural", "verb"), ASKED)
+@each_of(("path", "plural", "verb"), ASKED)
 def test_what_else_is_asked_for_is_there(documents: dict[str, Any], path: str, plural: str, verb: str) -> None:
     (found,) = resources(documents, path, plural)
     assert verb in found["verbs"]

@@ -26,6 +26,7 @@ from exporter.offline.files import File, Unread, files
 from exporter.offline.limits import DumpLimits
 from exporter.offline.wanted import Wanted
 from exporter.store.text.quantity import amount
+from tests.all_of import each_of
 from tests.evaluation import api_kinds
 
 VM = b'{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","metadata":{"namespace":"ns","name":"db"}}'
@@ -170,7 +171,7 @@ SLOW = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("attack", SLOW)
+@each_of("attack", SLOW)
 def test_no_text_takes_more_than_its_size_allows(attack: str) -> None:
     before = time.thread_time()
     found = list(objects(SLOW[attack], Wanted(api_kinds().values())))
@@ -212,8 +213,8 @@ def meta(**more: Any) -> dict[str, Any]:
     return of(metadata={"namespace": "n", "name": "x", **more})
 
 
-@pytest.mark.parametrize("value", [5, None, [1], "\x1b[31m", "9" * 5000, "²", 10**60])
-@pytest.mark.parametrize("place", ["apiVersion", "kind", "metadata", "name", "namespace", "uid", "resourceVersion"])
+@each_of("value", [5, None, [1], "\x1b[31m", "9" * 5000, "²", 10**60])
+@each_of("place", ["apiVersion", "kind", "metadata", "name", "namespace", "uid", "resourceVersion"])
 def test_fields_of_any_type_are_no_findings(
     place: str, value: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

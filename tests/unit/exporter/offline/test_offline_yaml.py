@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from exporter.offline.documents import DumpedObject, objects
 from exporter.offline.wanted import Wanted
 from exporter.offline.yaml_events import YamlError, documents
+from tests.all_of import each_of
 from tests.amounts import examples
 from tests.evaluation import api_kinds
 
@@ -65,7 +66,7 @@ def test_skipped_fields_change_no_other_field(
     assert [msgspec.json.decode(each.raw, type=kind.wire) for each in found if each.kind == kind.name] == [wanted] * 2
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("text", "value"),
     [
         ("2026-11-21T17:30:00Z", "2026-11-21T17:30:00Z"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from reconcile.config.forms import DAYS, Blackout, Window
 from reconcile.config.windows import blacked_out, closed_until
+from tests.all_of import each_of
 
 
 def at(text: str) -> float:
@@ -32,7 +33,7 @@ LORD_HOWE = window(**{"from": "02:10", "to": "03:00", "timeZone": "Australia/Lor
 SAMOA = window(days=["Fri"], timeZone="Pacific/Apia")  # which skipped Friday, 2011-12-30
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("each", "now", "opens"),
     [
         (NIGHT, "2026-07-01T22:00:00+02:00", None),

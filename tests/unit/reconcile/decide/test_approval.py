@@ -11,6 +11,7 @@ import pytest
 from exporter.store.record import Ref
 from reconcile.decide.approval import Approval, approved, parse, write
 from reconcile.plan.annotations import APPROVED_PLAN
+from tests.all_of import each_of
 from tests.repairs import NOW, plan
 
 PLAN = plan()
@@ -34,7 +35,7 @@ def test_a_name_that_cannot_stand_in_it_is_refused(by: str) -> None:
         write(PLAN.hash, by, NOW + DAY)
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("text", "wanted"),
     [
         (None, "nobody has approved of it; annotate IPAMClaim shop/db.blue"),

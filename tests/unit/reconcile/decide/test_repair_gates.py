@@ -20,6 +20,7 @@ from reconcile.ledger.entry import Entry
 from reconcile.ledger.history import History
 from reconcile.observe.silences import alert_labels
 from reconcile.plan.annotations import PAUSED, annotations_of
+from tests.all_of import each_of
 from tests.repairs import CLAIM, NOW, REPAIR, VM, ask, config, entry, situation, written
 from tests.rules import TESTS
 from tests.shared import REPO
@@ -288,7 +289,7 @@ def closed(asked: dict[str, Any], holds: dict[str, Any], values: dict[str, Any])
     return {each.gate: each for each in blocked(ask(**asked), state, config(**values))}
 
 
-@pytest.mark.parametrize(("gate", "asked", "holds", "values", "has", "until"), BLOCKS)
+@each_of(("gate", "asked", "holds", "values", "has", "until"), BLOCKS)
 def test_a_gate_blocks_alone_and_says_why(
     gate: str, asked: dict[str, Any], holds: dict[str, Any], values: dict[str, Any], has: str, until: float | None
 ) -> None:
@@ -356,7 +357,7 @@ LETS_THROUGH: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "holds", "values"), LETS_THROUGH)
+@each_of(("asked", "holds", "values"), LETS_THROUGH)
 def test_gates_let_through(asked: dict[str, Any], holds: dict[str, Any], values: dict[str, Any]) -> None:
     if "target" in asked:
         asked = asked | {"annotations": {"VM a/b": {}, VM: ALLOWED}}

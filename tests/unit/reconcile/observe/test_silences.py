@@ -11,6 +11,7 @@ import pytest
 
 from exporter.store.record import Ref
 from reconcile.observe.silences import Silence, alert_labels, read, silenced_by
+from tests.all_of import each_of
 from tests.silence_rows import silence
 
 LABELS = alert_labels(
@@ -23,7 +24,7 @@ def matched(*silences: dict[str, Any], labels: Any = None) -> Silence | None:
     return silenced_by(read(json.dumps(silences).encode()), LABELS if labels is None else labels)
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("matcher", "matches"),
     [
         (("alertname", "=", "VMIPAMClaimLeftBehind"), True),

@@ -33,6 +33,7 @@ from reconcile.plan.undos import all_undos, undo_of
 from reconcile.show.metrics import Measures
 from reconcile.show.plans import ShownRepairs
 from reconcile.show.server import build
+from tests.all_of import each_of
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.remediation_cases import cases_of
@@ -106,7 +107,7 @@ def blocking(plan: Plan) -> Iterator[tuple[str, str]]:
             yield KINDS[owner["kind"]].group, f"{KINDS[owner['kind']].plural}/finalizers"
 
 
-@pytest.mark.parametrize("remediation", [each for each in ALL if each.writes], ids=str)
+@each_of("remediation", [each for each in ALL if each.writes], ids=str)
 def test_a_role_allows_what_is_sent_and_nothing_else(remediation: Remediation) -> None:
     sent: set[Access] = set()
     for made in planned(remediation):
@@ -118,20 +119,20 @@ def test_a_role_allows_what_is_sent_and_nothing_else(remediation: Remediation) -
     assert sent == allowed
 
 
-@pytest.mark.parametrize("remediation", [each for each in ALL if not each.writes], ids=str)
+@each_of("remediation", [each for each in ALL if not each.writes], ids=str)
 def test_what_only_proposes_writes_nothing(remediation: Remediation) -> None:
     assert remediation.proposes_only
     assert planned(remediation) == ()
 
 
-@pytest.mark.parametrize("remediation", ALL, ids=str)
+@each_of("remediation", ALL, ids=str)
 def test_a_write_is_in_the_namespace_of_the_finding(remediation: Remediation) -> None:
     """A mode is that of the finding's namespace, and so is what its RoleBinding allows."""
     for made in planned(remediation):
         assert made.plan.target.namespace == made.plan.subject.namespace
 
 
-@pytest.mark.parametrize("remediation", ALL, ids=str)
+@each_of("remediation", ALL, ids=str)
 def test_all_that_is_read_may_be_read(remediation: Remediation, tmp_path: Path) -> None:
     given = f"mode: off\nremediations:\n  {remediation.id}: {{mode: plan}}"
     (read, *_) = manifests(tmp_path, given)
@@ -317,7 +318,7 @@ def test_names_of_gates_and_preconditions_are_not_mixed_up() -> None:
 # -- the manual
 
 
-@pytest.mark.parametrize("remediation", ALL, ids=str)
+@each_of("remediation", ALL, ids=str)
 def test_the_manual_has_all_of_a_remediation(remediation: Remediation) -> None:
     _, _, rest = generated()["docs/repairs.md"].partition(f"\n### {remediation.id}\n")
     own, _, _ = rest.partition("\n### ")

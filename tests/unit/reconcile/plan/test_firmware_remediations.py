@@ -20,6 +20,7 @@ from reconcile.plan.remediation import Remediation, Scene
 from reconcile.plan.remediations._grounds import ending
 from reconcile.plan.remediations.identity.persist_firmware_uuid import REMEDIATION as PERSIST
 from reconcile.plan.remediations.identity.reassign_firmware_uuid import REMEDIATION as REASSIGN
+from tests.all_of import each_of
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.remediation_cases import cases_of
 from tests.rows import full
@@ -54,7 +55,7 @@ def carried_out(plan: Plan, objects: list[Obj]) -> list[Obj]:
     return [patched(each, JSON, body) if each["metadata"]["uid"] == target.uid else each for each in objects]
 
 
-@pytest.mark.parametrize(("remediation", "case"), PLANNED)
+@each_of(("remediation", "case"), PLANNED)
 def test_once_it_is_carried_out_the_finding_is_gone_and_nothing_else_has_changed(
     remediation: Remediation, case: Obj
 ) -> None:

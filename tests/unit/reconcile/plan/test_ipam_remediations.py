@@ -14,6 +14,7 @@ from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
 from reconcile.plan.remediations.networks import release_ipam_claim
 from reconcile.plan.remediations.networks.release_ipam_claim import NUDGED
+from tests.all_of import each_of
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.remediation_cases import cases_of
@@ -29,7 +30,7 @@ PLANNED = [
 ]
 
 
-@pytest.mark.parametrize(("remediation", "case"), PLANNED)
+@each_of(("remediation", "case"), PLANNED)
 def test_a_plan_is_the_same_a_day_later(remediation: Remediation, case: dict[str, Any]) -> None:
     objects = [full(row) for row in case["given"]]
     hint = hint_of(case["about"], objects)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-import pytest
 
 from demo.apiserver.patching import JSON, patched
 from reconcile.confirm.confirm import Confirmed
@@ -11,13 +10,14 @@ from reconcile.plan.outcome import before_and_after
 from reconcile.plan.plan import Create, Delete, Patch
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
+from tests.all_of import each_of
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.remediation_cases import cases_of
 from tests.rows import full
 
 
-@pytest.mark.parametrize("remediation", [each for each in all_remediations() if each.writes], ids=str)
+@each_of("remediation", [each for each in all_remediations() if each.writes], ids=str)
 def test_what_is_planned_is_applied_as_an_api_server_does(remediation: Remediation) -> None:
     seen = 0
     for case in cases_of(remediation).values():

@@ -13,6 +13,7 @@ from reconcile.plan.owners import claimed, rival
 from reconcile.plan.plan import Action, Add, Call, Create, Delete, Op, Patch, Plan, Remove, Replace, Risk, Step
 from reconcile.plan.plan import Test as Expect  # pytest collects what is named Test
 from reconcile.plan.requests import MANAGER
+from tests.all_of import each_of
 
 Obj = dict[str, Any]
 VM = Ref("VirtualMachine", "shop", "db", "u1")
@@ -149,7 +150,7 @@ def test_whoever_owns_the_spec_is_named_with_where_to_change_it(meta: Obj, owner
         assert json.loads(found.patch) == merged
 
 
-@pytest.mark.parametrize(
+@each_of(
     "meta",
     [
         {},

@@ -12,7 +12,7 @@ from exporter.checks import all_checks
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation
 from reconcile.plan.remediations import all_remediations
-from tests.all_of import all_of
+from tests.all_of import all_of, each_of
 from tests.remediation_cases import CASES, answered, cases_of, module_of
 
 ALL = [
@@ -45,7 +45,7 @@ def test_case(remediation: Remediation, case: dict[str, Any]) -> None:
         assert wanted.get(part, "") in (getattr(plan.proposal, part) if plan.proposal else "")
 
 
-@pytest.mark.parametrize("remediation", all_remediations(), ids=lambda remediation: remediation.id)
+@each_of("remediation", all_remediations(), ids=lambda remediation: remediation.id)
 def test_every_precondition_is_tried_and_so_is_a_plan(remediation: Remediation) -> None:
     cases = cases_of(remediation).values()
     refused = Counter(case.get("refuses", "") for case in cases)
@@ -55,7 +55,7 @@ def test_every_precondition_is_tried_and_so_is_a_plan(remediation: Remediation) 
     assert refused[""]
 
 
-@pytest.mark.parametrize("remediation", all_remediations(), ids=lambda remediation: remediation.id)
+@each_of("remediation", all_remediations(), ids=lambda remediation: remediation.id)
 def test_declaration(remediation: Remediation) -> None:
     checks = {check.id: check for check in all_checks()}
     for check, reasons in remediation.answers.items():

@@ -15,6 +15,7 @@ from reconcile.confirm.confirm import Confirmed
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
+from tests.all_of import each_of
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.remediation_cases import cases_of
@@ -162,7 +163,7 @@ def test_whoever_writes_to_vms_asks() -> None:
         assert each in ASKING or not about, f"{each.id} writes {about}: it needs NO_SNAPSHOT_OR_RESTORE"
 
 
-@pytest.mark.parametrize(("remediation", "row"), MEANWHILE)
+@each_of(("remediation", "row"), MEANWHILE)
 def test_nothing_is_written_meanwhile(remediation: Remediation, row: Row) -> None:
     refused = answer(remediation, row)
     assert isinstance(refused, Refused), refused
@@ -173,7 +174,7 @@ def test_nothing_is_written_meanwhile(remediation: Remediation, row: Row) -> Non
     assert f"{row['kind']} " in refused.why
 
 
-@pytest.mark.parametrize(("remediation", "row"), OTHERS)
+@each_of(("remediation", "row"), OTHERS)
 def test_what_is_over_or_of_others_is_in_nobodys_way(remediation: Remediation, row: Row) -> None:
     found = answer(remediation, row)
     assert isinstance(found, Confirmed), found
@@ -186,19 +187,19 @@ def test_a_copy_may_be_about_to_be_referred_to_by_any_vm_of_its_namespace() -> N
     assert refused.precondition == "no_snapshot_or_restore"
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("remediation", FULLY, ids=lambda each: each.id)
+@each_of("kind", KINDS)
+@each_of("remediation", FULLY, ids=lambda each: each.id)
 def test_what_is_not_served_is_not_there(remediation: Remediation, kind: str) -> None:
     assert isinstance(answer(remediation, absent=[kind]), Confirmed)
 
 
-@pytest.mark.parametrize("remediation", ASKING, ids=lambda each: each.id)
+@each_of("remediation", ASKING, ids=lambda each: each.id)
 def test_where_none_of_them_is_served_there_is_nothing(remediation: Remediation) -> None:
     assert isinstance(answer(remediation, absent=KINDS), Confirmed)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("remediation", FULLY, ids=lambda each: each.id)
+@each_of("kind", KINDS)
+@each_of("remediation", FULLY, ids=lambda each: each.id)
 def test_what_can_not_be_read_refuses(remediation: Remediation, kind: str) -> None:
     refused = answer(remediation, fails={kind: 403})
     assert isinstance(refused, Refused), refused
@@ -213,8 +214,8 @@ ODD: list[Row] = [
 ]
 
 
-@pytest.mark.parametrize("over", ODD, ids=str)
-@pytest.mark.parametrize("kind", KINDS)
+@each_of("over", ODD, ids=str)
+@each_of("kind", KINDS)
 def test_what_is_of_another_shape_refuses(kind: str, over: Row) -> None:
     refused = answer(next(each for each in ASKING if each.id == VM), _of(kind, source="VM", target="VM", over=over))
     assert isinstance(refused, Refused), refused

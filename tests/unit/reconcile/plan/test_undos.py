@@ -18,7 +18,7 @@ from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
 from reconcile.plan.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Unaccepted, Undo
 from reconcile.plan.undos import all_undos
-from tests.all_of import all_of
+from tests.all_of import all_of, each_of
 from tests.case_files import read_yaml
 from tests.confirming import MemoryReads
 from tests.remediation_cases import CASES, cases_of
@@ -72,7 +72,7 @@ def test_case(of: str, case: dict[str, Any]) -> None:
     assert (plan.undoes, plan.undo) == ("a-1", "none: repair it again")
 
 
-@pytest.mark.parametrize("undo", UNDOS, ids=lambda undo: undo.id)
+@each_of("undo", UNDOS, ids=lambda undo: undo.id)
 def test_every_precondition_is_tried_and_every_loss_accepted(undo: Undo) -> None:
     own = cases(undo.id).values()
     refused = Counter(case.get("refuses", "") for case in own)
@@ -83,7 +83,7 @@ def test_every_precondition_is_tried_and_every_loss_accepted(undo: Undo) -> None
     assert [case for case in own if "plans" in case and not case.get("accept")]
 
 
-@pytest.mark.parametrize("remediation", all_remediations(), ids=lambda remediation: remediation.id)
+@each_of("remediation", all_remediations(), ids=lambda remediation: remediation.id)
 def test_each_remediation_that_writes_says_how_it_is_taken_back(remediation: Remediation) -> None:
     undo = all_undos().get(remediation.id)
     assert (undo is None) is remediation.proposes_only, f"reconcile/plan/undos/{remediation.id}.py defines UNDO"

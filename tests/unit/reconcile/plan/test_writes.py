@@ -18,6 +18,7 @@ from reconcile.plan.plan import Add, Patch
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
 from reconcile.plan.writes import PAUSE, Created, Deleted, Entries, Field, Item, Patched, levels
+from tests.all_of import each_of
 from tests.planned_writes import WRITING, after, declared, holds, samples
 from tests.remediation_cases import made
 
@@ -25,7 +26,7 @@ OF = {"patch": Patched, "create": Created, "delete": Deleted}
 IDS = [each.id for each in WRITING]
 
 
-@pytest.mark.parametrize("remediation", all_remediations(), ids=lambda each: each.id)
+@each_of("remediation", all_remediations(), ids=lambda each: each.id)
 def test_each_permission_says_which_fields(remediation: Remediation) -> None:
     missing = [
         f"{verb} {write.resource}"
@@ -36,7 +37,7 @@ def test_each_permission_says_which_fields(remediation: Remediation) -> None:
     assert missing == [], f"{remediation.id} declares no fields for these: give them `forms` (reconcile/plan/writes.py)"
 
 
-@pytest.mark.parametrize("remediation", WRITING, ids=IDS)
+@each_of("remediation", WRITING, ids=IDS)
 def test_every_plan_is_declared(remediation: Remediation) -> None:
     plans = dict(made(remediation))
     assert plans
@@ -47,7 +48,7 @@ def test_every_plan_is_declared(remediation: Remediation) -> None:
     assert found == dict.fromkeys(plans, True)
 
 
-@pytest.mark.parametrize("remediation", WRITING, ids=IDS)
+@each_of("remediation", WRITING, ids=IDS)
 def test_every_patch_can_be_taken_back_where_its_plan_says_so(remediation: Remediation) -> None:
     for name, each in made(remediation):
         step = each.plan.step
@@ -64,7 +65,7 @@ def paused(whole: Mapping[str, Any]) -> dict[str, Any]:
     return {**whole, "metadata": {**meta, "annotations": noted}}
 
 
-@pytest.mark.parametrize("remediation", WRITING, ids=IDS)
+@each_of("remediation", WRITING, ids=IDS)
 def test_no_plan_may_change_anything_else_with_it(remediation: Remediation) -> None:
     others = (
         Add("/spec/other", {"a": 1}),
@@ -83,8 +84,8 @@ def test_no_plan_may_change_anything_else_with_it(remediation: Remediation) -> N
                 pytest.fail(f"{name}: {other} is taken with it")
 
 
-@pytest.mark.parametrize("undoes", ["", "a-1"])
-@pytest.mark.parametrize("outcome", ["done", "failed", "in_use"])
+@each_of("undoes", ["", "a-1"])
+@each_of("outcome", ["done", "failed", "in_use"])
 def test_every_event_is_declared(outcome: str, undoes: str) -> None:
     plan = next(each.plan for _, each in made(WRITING[0]))
     _, manifest = event(msgspec.structs.replace(plan, undoes=undoes), "a-2", outcome, 0.0, "v1")
@@ -214,7 +215,7 @@ def test_of_the_interfaces_only_an_address_that_is_there_may_be_another(path: st
     assert not form.holds(pooled | {"metadata": {"name": "db", "annotations": {"example.org/x": "t"}}}, old)
 
 
-@pytest.mark.parametrize("remediation", WRITING, ids=IDS)
+@each_of("remediation", WRITING, ids=IDS)
 def test_a_list_of_entries_may_go_back(remediation: Remediation) -> None:
     for form in (form for write in remediation.writes for form in write.forms if isinstance(form, Patched)):
         for each in form.fields:

@@ -23,6 +23,7 @@ from reconcile.plan.remediations import all_remediations
 from reconcile.show.metrics import Measures
 from reconcile.show.plans import ShownRepairs
 from reconcile.show.server import build
+from tests.all_of import each_of
 from tests.ledgers import opened, plan
 from tests.rules import RULES, rules_of, selectors
 
@@ -43,8 +44,8 @@ def configured(folder: Path, **settings: Any) -> SidecarConfig:
     return loaded.config
 
 
-@pytest.mark.parametrize("outcome", ["done", "failed", "unclear"])
-@pytest.mark.parametrize("remediation", [each.id for each in ALL])
+@each_of("outcome", ["done", "failed", "unclear"])
+@each_of("remediation", [each.id for each in ALL])
 def test_attempts_are_counted_from_0_on(remediation: str, outcome: str) -> None:
     labels = {"remediation": remediation, "mode": "auto", "outcome": outcome}
 

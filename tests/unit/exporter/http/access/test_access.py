@@ -15,6 +15,7 @@ from exporter.http.routes import FOR_TENANTS
 from exporter.kube.errors import StatusError, UnreachableError
 from exporter.kube.reviews import Attributes, Path, Resource, User
 from tests.access_stage import VMS, in_namespace, staged
+from tests.all_of import each_of
 
 AWAY = UnreachableError("no connection to the API server")
 
@@ -34,7 +35,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("headers", WRONG.values(), ids=WRONG)
+@each_of("headers", WRONG.values(), ids=WRONG)
 async def test_what_is_no_token_is_not_asked_about(headers: list[tuple[str, str]]) -> None:
     async with staged() as stage:
         stage.reviews.add("good", FINDINGS)

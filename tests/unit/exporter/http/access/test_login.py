@@ -10,6 +10,7 @@ from exporter.http.access.access import FINDINGS, METRICS
 from exporter.http.access.asking import own_path
 from exporter.http.access.sessions import COOKIE
 from exporter.kube.errors import UnreachableError
+from tests.all_of import each_of
 from tests.login_stage import SECONDS, login_stage
 
 
@@ -95,7 +96,7 @@ FOREIGN = (
 )
 
 
-@pytest.mark.parametrize("to", FOREIGN)
+@each_of("to", FOREIGN)
 async def test_the_way_back_is_a_page_here(to: str) -> None:
     async with login_stage() as stage:
         stage.reviews.add("good", FINDINGS)

@@ -26,6 +26,7 @@ from exporter.views import tenant_text
 from exporter.views.findings import Filter
 from exporter.views.in_slices import at_once
 from exporter.views.selection import ANYTHING
+from tests.all_of import each_of
 from tests.check_cases import CHECKS, cases_of
 from tests.evaluation import Evaluation
 from tests.reported_repairs import plans, repair
@@ -109,7 +110,7 @@ def _each(check: Check) -> Iterator[tuple[str, Evaluation]]:
         yield name, doubled(check, case)
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+@each_of("check", CHECKS, ids=lambda check: check.id)
 async def test_no_name_of_another_namespace_is_in_the_answers_of_a_tenant(check: Check) -> None:
     shown = whole = crossing = 0
     for name, evaluation in _each(check):

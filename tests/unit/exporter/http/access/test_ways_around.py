@@ -10,6 +10,7 @@ import pytest
 
 from exporter.http.access.access import FINDINGS, METRICS
 from tests.access_stage import Stage, in_namespace, staged
+from tests.all_of import each_of
 
 
 @pytest.fixture
@@ -66,8 +67,8 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS", "TRACE", "get", "PROPFIND"])
+@each_of("path", PATHS)
+@each_of("method", ["GET", "HEAD", "POST", "OPTIONS", "TRACE", "get", "PROPFIND"])
 async def test_no_path_or_method_is_answered_without_a_token(stage: Stage, path: str, method: str) -> None:
     for version in ("1.1", "1.0"):
         for who in ("", "wrong", "nobody"):
@@ -78,7 +79,7 @@ async def test_no_path_or_method_is_answered_without_a_token(stage: Stage, path:
             assert "api/v1/drain, " not in answer  # which paths there are is nothing for strangers
 
 
-@pytest.mark.parametrize("path", PATHS[:-1])
+@each_of("path", PATHS[:-1])
 async def test_no_path_shows_a_tenant_or_a_scraper_everything(stage: Stage, path: str) -> None:
     for who in ("tenant", "scraper"):
         answer = await raw(stage, head(f"GET {path}", who))

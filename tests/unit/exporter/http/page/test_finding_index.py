@@ -7,14 +7,13 @@ from collections import Counter
 from types import SimpleNamespace
 from typing import Any, cast
 
-import pytest
-
 from exporter.engine.engine import Engine
 from exporter.engine.sorted_keys import SortedKeys
 from exporter.findings.finding import Finding, Severity
 from exporter.http.reports.finding_index import FindingIndex
 from exporter.store.record import Ref
 from exporter.views.selection import FACETS, Selection, counting, value_of
+from tests.all_of import each_of
 
 NOW = 1_790_000_000.0
 
@@ -36,7 +35,7 @@ def finding(draw: random.Random) -> Finding:
     )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each_of("seed", range(20))
 def test_what_is_kept_is_what_there_is(seed: int) -> None:
     draw = random.Random(seed)
     listeners: list[Any] = []

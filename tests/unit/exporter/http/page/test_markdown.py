@@ -9,6 +9,7 @@ import pytest
 from exporter.checks import all_checks
 from exporter.http.html.markdown import names_in, rendered, sections
 from exporter.runbook import texts
+from tests.all_of import each_of
 
 TEXT = """# VMBroken
 
@@ -80,7 +81,7 @@ def test_what_changes_the_cluster_says_so_between_what_looks() -> None:
     assert after
 
 
-@pytest.mark.parametrize("name", sorted(texts()))
+@each_of("name", sorted(texts()))
 def test_no_part_of_a_runbook_is_lost(name: str) -> None:
     reasons = {n for check in all_checks() for n, each in check.reasons.items() if each.alert == name}
     parts = [rendered(b.tokens) for section in sections(texts()[name], reasons) for b in section.blocks]

@@ -8,8 +8,8 @@ from html import unescape
 from html.parser import HTMLParser
 
 import aiohttp
-import pytest
 
+from tests.all_of import each_of
 from tests.asking import get, scripts_in
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.served import served
@@ -77,7 +77,7 @@ def whole(html: str) -> None:
     assert '<html lang="en">' in html
 
 
-@pytest.mark.parametrize("path", PAGES)
+@each_of("path", PAGES)
 async def test_each_page_is_whole(http: aiohttp.ClientSession, path: str) -> None:
     status, html, headers = await get(http, path)
     assert status == 200
@@ -85,7 +85,7 @@ async def test_each_page_is_whole(http: aiohttp.ClientSession, path: str) -> Non
     whole(html)
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("path", "status", "sentence"),
     [
         ("/vms/billing/oracle", 404, "did you mean billing/oracle-1?"),
