@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +19,7 @@ from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.rows import full
 
-__all__ = ["CASES", "answered", "cases_of", "made", "module_of"]
+__all__ = ["CASES", "answered", "asked", "cases_of", "made", "module_of"]
 
 CASES = Path(__file__).parent / "remediations"
 _MAY: Mapping[str, type | tuple[type, ...]] = {
@@ -45,11 +46,35 @@ def cases_of(remediation: Remediation) -> dict[str, dict[str, Any]]:
     return {**_cases(CASES / f"{remediation.id}.yaml"), **_cases(CASES / "unseen" / f"{remediation.id}.yaml")}
 
 
-def answered(remediation: Remediation, case: dict[str, Any]) -> Confirmed | Refused:
-    """What the remediation says to a case."""
-    objects = [full(row) for row in case["given"]]
-    reads = MemoryReads(objects, case.get("fails"), case.get("absent", ()))
-    return confirmed(remediation, hint_of(case["about"], objects), reads, NOW + case.get("later", 0))
+def answered(remediation: Remediation, case: Mapping[str, Any]) -> Confirmed | Refused:
+    """What the remediation says to a case, which nobody changes afterwards."""
+    return _looked(remediation, case).answer
+
+
+def asked(remediation: Remediation, case: Mapping[str, Any]) -> Sequence[tuple[str, str | None, str | None]]:
+    """What is read for that: the kinds, each with a namespace and a name where it is that of one."""
+    return _looked(remediation, case).reads.asked
+
+
+@dataclass(frozen=True)
+class _Look:
+    case: Mapping[str, Any]  # kept, so that no other one gets its id
+    answer: Confirmed | Refused
+    reads: MemoryReads
+
+
+_LOOKS: dict[tuple[str, int], _Look] = {}
+
+
+def _looked(remediation: Remediation, case: Mapping[str, Any]) -> _Look:
+    """Once for each case, by what it is and not by what is in it."""
+    key = remediation.id, id(case)
+    if key not in _LOOKS:
+        objects = [full(row) for row in case["given"]]
+        reads = MemoryReads(objects, case.get("fails"), case.get("absent", ()))
+        answer = confirmed(remediation, hint_of(case["about"], objects), reads, NOW + case.get("later", 0))
+        _LOOKS[key] = _Look(case, answer, reads)
+    return _LOOKS[key]
 
 
 @cache

@@ -15,8 +15,9 @@ from reconcile.plan.plan import Create, Patch, Refused
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.undo import Taken
 from reconcile.plan.undos import undo_of
-from tests.confirming import MemoryReads, confirmed, hint_of
+from tests.confirming import MemoryReads
 from tests.evaluation import NOW
+from tests.remediation_cases import answered
 from tests.rows import full
 from tests.sizing_rows import put
 
@@ -67,7 +68,7 @@ def undoing(remediation: Remediation, of: Mapping[str, Any], case: Mapping[str, 
     the place of others, `over` by `Kind/name`, what is put over an object, and `gone` ones.
     """
     objects = [full(row) for row in of["given"]]
-    planned = confirmed(remediation, hint_of(of["about"], objects), MemoryReads(objects), NOW + of.get("later", 0))
+    planned = answered(remediation, of)
     assert isinstance(planned, Confirmed), planned
     plan, before = planned.plan, deepcopy(dict(planned.whole))
     after = _after(planned)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -106,8 +106,8 @@ def _shared(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     with asyncio.Runner() as runner, ThreadPoolExecutor(1) as thread:
         loop = runner.get_loop()
         running = thread.submit(runner.run, serving())
-        running.add_done_callback(lambda ended: url.done() or url.set_exception(ended.exception() or RuntimeError()))
-        yield url.result()
+        wait((url, running), return_when=FIRST_COMPLETED)  # the second one only if it fails
+        yield url.result() if url.done() else running.result()
         loop.call_soon_threadsafe(over.set)
         running.result()
 

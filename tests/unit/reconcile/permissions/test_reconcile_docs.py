@@ -36,6 +36,7 @@ from reconcile.show.server import build
 from tests.all_of import each_of
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
+from tests.remediation_cases import asked as reads_of
 from tests.remediation_cases import cases_of
 from tests.rows import full
 
@@ -138,10 +139,7 @@ def test_all_that_is_read_may_be_read(remediation: Remediation, tmp_path: Path) 
     (read, *_) = manifests(tmp_path, given)
     allowed = access(read["rules"])
     for case in cases_of(remediation).values():
-        objects = [full(row) for row in case["given"]]
-        reads = MemoryReads(objects, case.get("fails"), case.get("absent", ()))
-        confirmed(remediation, hint_of(case["about"], objects), reads, NOW + case.get("later", 0))
-        for kind, _, name in reads.asked:
+        for kind, _, name in reads_of(remediation, case):
             assert ("list" if name is None else "get", KINDS[kind].group, KINDS[kind].plural) in allowed
 
 

@@ -17,7 +17,7 @@ from reconcile.plan.remediations.networks.release_ipam_claim import NUDGED
 from tests.all_of import each_of
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
-from tests.remediation_cases import cases_of
+from tests.remediation_cases import answered, cases_of
 from tests.rows import full
 
 OURS = [each for each in all_remediations() if not {"ipam_claims", "ipam_vms"}.isdisjoint(each.answers)]
@@ -33,15 +33,11 @@ PLANNED = [
 @each_of(("remediation", "case"), PLANNED)
 def test_a_plan_is_the_same_a_day_later(remediation: Remediation, case: dict[str, Any]) -> None:
     objects = [full(row) for row in case["given"]]
-    hint = hint_of(case["about"], objects)
-
-    def planned(seconds: float) -> str:
-        answer = confirmed(remediation, hint, MemoryReads(objects, absent=case.get("absent", ())), NOW + seconds)
-        assert isinstance(answer, Confirmed), answer
-        return answer.plan.hash
-
-    later = case.get("later", 0)
-    assert planned(later) == planned(later + 86_400)
+    reads = MemoryReads(objects, absent=case.get("absent", ()))
+    after = NOW + case.get("later", 0) + 86_400
+    answers = answered(remediation, case), confirmed(remediation, hint_of(case["about"], objects), reads, after)
+    assert len({answer.plan.hash for answer in answers if isinstance(answer, Confirmed)}) == 1, answers
+    assert all(isinstance(answer, Confirmed) for answer in answers), answers
 
 
 def hint_for(claim: str, objects: list[Obj]) -> Hint:
