@@ -6,7 +6,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -99,15 +99,19 @@ def _shared(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     url, over = Future[str](), asyncio.Event()
 
     async def serving() -> None:
-        async with cluster_of(fleet) as cluster, served(cluster, tmp_path_factory.mktemp("shared")) as at:
-            url.set_result(at)
-            await over.wait()
+        try:
+            async with cluster_of(fleet) as cluster, served(cluster, tmp_path_factory.mktemp("shared")) as at:
+                url.set_result(at)
+                await over.wait()
+        except Exception as error:
+            if not url.done():
+                url.set_exception(error)
+            raise
 
     with asyncio.Runner() as runner, ThreadPoolExecutor(1) as thread:
         loop = runner.get_loop()
         running = thread.submit(runner.run, serving())
-        wait((url, running), return_when=FIRST_COMPLETED)  # the second one only if it fails
-        yield url.result() if url.done() else running.result()
+        yield url.result()
         loop.call_soon_threadsafe(over.set)
         running.result()
 
