@@ -5,6 +5,7 @@ There is no scheduler, kubelet or KubeVirt: what those would say is written too.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from demo.fleet import objects
@@ -14,16 +15,40 @@ from tests.cluster.client import Client
 from tests.cluster.resources import NODES
 from tests.manifests import Object
 
-__all__ = ["Guest", "join", "kubevirt", "migration", "pdb", "write"]
+__all__ = ["SCHEDULABLE", "Guest", "join", "kubevirt", "migration", "node", "pdb", "write"]
 
 _NAMESPACE = "default"
-_SCHEDULABLE = {"kubevirt.io/schedulable": "true"}
+SCHEDULABLE = {"kubevirt.io/schedulable": "true"}
+_ROOM = {"cpu": "16", "memory": "64Gi", "pods": "110"}
 
 
 def join(client: Client, name: str, memory: str) -> None:
-    """Makes a node that takes pods: the API server taints a new one, until its controller sees that it is ready."""
-    client.make(around.node(name, room={"cpu": "16", "memory": memory, "pods": "110"}, labels=_SCHEDULABLE))
-    client.patch(NODES, None, name, {"spec": {"taints": None}})
+    """Makes a node that takes pods, and VMs."""
+    node(client, name, room={**_ROOM, "memory": memory}, labels=SCHEDULABLE)
+
+
+def node(
+    client: Client,
+    name: str,
+    *,
+    silent: str = "",
+    cordoned: bool = False,
+    taints: tuple[Object, ...] = (),
+    room: Mapping[str, str] = _ROOM,
+    labels: Mapping[str, str] | None = None,
+    **info: str,
+) -> Object:
+    """Makes a node as its kubelet reports it, with this `info`; Ready, but where it is `silent` since then.
+
+    The API server taints a new one, until its controller, which does not run here, sees that it is Ready: so it has
+    just the taints that are given.
+    """
+    made = around.node(name, room=room, labels=labels, status={"nodeInfo": info})
+    if silent:
+        unknown = objects.condition("Ready", False, silent, reason="NodeStatusUnknown") | {"status": "Unknown"}
+        made["status"]["conditions"] = [unknown]
+    client.make(made)
+    return client.patch(NODES, None, name, {"spec": {"unschedulable": cordoned or None, "taints": list(taints)}})
 
 
 def kubevirt() -> Object:
@@ -63,7 +88,7 @@ def write(client: Client, *guests: Guest) -> None:
                 node=guest.node,
                 requests={"memory": guest.memory, "cpu": "1"},
                 labels={"app": guest.name},
-                spec={"nodeSelector": _SCHEDULABLE},
+                spec={"nodeSelector": SCHEDULABLE},
             )
         )
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from demo.fleet import surroundings as around
 from exporter.checks import all_checks
 from exporter.findings.check import PER_FLEET
 from exporter.states import all_states
@@ -23,7 +22,7 @@ from exporter.store.kinds import node_maintenance, pod, storage_class
 from exporter.store.reader import watched
 from exporter.views import all_views
 from tests.case_files import read_yaml
-from tests.cluster import fleet
+from tests.cluster import fleet, nodes
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import ApiError, Client
 from tests.cluster.conftest import MakeApiServer
@@ -69,7 +68,7 @@ def server(module_api_server: MakeApiServer) -> ApiServer:
     for name in (NS, "kubevirt"):
         admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     admin.make(KUBEVIRT)
-    admin.make(around.node("node01", room={"cpu": "8", "memory": "32Gi"}))
+    nodes.node(admin, "node01")
     admin.create(fleet.nad(NS, "blue", subnets="10.0.0.0/24"))
     fleet.claimed_vm(admin, NS, "db")
     fleet.claimed_vm(admin, NS, "web", ip="10.0.0.6/24")

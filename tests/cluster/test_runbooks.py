@@ -53,6 +53,8 @@ THOROUGH = pytest.mark.skipif(
 )
 
 
+OF_THE_STAGE = {"NodeLost"}
+"""Reasons that no story has by the way: its nodes report what those of a cluster do."""
 WHERE = "a module of tests/cluster/stories, which may be a new one, has a Story of it in its STORIES"
 
 
@@ -134,7 +136,9 @@ def test_a_runbook_s_blocks_end_the_fault_as_they_are_written(
     story: Story, stage: Stage, kubectl: Kubectl, shell: Shell, client: Client, namespace: str
 ) -> None:
     kubectl.values |= {"NETWORK": stage.network, **(story.seed(stage) or {}), **story.values}
-    of = [finding for finding in findings(client, namespace) if finding.reason == story.reason]
+    there = findings(client, namespace)
+    assert {finding.reason for finding in there} & OF_THE_STAGE <= {story.reason}
+    of = [finding for finding in there if finding.reason == story.reason]
     seen = next((finding for finding in of if finding.subject.name == kubectl.values["NAME"]), of[0])
     kubectl.values |= {**labels(seen), **story.values}
     for name, obj in story.files(stage).items():

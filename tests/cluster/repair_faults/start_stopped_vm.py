@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
 from reconcile.plan.requests import MANAGER
-from tests.cluster import fleet
+from tests.cluster import fleet, nodes
 from tests.cluster.resources import VMS
 from tests.cluster.stage import Stage
-from tests.cluster.stories.evictions import NODE_INFO
 
 from ._fault import Fault, named
 
@@ -16,14 +15,7 @@ __all__ = ["FAULTS", "stopped_for_drain"]
 
 def stopped_for_drain(stage: Stage, strategy: str = "Always") -> None:
     """As `stop_blocked_vmi` and KubeVirt leave a VM, and a node that takes VMs again."""
-    stage.client.make(
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": stage.namespace, "labels": {"kubevirt.io/schedulable": "true"}},
-            "status": {"nodeInfo": dict.fromkeys(NODE_INFO, ""), "conditions": [{"type": "Ready", "status": "True"}]},
-        }
-    )
+    nodes.node(stage.client, stage.namespace, labels=nodes.SCHEDULABLE)
     made = fleet.vm(stage.namespace, "db")
     made["spec"]["runStrategy"] = strategy
     off = {"type": "Ready", "status": "False", "reason": "VMINotExists", "lastTransitionTime": "2026-05-04T08:00:00Z"}

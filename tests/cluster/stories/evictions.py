@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.cluster import fleet
+from tests.cluster import fleet, nodes
 from tests.cluster.resources import NODES, PDBS, PODS, VMIMS, VMIS, VMS, Resource
 from tests.cluster.stage import Stage, Story, nothing
 from tests.cluster.stories import acts
 from tests.manifests import Object
 
-__all__ = ["NODE_INFO", "STORIES"]
+__all__ = ["STORIES"]
 
 REQUESTED = "2026-05-04T08:00:00Z"
 DRAIN = "medik8s.io/drain"
@@ -22,26 +22,12 @@ Values = Mapping[str, str]
 # -- what there is
 
 
-def _node(stage: Stage, *, cordoned: bool = True, taint: str = "", uuid: str = "", since: str = "") -> Object:
+def _node(stage: Stage, *, cordoned: bool = True, taint: str = "", since: str = "", **more: Any) -> Object:
     """With `since` it is cordoned since then, by the taint that says so."""
     taints = [{"key": taint, "effect": "NoSchedule"}] if taint else []
     if since:
         taints.append({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule", "timeAdded": since})
-    return stage.client.make(
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": stage.namespace},
-            "spec": {"unschedulable": cordoned or None, "taints": taints},
-            "status": {"nodeInfo": {**dict.fromkeys(NODE_INFO, ""), "systemUUID": uuid}},
-        }
-    )
-
-
-NODE_INFO = (
-    *("architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "kubeletVersion"),
-    *("machineID", "operatingSystem", "osImage"),
-)
+    return nodes.node(stage.client, stage.namespace, cordoned=cordoned, taints=tuple(taints), **more)
 
 
 def _kubevirt(stage: Stage, release: str = "v1.9.0") -> Object:
@@ -285,15 +271,7 @@ def _orphan_pdb(stage: Stage) -> Values:
 
 def _stopped_after_drain(stage: Stage) -> Values:
     """As the sidecar leaves it, for whoever set the run strategy here."""
-    ready = {"type": "Ready", "status": "True"}
-    stage.client.make(
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": stage.namespace, "labels": {"kubevirt.io/schedulable": "true"}},
-            "status": {"nodeInfo": dict.fromkeys(NODE_INFO, ""), "conditions": [ready]},
-        }
-    )
+    _node(stage, cordoned=False, labels=nodes.SCHEDULABLE)
     stage.client.make(fleet.vm(stage.namespace, "db"))
     vm = stage.client.patch(VMS, stage.namespace, "db", {"spec": {"runStrategy": "Halted"}})
     writes = vm["metadata"]["managedFields"]
@@ -305,44 +283,24 @@ def _stopped_after_drain(stage: Stage) -> Values:
 
 
 def _lost(stage: Stage) -> Values:
-    silent = {"type": "Ready", "status": "Unknown", "lastTransitionTime": REQUESTED}
-    stage.client.make(
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": stage.namespace},
-            "status": {"nodeInfo": dict.fromkeys(NODE_INFO, ""), "conditions": [silent]},
-        }
-    )
+    _node(stage, cordoned=False, silent=REQUESTED)
     return {**_values(stage, _vmi(stage, "LiveMigrate")), "NAME": stage.namespace}
 
 
-def _ready_node(stage: Stage, schedulable: str) -> None:
-    ready = {"type": "Ready", "status": "True"}
-    stage.client.make(
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": stage.namespace, "labels": {"kubevirt.io/schedulable": schedulable}},
-            "status": {"nodeInfo": dict.fromkeys(NODE_INFO, ""), "conditions": [ready]},
-        }
-    )
-
-
 def _unheard(stage: Stage) -> Values:
-    _ready_node(stage, "false")
+    _node(stage, cordoned=False, labels={"kubevirt.io/schedulable": "false"})
     vmi = _vmi(stage, "LiveMigrate")
     _pod(stage, vmi["metadata"]["uid"])
     return {**_values(stage, vmi), "NAME": stage.namespace}
 
 
 def _pod_missing(stage: Stage) -> Values:
-    _ready_node(stage, "true")
+    _node(stage, cordoned=False, labels=nodes.SCHEDULABLE)
     return _values(stage, _vmi(stage, "LiveMigrate"))
 
 
 def _pod_not_starting(stage: Stage) -> Values:
-    _ready_node(stage, "true")
+    _node(stage, cordoned=False, labels=nodes.SCHEDULABLE)
     vmi = _vmi(stage, "LiveMigrate")
     placed = {"type": "PodScheduled", "status": "True", "lastTransitionTime": REQUESTED}
     return _values(stage, _pod(stage, vmi["metadata"]["uid"], phase="Pending", conditions=[placed]))
@@ -350,7 +308,7 @@ def _pod_not_starting(stage: Stage) -> Values:
 
 def _pod_not_ending(stage: Stage) -> Values:
     """No kubelet ends it."""
-    _ready_node(stage, "true")
+    _node(stage, cordoned=False, labels=nodes.SCHEDULABLE)
     vmi = _vmi(stage, "LiveMigrate")
     pod = _pod(stage, vmi["metadata"]["uid"], grace=1)
     stage.client.delete(PODS, stage.namespace, pod["metadata"]["name"])
@@ -358,7 +316,7 @@ def _pod_not_ending(stage: Stage) -> Values:
 
 
 def _io_error(stage: Stage) -> Values:
-    _ready_node(stage, "true")
+    _node(stage, cordoned=False, labels=nodes.SCHEDULABLE)
     vmi = _vmi(stage, "LiveMigrate")
     _pod(stage, vmi["metadata"]["uid"])
     paused = {"type": "Paused", "status": "True", "reason": "PausedIOError", "lastTransitionTime": REQUESTED}
@@ -383,8 +341,7 @@ def _unavailable(stage: Stage) -> Values:
 
 def _closed(stage: Stage) -> Values:
     _kubevirt(stage)
-    made = _node(stage)
-    stage.client.patch(NODES, None, stage.namespace, {"metadata": {"labels": {"kubevirt.io/schedulable": "true"}}})
+    made = _node(stage, labels=nodes.SCHEDULABLE)
     return {**_values(stage), "NAME": made["metadata"]["name"]}
 
 
@@ -408,9 +365,8 @@ def _webhook_down(stage: Stage) -> Values:
 
 def _same_uuid(stage: Stage) -> Values:
     uuid = "4c4c4544-0038-4b10-8053-b7c04f4b4e32"
-    made = _node(stage, cordoned=False, uuid=uuid)
-    other = {**made, "metadata": {"name": f"{stage.namespace}-other"}}
-    stage.client.make(other)
+    _node(stage, cordoned=False, systemUUID=uuid)
+    nodes.node(stage.client, f"{stage.namespace}-other", systemUUID=uuid)
     return _values(stage)
 
 

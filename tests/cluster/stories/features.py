@@ -9,11 +9,9 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from tests.cluster import fleet
-from tests.cluster.resources import NODES
+from tests.cluster import fleet, nodes
 from tests.cluster.stage import Seed, Stage, Story, nothing
 from tests.cluster.stories import acts
-from tests.cluster.stories.evictions import NODE_INFO
 from tests.cluster.stories.identities import replica_set
 from tests.manifests import Object
 
@@ -93,25 +91,9 @@ def _node(
 ) -> None:
     """One that takes launcher pods unless it is cordoned; it `offers` the device."""
     name = name or stage.namespace
-    labels = {"kubevirt.io/schedulable": "true", "kubernetes.io/arch": "amd64", "kubernetes.io/hostname": name}
+    labels = {**nodes.SCHEDULABLE, "kubernetes.io/arch": "amd64"}
     amounts = {**({"devices.kubevirt.io/kvm": "100"} if kvm else {}), **({DEVICE: "1"} if offers else {})}
-    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}
-    stage.client.make(
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name, "labels": labels},
-            "spec": {"unschedulable": cordoned or None},
-            "status": {
-                "capacity": amounts,
-                "allocatable": amounts,
-                "conditions": [ready],
-                "nodeInfo": {**dict.fromkeys(NODE_INFO, ""), "kubeletVersion": kubelet},
-            },
-        }
-    )
-    # The API server taints a new one, until its controller, which does not run here, sees that it is ready.
-    stage.client.patch(NODES, None, name, {"spec": {"taints": None}})
+    nodes.node(stage.client, name, cordoned=cordoned, room=amounts, labels=labels, kubeletVersion=kubelet)
 
 
 # -- not allowed

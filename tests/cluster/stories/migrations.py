@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.cluster import fleet
+from tests.cluster import fleet, nodes
 from tests.cluster.stage import Stage, Story, nothing
-from tests.cluster.stories.evictions import NODE_INFO
 from tests.manifests import Object
 
 __all__ = ["STORIES"]
@@ -17,15 +16,7 @@ Values = Mapping[str, str]
 
 
 def _closed_node(stage: Stage) -> None:
-    stage.client.make(
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": stage.namespace},
-            "spec": {"unschedulable": True},
-            "status": {"nodeInfo": dict.fromkeys(NODE_INFO, "")},
-        }
-    )
+    nodes.node(stage.client, stage.namespace, cordoned=True)
 
 
 def _vmi(stage: Stage, **status: Any) -> Object:
