@@ -17,7 +17,7 @@ EPOCH = $${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint types contracts test test-unit test-long test-python test-rules test-kubevirt test-networks test-repairs test-runbooks \
+.PHONY: help demo check lint types contracts test test-unit test-long test-python test-rules test-reference test-kubevirt test-networks test-repairs test-runbooks \
   test-examples fuzz mutants tiers generate verify lock audit sbom wheel krew image test-image site clean
 
 help: ## list the targets
@@ -50,10 +50,11 @@ test: $(VENV)/.dev
 	  (cd tests/unit && find . -name 'test_*.py' -printf '%h\n' | sort -u | cut -c3-) >&2; exit 2; }
 	$(BIN)/pytest tests/unit/$(ROOM)
 else
-test: $(VENV)/.dev ## all tests; builds the real parts (etcd, kube-apiserver, Prometheus) on first use; KUBERNETES=1.33 to 1.36; ROOM=reconcile/ledger runs what concerns a room
+test: $(VENV)/.dev ## all tests; builds the real parts (etcd, kube-apiserver, Prometheus) on first use; KUBERNETES=1.33 to 1.36; CRDS=loose; ROOM=reconcile/ledger runs what concerns a room
 	@echo "make test: without the real parts in the cache it first builds them, a quarter of an hour on two cores"
 	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl prometheus promtool alertmanager amtool pint \
 	  helm operator-verify
+	$(BIN)/python -m tests.tools.crds
 	$(BIN)/pytest -n auto -m "not long" tests/unit
 	$(BIN)/pytest $(CLUSTER_WORKERS) -m "not long" tests/cluster
 endif
@@ -65,6 +66,10 @@ test-long: $(VENV)/.dev ## what takes long and rarely changes: crowds, every rep
 	ROUNDS=all $(BIN)/pytest -n auto -m "long or drawn" tests/unit
 	$(BIN)/pytest $(CLUSTER_WORKERS) -m long tests/cluster
 	PYTEST_ADDOPTS='-m "not long"' $(BIN)/python -m tests.tools.examples $(ASKS_FOR_ALL)
+
+test-reference: $(VENV)/.dev ## the tests that need the reference data beside the repository, which has to be there; CI runs all others without it
+	@$(BIN)/python -m tests.shared
+	$(BIN)/pytest -m reference $$(grep -rlE '^(@|pytestmark = )reference\(' tests)
 
 test-python: $(PYTHONS:%=build/py%/.dev) ## the tests of test-unit on several Pythons; PYTHONS="3.11 3.12 3.13 3.14"
 	for version in $(PYTHONS); do build/py$$version/bin/pytest -n auto -m "not long" tests/unit || exit 1; done

@@ -5,7 +5,16 @@ from __future__ import annotations
 import os
 import sys
 
+import pytest
+
+from tests.shared import missing
+
 # Byte code is kept, also where the environment asks for none: else each process that a test starts compiles all that it
 # imports, half of its start, and pytest rewrites every module of tests anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if why := missing(item):
+        pytest.skip(why)

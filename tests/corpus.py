@@ -1,4 +1,4 @@
-"""Real objects of KubeVirt and its neighbours, where the reference data is at hand."""
+"""Real objects of KubeVirt and its neighbours, out of the reference data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from tests.manifests import Object, load_all
-from tests.shared import SHARED
+from tests.shared import data
 
 __all__ = ["objects"]
 
@@ -17,15 +17,14 @@ __all__ = ["objects"]
 @cache
 def objects() -> tuple[tuple[str, Object], ...]:
     """Every object with its file's path, lists taken apart; files that are no YAML of objects are left out. They are
-    shared: not to be changed.
+    shared: not to be changed. Raises LookupError without the data.
     """
     return tuple(_read())
 
 
 def _read() -> Iterator[tuple[str, Object]]:
-    if SHARED is None:
-        return
-    for path in sorted((SHARED / "corpus").rglob("*")):
+    folder = data()
+    for path in sorted((folder / "corpus").rglob("*")):
         if path.suffix in (".yaml", ".json") and path.name != "SOURCES.yaml":
             try:
                 documents = load_all(path)
@@ -33,7 +32,7 @@ def _read() -> Iterator[tuple[str, Object]]:
                 continue  # a fragment of a text
             for document in documents:
                 for each in _flat(document):
-                    yield str(path.relative_to(SHARED)), each
+                    yield str(path.relative_to(folder)), each
 
 
 def _flat(document: Any) -> Iterator[Object]:

@@ -17,7 +17,7 @@ from reconcile.plan.patterns import Pattern
 from reconcile.plan.plan import Add, Create, Delete, Op, Patch, Remove, Replace, Step, Test, escaped
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
-from reconcile.plan.writes import PAUSE, Created, Deleted, Entries, Field, Form, Item, Patched, Path
+from reconcile.plan.writes import PAUSE, Created, Deleted, Entries, Field, Form, Item, Patched, Path, levels
 from tests.evaluation import api_kinds
 from tests.manifests import Object
 from tests.remediation_cases import made
@@ -58,8 +58,8 @@ def is_allowed(step: Step, whole: Mapping[str, Any]) -> bool:
     """Whether some form takes a step to an object as the API server has it."""
     if not isinstance(step, Patch):
         return any(holds(form, step, whole) for form in _forms(step))
-    new = _served(after(step, whole), whole, step)
-    return any(isinstance(form, Patched) and form.holds(new, whole) for form in _forms(step))
+    new, old = (_without_nulls(each) for each in (_served(after(step, whole), whole), dict(whole)))
+    return any(isinstance(form, Patched) and form.holds(new, old) for form in _forms(step))
 
 
 def _forms(step: Step) -> Iterator[Form]:
@@ -86,19 +86,30 @@ def holds(form: Form, step: Step, whole: Mapping[str, Any], *more: Op) -> bool:
     return isinstance(form, Patched) and form.holds(after(step, whole, *more), whole)
 
 
-def _served(new: Any, old: Mapping[str, Any], step: Patch) -> Any:
-    """What the API server makes of a patched object. Of a write to a subresource nothing else counts. Of metadata it
-    leaves out what is empty, keeps the time of a deletion, and takes an annotation that is null for an empty one.
+def _served(new: Any, old: Mapping[str, Any]) -> Any:
+    """What the API server makes of a patched object. Of metadata it leaves out what is empty, keeps the time of a
+    deletion, and takes an annotation that is null for an empty one.
     """
-    if step.subresource:
-        rest = {key: value for key, value in old.items() if key != step.subresource}
-        return rest | {key: value for key, value in new.items() if key == step.subresource}
     meta = {**new["metadata"], "deletionTimestamp": at(old, "/metadata/deletionTimestamp")}
     for name in ("annotations", "labels"):
         if isinstance(meta.get(name), dict):
             meta[name] = {key: "" if value is None else value for key, value in meta[name].items()}
     empty: tuple[Any, ...] = (ABSENT, None, [], {})
     return {**new, "metadata": {key: value for key, value in meta.items() if value not in empty}}
+
+
+def _without_nulls(whole: Object) -> Object:
+    """Without null in place of the maps that the policy looks into, where it is as good as nothing."""
+    for path in _maps():
+        if path and at(whole, _pointer(path)) is None:
+            whole = _patched(whole, (Remove(_pointer(path)),))
+    return whole
+
+
+@cache
+def _maps() -> tuple[Path, ...]:
+    """The maps of an object in which the forms of all remediations change fields."""
+    return tuple(levels([form for each in WRITING for write in each.writes for form in write.forms]))
 
 
 @cache
@@ -159,15 +170,17 @@ def _back(name: str, form: Patched, step: Patch, whole: Object) -> Sample:
 
 
 def odd_writes() -> Iterator[Written]:
-    """Each value of ODD at each path that a form names, and at all that these are in, in the samples of the forms.
+    """Each value of ODD at each path that a form names, in the samples of the forms, and at all that these are in.
 
-    On the way to what it names all forms of a resource are alike: there one sample of a resource is enough. Metadata
-    has its types by the API server, whatever the CRD says: for a value of another type one sample of all is enough.
+    In each sample the policy looks at the maps of all forms: there one sample of a resource is enough. Metadata has its
+    types by the API server, whatever the CRD says: for a value of another type one sample of all is enough.
     """
     known: set[tuple[str, Path, str, bool]] = set()
+    maps = set(_maps())
     for sample in samples():
         ends = set(_named(sample.form))
-        for path in sorted({end[:length] for end in ends for length in range(1, len(end) + 1)} - {("metadata",)}):
+        ways = {end[:length] for end in ends for length in range(1, len(end))}
+        for path in sorted((ends | ways | maps) - {(), ("metadata",)}):
             for value in ODD:
                 typed = path[0] == "metadata" and value is not ABSENT and value is not None
                 for of_new, made_odd in ((False, _odd_before), (True, _odd_after)):
@@ -184,8 +197,34 @@ def _odd_before(sample: Sample, path: Path, value: Any) -> tuple[Step, Object] |
     """None where the value is there already, or there is nothing that it could be in."""
     if isinstance(sample.step, Create) or path == ("metadata", "name"):
         return None
-    op = _set(sample.before, path, value)
-    return (sample.step, _patched(sample.before, (op,))) if op is not None else None
+    if (op := _set(sample.before, path, value)) is None:
+        return None
+    before = _patched(sample.before, (op,))
+    return _to(before, sample.step), before
+
+
+def _to(whole: Object, step: Step) -> Step:
+    """The same write where it would fail by what is not there: it brings the maps that it needs, whatever is in their
+    place, and takes away nothing that is absent.
+    """
+    if not isinstance(step, Patch):
+        return step
+    ops: list[Op] = []
+    for op in step.ops:
+        made = whole if not ops else _patched(whole, tuple(ops))
+        if isinstance(op, Add):
+            ops.append(_with_maps(made, op))
+        elif at(made, op.path) is not ABSENT:
+            ops.append(op)
+    return msgspec.structs.replace(step, ops=tuple(ops))
+
+
+def _with_maps(whole: Object, op: Add) -> Add:
+    parts, value = op.path.split("/"), op.value
+    while len(parts) > 2 and not isinstance(at(whole, "/".join(parts[:-1])), dict | list):
+        value = {parts[-1].replace("~1", "/").replace("~0", "~"): value}
+        parts.pop()
+    return Add("/".join(parts), value)
 
 
 def _odd_after(sample: Sample, path: Path, value: Any) -> tuple[Step, Object] | None:
@@ -195,6 +234,8 @@ def _odd_after(sample: Sample, path: Path, value: Any) -> tuple[Step, Object] | 
         return (msgspec.structs.replace(step, manifest=_patched(step.manifest, (op,))), before) if op else None
     if not isinstance(step, Patch):
         return None
+    if (path[0] == "status") is not (step.subresource == "status"):
+        return None  # the API server takes nothing of it
     op = _set(after(step, before), path, value)
     return (msgspec.structs.replace(step, ops=(*step.ops, op)), before) if op is not None else None
 

@@ -1,61 +1,51 @@
-"""The CRDs that a test cluster has: the real ones where the reference data has them, else our own in `crds/`.
+"""The CRDs that a test cluster has: those of KubeVirt and of the networks as they are published, else our own.
 
-Ours have the real names, versions, scopes and subresources, and take any content.
+Ours, in `crds/`, have the real names, versions, scopes and subresources, and take any content. With `CRDS=loose` they
+are all there is: then what is stored is what no schema has pruned or refused.
 """
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from tests.cluster.client import ApiError, Client
 from tests.cluster.resources import CRDS, Resource
 from tests.manifests import Object, load_all
-from tests.shared import SHARED
+from tests.tools.crds import published, schemas
 from tests.waiting import wait_until
 
-__all__ = ["OURS", "crds", "install", "loose", "real_files"]
+__all__ = ["NETWORKS", "OURS", "crds", "install", "loose", "strict"]
 
 OURS = Path(__file__).parent / "crds"
-FOLDERS = ("kubevirt", "ipamclaims", "network-attachment-definition-client", "ovn-kubernetes")
-GONE = "networks-crd-v1beta1.yaml"  # an API version that servers no longer take
-
-
-def real_files(folders: tuple[str, ...] = FOLDERS) -> list[Path]:
-    """The files of the real CRDs; none without the reference data."""
-    if SHARED is None:
-        return []
-    files = [path for folder in folders for path in sorted((SHARED / "crds" / folder).glob("*.yaml"))]
-    return [path for path in files if path.name != GONE]
+NETWORKS = ("ipamclaims", "network-attachment-definition-client", "ovn-kubernetes")
 
 
 def crds() -> list[Object]:
-    """Descriptions are left out: they are two thirds of what the server would read, and bind nobody."""
-    real = [crd for path in real_files() for crd in load_all(path)]
-    known = {crd["metadata"]["name"] for crd in real}
-    return [
-        _without_descriptions(crd)
-        for crd in (*real, *(each for each in loose() if each["metadata"]["name"] not in known))
-    ]
+    """Those that the environment asks for. Raises ToolMissing where they can't be had."""
+    return loose() if os.environ.get("CRDS") == "loose" else strict()
+
+
+def strict() -> list[Object]:
+    """As they are published, as far as they are. Raises ToolMissing."""
+    real = {crd["metadata"]["name"]: crd for crd in published(*NETWORKS)}
+    return [real.get(crd["metadata"]["name"]) or _of_kubevirt(crd) for crd in loose()]
 
 
 def loose() -> list[Object]:
-    """Ours."""
+    """Those in `crds/`."""
     return [crd for path in sorted(OURS.glob("*.yaml")) for crd in load_all(path)]
 
 
-def _without_descriptions(node: Any) -> Any:
-    """A description is text; a property of that name is a schema, and stays."""
-    if isinstance(node, list):
-        return [_without_descriptions(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    return {
-        key: _without_descriptions(value)
-        for key, value in node.items()
-        if key != "description" or not isinstance(value, str)
-    }
+def _of_kubevirt(crd: Object) -> Object:
+    """With KubeVirt's schema, which is the same in all versions of a kind; as it is for what is not KubeVirt's."""
+    spec = crd["spec"]
+    schema = schemas().get(spec["names"]["singular"]) if spec["group"].endswith("kubevirt.io") else None
+    if schema is None:
+        return crd
+    versions = [{**version, "schema": {"openAPIV3Schema": schema}} for version in spec["versions"]]
+    return {**crd, "spec": {**spec, "versions": versions}}
 
 
 def install(client: Client, crds: list[Object], timeout: float = 120) -> None:

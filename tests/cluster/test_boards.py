@@ -21,13 +21,14 @@ from tests.case_files import read_yaml
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import Tools
-from tests.cluster.custom_resources import install, real_files
+from tests.cluster.custom_resources import install
 from tests.cluster.drawn_boards import chosen
 from tests.cluster.prometheus import Prometheus, Setup
 from tests.cluster.sample_steward import SampleSteward, healthy, ill
-from tests.manifests import Object, load_all
+from tests.manifests import Object
 from tests.rules import RULES
-from tests.shared import REPO, SHARED
+from tests.shared import REPO
+from tests.tools.crds import published
 from tests.waiting import wait_until
 
 VM, NAMESPACE, NODE = "oracle-1", "billing", "node05"  # of the sample fleet: it blocks a drain
@@ -266,9 +267,7 @@ Apply = Callable[[str], list[Object]]
 @pytest.fixture(scope="module")
 def apply(api_server: ApiServer, client: Client, binary: Tools) -> Apply:
     """`apply("grafana")`: what `kubectl kustomize` makes of a folder of dashboards/, applied and validated strictly."""
-    if SHARED is None:
-        pytest.skip("the CRDs of Perses and of the Grafana operator (../shared/crds) are not here")
-    install(client, [crd for file in real_files(("perses-operator", "grafana-operator")) for crd in load_all(file)])
+    install(client, published("perses-operator", "grafana-operator"))
     client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "openshift-config-managed"}})
     kubectl, account = binary("kubectl"), api_server.kubeconfig("admin")
 

@@ -16,10 +16,10 @@ from tests.cluster.exporter import Exporter, grant
 from tests.cluster.resources import IPAM_CLAIMS, NADS, NAMESPACES, PODS, VMIS, VMS, Resource
 from tests.corpus import objects
 from tests.manifests import Object
-from tests.shared import SHARED
+from tests.shared import reference
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.skipif(SHARED is None, reason="the reference data (../shared) is not here")
+pytestmark = reference("each real object that an API server takes is read from it, and healthy ones are no finding")
 
 COUNTED = {"VirtualMachine": VMS, "VirtualMachineInstance": VMIS, "IPAMClaim": IPAM_CLAIMS, "Namespace": NAMESPACES}
 # They would have the API server call servers that are not here, at every write.

@@ -15,11 +15,12 @@ import yaml
 
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer, Tools
-from tests.cluster.custom_resources import install, real_files
+from tests.cluster.custom_resources import install
 from tests.cluster.deployed import NAMESPACE, VARIANTS, charted, kustomized
 from tests.cluster.resources import CLUSTER_ROLES, CONFIG_MAPS, DEPLOYMENTS
 from tests.manifests import Object, load_all
-from tests.shared import REPO, SHARED
+from tests.shared import REPO
+from tests.tools.crds import published
 
 DEPLOY = REPO / "deploy"
 CERT_MANAGER = Path(__file__).parent / "cert_manager_crds.yaml"
@@ -29,12 +30,9 @@ Apply = Callable[[list[Object]], subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="module")
 def server(module_api_server: MakeApiServer) -> ApiServer:
     """One with the CRDs that the variants ask for, and the namespaces that they go into."""
-    if SHARED is None:
-        pytest.skip("the CRDs of Prometheus Operator (../shared/crds) are not here")
     server = module_api_server(with_crds=False)
     client = server.client()
-    crds = [crd for file in real_files(("prometheus-operator",)) for crd in load_all(file)]
-    install(client, [*crds, *load_all(CERT_MANAGER)])
+    install(client, [*published("prometheus-operator"), *load_all(CERT_MANAGER)])
     (namespace,) = load_all(DEPLOY / "base/namespace.yaml")
     client.create(namespace)
     for name in ("openshift-config-managed", "shop"):

@@ -19,12 +19,13 @@ from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import Tools
 from tests.cluster.controllers import controlled_api_server
-from tests.cluster.custom_resources import crds, install, real_files
+from tests.cluster.custom_resources import crds, install
 from tests.cluster.deployed import CHART, NAMESPACE, VARIANTS
 from tests.cluster.resources import SECRETS, Resource
 from tests.cluster.shell import Shell
 from tests.manifests import Object, load_all
-from tests.shared import REPO, SHARED
+from tests.shared import REPO
+from tests.tools.crds import published
 from tests.waiting import wait_until
 
 CERT_MANAGER = Path(__file__).parent / "cert_manager_crds.yaml"
@@ -46,12 +47,9 @@ def long_unless(variant: str, quick: tuple[str, ...]) -> ParameterSet:
 
 @pytest.fixture(scope="module")
 def server(binary: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    if SHARED is None:
-        pytest.skip("the CRDs of Prometheus Operator (../shared/crds) are not here")
     with controlled_api_server(binary, tmp_path_factory.mktemp("controllers")) as made:
         admin = made.client()
-        monitoring = [crd for file in real_files(("prometheus-operator",)) for crd in load_all(file)]
-        install(admin, [*crds(), *monitoring, *load_all(CERT_MANAGER)])
+        install(admin, [*crds(), *published("prometheus-operator"), *load_all(CERT_MANAGER)])
         for name in OTHERS:
             admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         vm = admin.create(fleet.vm("shop", "db", {"blue": "blue"}))

@@ -16,11 +16,12 @@ import yaml
 from release.locks import pyproject
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer, Tools
-from tests.cluster.custom_resources import install, real_files
+from tests.cluster.custom_resources import install
 from tests.cluster.deployed import NAMESPACE, charted, kustomized
 from tests.manifests import Object, load_all
 from tests.manuals import blocks_of
-from tests.shared import REPO, SHARED
+from tests.shared import REPO
+from tests.tools.crds import published
 
 CRDS = Path(__file__).parent / "gitops_crds.yaml"
 UPSTREAM = "https://github.com/kubevirt-steward/kubevirt-steward"
@@ -39,13 +40,9 @@ def of_kind(kind: str) -> list[Object]:
 
 @pytest.fixture(scope="module")
 def server(module_api_server: MakeApiServer) -> ApiServer:
-    if SHARED is None:
-        pytest.skip("the CRDs of Prometheus Operator (../shared/crds) are not here")
     server = module_api_server(with_crds=False)
     client = server.client()
-    install(
-        client, [*load_all(CRDS), *(crd for file in real_files(("prometheus-operator",)) for crd in load_all(file))]
-    )
+    install(client, [*load_all(CRDS), *published("prometheus-operator")])
     for name in ("argocd", "flux-system", NAMESPACE):
         client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     return server

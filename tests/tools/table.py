@@ -1,4 +1,5 @@
-"""The Go tools that tests run: a row of tools.toml each, and which version of it is wanted.
+"""What tests have from Go modules: tools that they run, a row of tools.toml each, with the version that is wanted, and
+CRDs, a row of crds.toml each.
 
 Standard library only, since it is read before anything is installed.
 """
@@ -13,9 +14,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["HERE", "TOOLS", "Tool", "ToolMissing", "Version", "cache_key", "dotted", "fits", "parse_version"]
+__all__ = [
+    "CRDS",
+    "HERE",
+    "MODULES",
+    "TOOLS",
+    "Module",
+    "Tool",
+    "ToolMissing",
+    "Version",
+    "cache_key",
+    "dotted",
+    "fits",
+    "parse_version",
+]
 
 HERE = Path(__file__).resolve().parent
+CRDS = HERE / "crds.toml"
 
 Version = tuple[int, ...]
 
@@ -104,6 +119,30 @@ class Tool:
         return version[: len(wanted)] == wanted if version and wanted else fits(version, self.oldest)
 
 
+@dataclass(frozen=True)
+class Module:
+    """One row of crds.toml, which says what each field means."""
+
+    name: str
+    module: str
+    version: str
+    sum: str
+    files: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.module}@{self.version}"
+
+    @property
+    def home(self) -> Path:
+        """Where Go runs for it: a folder without a go.mod, whose other modules would count."""
+        return HERE
+
+
+def _modules() -> dict[str, Module]:
+    rows: dict[str, dict[str, Any]] = tomllib.loads(CRDS.read_text(encoding="utf-8"))
+    return {name: Module(name, **{**row, "files": tuple(row["files"])}) for name, row in rows.items()}
+
+
 def _tools() -> dict[str, Tool]:
     rows: dict[str, dict[str, Any]] = tomllib.loads((HERE / "tools.toml").read_text(encoding="utf-8"))
     for row in rows.values():
@@ -112,3 +151,4 @@ def _tools() -> dict[str, Tool]:
 
 
 TOOLS = _tools()
+MODULES = _modules()

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.custom_resources import OURS, real_files
 from tests.cluster.process import free_ports
 from tests.cluster.resources import NADS, PODS, VMS
-from tests.manifests import Object, load_all
-from tests.shared import SHARED
+from tests.manifests import load_all
 from tests.waiting import wait_until
 
 
@@ -39,33 +37,3 @@ def test_paths_of_resources() -> None:
 
 def test_free_ports_differ() -> None:
     assert len(set(free_ports(20))) == 20
-
-
-NOT_THERE = ("nodemaintenance.medik8s.io", "infrastructure.cluster.x-k8s.io", "velero.io")
-
-
-@pytest.mark.skipif(SHARED is None, reason="no reference data here: set STEWARD_SHARED")
-@pytest.mark.parametrize("path", sorted(OURS.glob("*.yaml")), ids=lambda path: path.stem)
-def test_our_crds_are_the_real_ones_but_for_their_schemas(path: Path) -> None:
-    (ours,) = load_all(path)
-    found = [
-        crd
-        for file in real_files()
-        if path.stem in file.stem or "networks-crd" in file.stem
-        for crd in load_all(file)
-        if crd["metadata"]["name"] == ours["metadata"]["name"]
-    ]
-    if not found and ours["spec"]["group"] in NOT_THERE:
-        pytest.skip(f"the reference data has nothing of {ours['spec']['group']}")
-    (real,) = found
-    assert outline(ours) == outline(real)
-
-
-def outline(crd: Object) -> Object:
-    spec = crd["spec"]
-    names = {key: value for key, value in spec["names"].items() if key != "listKind"}  # has a default
-    versions = [
-        {key: row.get(key) for key in ("name", "served", "storage", "deprecated", "subresources")}
-        for row in spec["versions"]
-    ]
-    return {"group": spec["group"], "scope": spec["scope"], "names": names, "versions": versions}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from exporter.checks import all_checks
 from exporter.checks.instancetypes._commands import RESOURCES
 from exporter.findings.check import PER_FLEET
@@ -13,13 +11,13 @@ from exporter.kube.watch.decode import Decoder
 from tests.all_of import each_of
 from tests.corpus import objects
 from tests.evaluation import Evaluation, api_kinds
-from tests.shared import SHARED
+from tests.shared import reference
 
 SIZES = tuple(RESOURCES)
 MISSING = ("Namespace", "Node", "NodeMaintenance", "KubevirtMachine")  # of these it has none
 
 
-@pytest.mark.skipif(SHARED is None, reason="the reference data (../shared) is not here")
+@reference("every real object of a kind that is read can be decoded")
 @each_of("name", [name for name in api_kinds() if name not in MISSING])
 def test_every_object_of_the_kind_decodes(name: str) -> None:
     kind = api_kinds()[name]
@@ -35,7 +33,7 @@ def test_every_object_of_the_kind_decodes(name: str) -> None:
     assert decoded
 
 
-@pytest.mark.skipif(SHARED is None, reason="the reference data (../shared) is not here")
+@reference("the identities that real controllers made are no finding")
 def test_nothing_is_said_against_the_identities_that_real_controllers_made() -> None:
     evaluation = Evaluation(check for check in all_checks() if check.id.startswith("firmware_"))
     made = [thing for path, thing in objects() if "controller-made" in path and thing["kind"] in evaluation.kinds]
@@ -49,7 +47,7 @@ def test_nothing_is_said_against_the_identities_that_real_controllers_made() -> 
     assert evaluation.engine.unknowns() == []
 
 
-@pytest.mark.skipif(SHARED is None, reason="the reference data (../shared) is not here")
+@reference("the common instancetypes and preferences are no finding")
 def test_the_common_instancetypes_and_preferences_are_no_finding() -> None:
     evaluation = Evaluation(check for check in all_checks() if check.scope is not PER_FLEET)
     common = [thing for path, thing in objects() if "common-instancetypes" in path and thing["kind"] in SIZES]
@@ -62,7 +60,7 @@ def test_the_common_instancetypes_and_preferences_are_no_finding() -> None:
     assert evaluation.engine.unknowns() == []
 
 
-@pytest.mark.skipif(SHARED is None, reason="the reference data (../shared) is not here")
+@reference("no check raises on a real object")
 def test_no_check_raises_on_anything_that_there_is() -> None:
     evaluation = Evaluation(check for check in all_checks() if check.scope is not PER_FLEET)
     for _, thing in objects():

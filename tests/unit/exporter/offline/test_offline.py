@@ -30,7 +30,7 @@ from tests.dumps import LAYOUTS, many, plain_list
 from tests.evaluation import NOW, api_kinds
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.manifests import Object
-from tests.shared import SHARED
+from tests.shared import data, reference
 
 Outline = set[tuple[str, str, str, str]]
 Check = Callable[..., tuple[int, Any]]
@@ -227,10 +227,9 @@ def test_a_finding_without_a_known_beginning_has_none_in_a_single_look(tmp_path:
     assert check(path, "--complete", "--now", now, "--min-age", "10m", "--check", "ipam_claims")[0] == 0
 
 
-@pytest.mark.skipif(SHARED is None, reason="the reference data (../shared) is not here")
+@reference("a folder of real objects is read and evaluated without an error")
 def test_real_objects_are_read_and_evaluated_without_an_error() -> None:
-    assert SHARED is not None
-    engine = read(SHARED / "corpus", complete=True)
+    engine = read(data() / "corpus", complete=True)
     assert not any(evaluated.errors for evaluated in engine.evaluated.values())
     named = {thing["metadata"].get("name") for _, thing in real_objects() if thing["kind"] == "VirtualMachine"}
     held = {record.name for record in engine.cluster.all(api_kinds()["VirtualMachine"].record)}
