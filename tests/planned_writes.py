@@ -58,7 +58,7 @@ def is_allowed(step: Step, whole: Mapping[str, Any]) -> bool:
     """Whether some form takes a step to an object as the API server has it."""
     if not isinstance(step, Patch):
         return any(holds(form, step, whole) for form in _forms(step))
-    new, old = (_without_nulls(each) for each in (_served(after(step, whole), whole), dict(whole)))
+    new, old = (_trimmed(each) for each in (_served(after(step, whole), whole), dict(whole)))
     return any(isinstance(form, Patched) and form.holds(new, old) for form in _forms(step))
 
 
@@ -98,10 +98,10 @@ def _served(new: Any, old: Mapping[str, Any]) -> Any:
     return {**new, "metadata": {key: value for key, value in meta.items() if value not in empty}}
 
 
-def _without_nulls(whole: Object) -> Object:
-    """Without null in place of the maps that the policy looks into, where it is as good as nothing."""
-    for path in _maps():
-        if path and at(whole, _pointer(path)) is None:
+def _trimmed(whole: Object) -> Object:
+    """Without null and maps of nothing where the policy looks into maps: there they are as good as absent."""
+    for path in reversed(_maps()):
+        if path and at(whole, _pointer(path)) in (None, {}):
             whole = _patched(whole, (Remove(_pointer(path)),))
     return whole
 
