@@ -6,8 +6,9 @@ BIN := $(VENV)/bin
 PYTHONS ?= 3.11 3.12 3.13 3.14
 COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url $(LOCK)
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
-# Its tests wait for other processes more than they compute, so there are more of them than cores.
-CLUSTER_WORKERS = -n $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 ))) --maxprocesses 4 --dist loadfile
+# Its tests wait for other processes more than they compute, so there are more of them than cores. Files keep their order,
+# in which the slowest are first: by itself xdist takes those first that have the most tests.
+CLUSTER_WORKERS = -n $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 ))) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 # Where the tests ask for every check and remediation that there is; the other ones pass or fail without the examples.
 ASKS_FOR_ALL := $(addprefix tests/unit/,dashboards demo deploy exporter/checks exporter/findings exporter/metrics exporter/rules \
   exporter/states project reconcile/decide reconcile/permissions reconcile/plan)
@@ -17,7 +18,7 @@ EPOCH = $${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint types contracts test test-unit test-long test-python test-rules test-reference test-kubevirt test-networks test-repairs test-runbooks \
+.PHONY: help demo check lint types contracts test test-unit test-long test-python test-rules test-reference test-kubevirt test-networks test-repairs test-runbooks test-thanos \
   test-examples fuzz mutants tiers generate verify lock audit sbom wheel krew image test-image site clean
 
 help: ## list the targets
@@ -53,7 +54,7 @@ else
 test: $(VENV)/.dev ## all tests; builds the real parts (etcd, kube-apiserver, Prometheus) on first use; KUBERNETES=1.33 to 1.36; CRDS=loose; ROOM=reconcile/ledger runs what concerns a room
 	@echo "make test: without the real parts in the cache it first builds them, a quarter of an hour on two cores"
 	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl prometheus promtool alertmanager amtool pint \
-	  helm operator-verify
+	  helm jsonnet
 	$(BIN)/python -m tests.tools.crds
 	$(BIN)/pytest -n auto -m "not long" tests/unit
 	$(BIN)/pytest $(CLUSTER_WORKERS) -m "not long" tests/cluster
@@ -64,6 +65,7 @@ test-unit: $(VENV)/.dev ## the tests that need no built binaries, but for long o
 
 test-long: $(VENV)/.dev ## what takes long and rarely changes: crowds, every repair and runbook in full, the examples of docs/ in place with the tests that ask for all there is; CI runs it too
 	ROUNDS=all $(BIN)/pytest -n auto -m "long or drawn" tests/unit
+	$(BIN)/python -m tests.tools.build kube-controller-manager krew validate-krew-manifest operator-verify oauth2-proxy
 	$(BIN)/pytest $(CLUSTER_WORKERS) -m long tests/cluster
 	PYTEST_ADDOPTS='-m "not long"' $(BIN)/python -m tests.tools.examples $(ASKS_FOR_ALL)
 
@@ -95,6 +97,9 @@ test-repairs: $(VENV)/.dev ## repairs that are killed at every step, replicas, s
 
 test-runbooks: $(VENV)/.dev ## every runbook followed for every reason: ten minutes; not part of check, which follows each once
 	RUNBOOKS=all $(BIN)/pytest -n auto tests/cluster/test_runbooks.py
+
+test-thanos: $(VENV)/.dev ## a ruler of Thanos over two clusters, as docs/clusters.md has it; builds Thanos on first use, five minutes; not part of check
+	CLUSTERS=all $(BIN)/pytest tests/cluster/test_clusters.py -k thanos
 
 test-examples: $(VENV)/.dev ## the check and the remediation of docs/example_*, copied into place: everything passes; half an hour; not part of check
 	$(BIN)/python -m tests.tools.examples $(EXAMPLES)

@@ -5,7 +5,8 @@ to its end: tests write statuses themselves. RBAC is on. Accounts are known by a
 `system:masters`, they may do what the test grants. Every request is in the audit log, writes with their bodies
 (those of CRDs without).
 
-`kill` and `start` bring the server back on the same port with the same objects; etcd stays up in between.
+`kill` and `start` bring the server back on the same port with the same objects; etcd stays up in between. What it keeps
+is noted and put back by `stored`, and `forget` leaves behind what the audit log has by then.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from exporter.store.text.nesting import cut
 from tests.cluster.client import ApiError, Client
 from tests.cluster.process import Process, answers, free_ports
+from tests.cluster.stored import Stored
 from tests.manifests import Object
 
 __all__ = ["ACCOUNTS", "ApiServer", "Setup", "write_private"]
@@ -64,8 +67,11 @@ class ApiServer:
         self.ca_file = self.folder / "certs" / "apiserver.crt"  # the server writes its CA's certificate behind its own
         self.service_account_key = self.folder / "service-accounts.key"
         self.audit_log = self.folder / "audit.log"
+        self.audited = 0  # bytes of it that are of no interest any more
+        self._audited_at = ""
         self._data = self.folder / "etcd"
         self._etcd_url = f"http://127.0.0.1:{etcd_port}"
+        self.stored = Stored(self._etcd_url)
         self._setup = setup
         self._groups = {**ACCOUNTS, **setup.accounts}
         self._tokens = {account: secrets.token_hex(16) for account in self._groups}
@@ -81,6 +87,18 @@ class ApiServer:
         if not self._etcd.running:
             self._etcd.start(lambda: answers(f"{self._etcd_url}/health"))
         self._server.start(self._ready)
+
+    @property
+    def running(self) -> bool:
+        return self._etcd.running and self._server.running
+
+    def forget(self) -> None:
+        """The next one to use it gets clients and an audit log of its own."""
+        for client in self._clients:
+            client.close()
+        self._clients.clear()
+        self.audited = self.audit_log.stat().st_size
+        self._audited_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
 
     def kill(self) -> None:
         """SIGKILL to the API server: connections break in the middle of what they carry."""
@@ -142,11 +160,17 @@ class ApiServer:
         return path
 
     def audit_events(self) -> Iterator[Object]:
-        """What the audit log says by now, oldest first. The entry of a request may come shortly after its answer."""
-        with self.audit_log.open(encoding="utf-8") as file:
+        """What the audit log says by now, oldest first. The entry of a request may come shortly after its answer, and
+        that of a watch of earlier days when it ends.
+        """
+        with self.audit_log.open("rb") as file:
+            file.seek(self.audited)
             for line in file:
-                if line.endswith("\n"):
-                    yield json.loads(cut(line.encode()).text)  # whatever a body holds, Python reads it
+                if not line.endswith(b"\n"):
+                    continue
+                entry = json.loads(cut(line).text)  # whatever a body holds, Python reads it
+                if entry["requestReceivedTimestamp"] >= self._audited_at:
+                    yield entry
 
     def _ready(self) -> bool:
         if not self.ca_file.exists():

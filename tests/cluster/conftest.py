@@ -12,11 +12,17 @@ import pytest
 
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
-from tests.cluster.custom_resources import crds, install
 from tests.cluster.prometheus import Prometheus, Setup
+from tests.cluster.servers import Servers
 from tests.tools.build import ToolMissing, tool
 
 HERE = Path(__file__).parent
+# Begun first, the longest first: with `--dist loadfile` a file is one worker's, and none is to be left for the end.
+SLOWEST = (
+    *("test_runbooks", "test_deploy_removal", "test_revision_refusals", "test_repair_crashes", "test_several_repairs"),
+    *("test_board_states", "test_rules", "test_boards", "test_rules_causes", "test_deploy", "test_rule_lint"),
+    *("test_permissions", "test_access", "test_reconcile_policy", "test_loss", "test_first_day", "test_rules_findings"),
+)
 
 Tools = Callable[[str], Path]
 MakeApiServer = Callable[..., ApiServer]
@@ -27,6 +33,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.cluster)
+    items.sort(key=lambda item: SLOWEST.index(item.path.stem) if item.path.stem in SLOWEST else len(SLOWEST))
 
 
 @pytest.fixture(scope="session")
@@ -45,51 +52,59 @@ def binary(request: pytest.FixtureRequest) -> Tools:
     return get
 
 
+@pytest.fixture(scope="session")
+def api_servers(binary: Tools) -> Iterator[Servers]:
+    """Those with the CRDs, which modules and tests have one after the other."""
+    servers = Servers(lambda: ApiServer(binary("etcd"), binary("kube-apiserver")))
+    yield servers
+    servers.stop()
+
+
 @contextlib.contextmanager
-def _api_servers(binary: Tools) -> Iterator[MakeApiServer]:
+def _made(binary: Tools, servers: Servers) -> Iterator[MakeApiServer]:
     with contextlib.ExitStack() as ends:
 
         def make(*, with_crds: bool = True) -> ApiServer:
+            if with_crds:
+                return ends.enter_context(servers.lent())
             server = ApiServer(binary("etcd"), binary("kube-apiserver"))
             ends.callback(server.stop)
             server.start()
-            if with_crds:
-                install(server.client(), crds())
             return server
 
         yield make
 
 
-@pytest.fixture(scope="session")
-def api_server(binary: Tools) -> Iterator[ApiServer]:
-    """One for all tests, with the CRDs. Do not kill it, nor take a CRD away: `own_api_server` is for that."""
-    with _api_servers(binary) as make:
-        yield make()
+@pytest.fixture(scope="module")
+def api_server(api_servers: Servers) -> Iterator[ApiServer]:
+    """One for the tests of a module, with the CRDs, and empty before its first test."""
+    with api_servers.lent() as server:
+        yield server
 
 
 @pytest.fixture
-def own_api_server(binary: Tools) -> Iterator[MakeApiServer]:
-    """`own_api_server(with_crds=True)`: starts one that is this test's alone."""
-    with _api_servers(binary) as make:
+def own_api_server(binary: Tools, api_servers: Servers) -> Iterator[MakeApiServer]:
+    """`own_api_server(with_crds=True)`: one that is this test's alone, and empty, to do anything to."""
+    with _made(binary, api_servers) as make:
         yield make
 
 
 @pytest.fixture(scope="module")
-def module_api_server(binary: Tools) -> Iterator[MakeApiServer]:
+def module_api_server(binary: Tools, api_servers: Servers) -> Iterator[MakeApiServer]:
     """As own_api_server, for one that the tests of a module share."""
-    with _api_servers(binary) as make:
+    with _made(binary, api_servers) as make:
         yield make
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def client(api_server: ApiServer) -> Client:
-    """The admin's, of the shared API server."""
+    """The admin's, of the module's API server."""
     return api_server.client()
 
 
 @pytest.fixture
 def namespace(client: Client) -> str:
-    """The name of a new namespace of the shared API server. It stays: nothing there deletes namespaces."""
+    """The name of a new namespace of the module's API server. It stays: nothing there deletes namespaces."""
     name = f"test-{uuid.uuid4().hex[:10]}"
     client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     return name

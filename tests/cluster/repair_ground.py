@@ -41,7 +41,7 @@ class Ground:
     def __init__(self, server: ApiServer, exporter: Exporter, folder: Path) -> None:
         self.server, self.exporter, self._folder = server, exporter, folder
         self.client: Client = server.client()
-        self._audited = 0
+        self._audited = server.audited
         self._writes: list[Object] = []
 
     def stage(self) -> Stage:
@@ -102,6 +102,10 @@ class Ground:
             for each in self.sent(namespace)
             if each["objectRef"]["resource"] not in ("events", "leases")
         ]
+
+    def asked(self) -> int:
+        """How many requests of the sidecar there were."""
+        return sum(each["user"]["username"] == ACCOUNT for each in self.server.audit_events())
 
     def sent(self, namespace: str = "") -> list[Object]:
         """All requests of the sidecar that were no dry run and that the API server took, as in the audit log."""

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
 
 from reconcile.ledger import Entry, Ledger
+from tests.cluster.forks import steward
 from tests.cluster.process import Process, answers, free_ports
 from tests.cluster.sidecar_process import Fork, How
 from tests.manifests import Object
-from tests.shared import REPO
 from tests.waiting import wait_until
 
 __all__ = ["Sidecar", "steward", "unaimed"]
 
 _AIMED = re.compile(r" --kubeconfig \S+")
 COMMAND = (sys.executable, "-m", "exporter")
-
-
-def steward(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """One command of `steward`, to its end."""
-    return subprocess.run([*COMMAND, *words], cwd=REPO, capture_output=True, text=True, input=stdin, timeout=120)
 
 
 class Sidecar:

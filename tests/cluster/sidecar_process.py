@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import multiprocessing
 import os
 import signal
 import time
@@ -28,12 +27,10 @@ from exporter.kube.transport import Transport
 from reconcile.app import run
 from reconcile.config.loading import LoadedSidecar, load
 from reconcile.plan.remediations import all_remediations
+from tests.cluster.forks import FORKS
 from tests.waiting import wait_until
 
 __all__ = ["Fork", "How"]
-
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["tests.cluster.sidecar_process"])
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ class Fork:
         return stat.rpartition(")")[2].split()[0] == "T"
 
     def start(self, ready: Callable[[], bool], timeout: float = 60) -> None:
-        child = _FORKS.Process(target=_forked, args=(self._how, self.log))
+        child = FORKS.Process(target=_forked, args=(self._how, self.log))
         child.start()
         self._child = child
         wait_until(lambda: not child.is_alive() or ready(), timeout, "the sidecar is ready")

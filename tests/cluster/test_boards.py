@@ -8,7 +8,7 @@ import json
 import re
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +18,7 @@ from dashboards.generator import all_boards
 from dashboards.generator.console import expression, fits
 from dashboards.generator.model import Board, Panel, PanelQuery
 from tests.case_files import read_yaml
-from tests.cluster.apiserver import ApiServer
-from tests.cluster.client import Client
-from tests.cluster.conftest import Tools
+from tests.cluster.conftest import MakeApiServer, Tools
 from tests.cluster.custom_resources import install
 from tests.cluster.drawn_boards import chosen
 from tests.cluster.prometheus import Prometheus, Setup
@@ -99,16 +97,26 @@ def job(name: str, **targets: str) -> Object:
     return {"job_name": name, "honor_labels": True, "static_configs": static}
 
 
-def scraping(binary: Tools, *jobs: Object, rules: bool = True) -> Prometheus:
-    # Boards read what the latter records; the former holds findings of a steward that is gone.
-    recorded = (RULES / "steward.yaml", RULES / "slo.yaml") if rules else ()
-    server = Prometheus(binary("prometheus"), Setup(scrape_configs=jobs, scrape_interval=1, rule_files=recorded))
+def scraping(binary: Tools, *jobs: Object, rules: Sequence[Path] = ()) -> Prometheus:
+    server = Prometheus(binary("prometheus"), Setup(scrape_configs=jobs, scrape_interval=1, rule_files=rules))
     server.start()
     return server
 
 
 @pytest.fixture(scope="module")
-def scraped(binary: Tools, kubevirt: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scraped]:
+def rules(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
+    """Boards read what slo.yaml records, here each second; steward.yaml holds findings of a steward that is gone."""
+    file = tmp_path_factory.mktemp("rules") / "slo.yaml"
+    text, count = re.subn(r"\n  interval: 1m\n", "\n", (RULES / file.name).read_text(encoding="utf-8"))
+    assert count
+    file.write_text(text, encoding="utf-8")
+    return (RULES / "steward.yaml", file)
+
+
+@pytest.fixture(scope="module")
+def scraped(
+    binary: Tools, kubevirt: str, rules: Sequence[Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scraped]:
     folders = [tmp_path_factory.mktemp(name) for name in ("east", "west")]
     with SampleSteward(ill(), folders[0]) as east, SampleSteward(healthy(), folders[1]) as west:
         server = scraping(
@@ -116,12 +124,13 @@ def scraped(binary: Tools, kubevirt: str, tmp_path_factory: pytest.TempPathFacto
             job("steward", east=east.exporter, west=west.exporter),
             job("steward-reconcile", east=east.sidecar),
             job("kubevirt", east=kubevirt),
+            rules=rules,
         )
         try:
             # rates and increases need three scrapes
             server.wait_for('sum(kubevirt_steward_repair_last_run_timestamp_seconds{cluster="east"}) > 0')
             server.wait_for('count_over_time(kubevirt_steward_ready{cluster="east"}[1m]) >= 3')
-            server.wait_for("count(cluster:kubevirt_steward_objective:left) >= 3", 90)  # a minute's interval
+            server.wait_for("count(cluster:kubevirt_steward_objective:left) >= 3")
             yield Scraped(server, east)
         finally:
             server.stop()
@@ -166,8 +175,12 @@ def test_every_query_of_every_board_returns_what_is_seeded(scraped: Scraped) -> 
     assert not unanswered(scraped.prometheus, asked) - set(EMPTY)
     panels = {key[:2] for key, _, query in every_query() if of_one_severity(query)}
     asked = {key: chosen(query.expr, name=VM) for key, _, query in every_query() if of_one_severity(query)}
-    answered = set(asked) - unanswered(scraped.prometheus, asked)
-    assert {key[:2] for key in answered} == panels
+    wait_until(
+        lambda: {key[:2] for key, expr in asked.items() if scraped.prometheus.query(expr)} == panels,
+        20,
+        "each panel has an answer for a severity",
+        every=1,
+    )
 
 
 def test_every_query_of_the_console_returns_what_is_seeded(scraped: Scraped) -> None:
@@ -207,10 +220,10 @@ def test_every_column_of_a_table_is_a_label_of_its_rows(scraped: Scraped) -> Non
 
 
 def test_counts_are_those_of_the_page_however_many_replicas_there_are(
-    scraped: Scraped, binary: Tools, tmp_path: Path
+    scraped: Scraped, binary: Tools, rules: Sequence[Path]
 ) -> None:
     """Two replicas are two targets with the same findings."""
-    server = scraping(binary, job("a", east=scraped.east.exporter), job("b", east=scraped.east.exporter))
+    server = scraping(binary, job("a", east=scraped.east.exporter), job("b", east=scraped.east.exporter), rules=rules)
     try:
         server.wait_for("count(kubevirt_steward_ready) == 2")
         (fleet,) = (board for board in all_boards() if board.id == "fleet")
@@ -233,7 +246,6 @@ def test_without_the_steward_no_query_has_a_number(binary: Tools, kubevirt: str,
             job("steward", east=east.exporter),
             job("steward-reconcile", east=east.sidecar),
             job("kubevirt", east=kubevirt),
-            rules=False,
         )
         try:
             server.wait_for("kubevirt_steward_ready == 1")
@@ -265,11 +277,13 @@ Apply = Callable[[str], list[Object]]
 
 
 @pytest.fixture(scope="module")
-def apply(api_server: ApiServer, client: Client, binary: Tools) -> Apply:
+def apply(module_api_server: MakeApiServer, binary: Tools) -> Apply:
     """`apply("grafana")`: what `kubectl kustomize` makes of a folder of dashboards/, applied and validated strictly."""
+    server = module_api_server(with_crds=False)
+    client = server.client()
     install(client, published("perses-operator", "grafana-operator"))
     client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "openshift-config-managed"}})
-    kubectl, account = binary("kubectl"), api_server.kubeconfig("admin")
+    kubectl, account = binary("kubectl"), server.kubeconfig("admin")
 
     def run(folder: str) -> list[Object]:
         made = subprocess.run([kubectl, "kustomize", REPO / "dashboards" / folder], capture_output=True, check=True)

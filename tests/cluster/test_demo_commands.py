@@ -81,6 +81,7 @@ def test_the_address_is_said_first_and_last_and_a_fault_takes_a_line(demo: Demo)
     assert [line for line in faults if len(line) > 100] == []
 
 
+@pytest.mark.long  # a hundred runs of kubectl
 async def test_every_command_of_a_finding_runs_and_changes_what_it_says(binary: Tools, tmp_path: Path) -> None:
     with running_demo() as demo:
         shell, before = Shell(demo, binary("kubectl"), tmp_path), demo.findings()

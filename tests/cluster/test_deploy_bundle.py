@@ -42,6 +42,7 @@ def verify(binary: Path, bundle: Path) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_the_validators_of_olm_take_it(binary: Tools, tmp_path: Path) -> None:
     known = (
         "example annotations not found",  # of custom resources, of which there is none

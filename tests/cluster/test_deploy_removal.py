@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED, RESUMED
@@ -28,6 +27,7 @@ from tests.shared import REPO
 from tests.tools.crds import published
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.long
 CERT_MANAGER = Path(__file__).parent / "cert_manager_crds.yaml"
 INSTALL = REPO / "docs/install.md"
 TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -36,13 +36,8 @@ UNINTERESTING = ("events", "events.events.k8s.io", "componentstatuses", "leases.
 PREFIX = "steward.kubevirt-steward.io/"
 NOTED = ("nudged-at", "stop-allowed", "guard-allowed", "new-uuid-allowed")
 ANNOTATIONS = (PAUSED, RESUMED, APPROVED_PLAN, *(f"{PREFIX}{each}" for each in NOTED))
-QUICK = ("overlays/openshift-repairs", "overlays/repairs-one-pod")
 WITH_HELM = ("overlays/prometheus-operator", "overlays/repairs-one-pod", "overlays/openshift-user")
 Inventory = dict[tuple[str, str, str], tuple[str, str]]
-
-
-def long_unless(variant: str, quick: tuple[str, ...]) -> ParameterSet:
-    return pytest.param(variant, marks=() if variant in quick else pytest.mark.long)
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +117,7 @@ def secret(namespace: str, name: str) -> Object:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace}}
 
 
-@pytest.mark.parametrize("variant", [long_unless(each, QUICK) for each in (*VARIANTS, "overlays/tenant")])
+@pytest.mark.parametrize("variant", [*VARIANTS, "overlays/tenant"])
 def test_nothing_is_left_of_what_kustomize_applied(variant: str, server: ApiServer, shell: Shell) -> None:
     before = inventory(shell)
     run(shell, f"kubectl apply --server-side -k deploy/{variant}")
@@ -166,9 +161,7 @@ def granted(repairs: bool) -> Iterator[str]:
         yield f"kubectl annotate namespace shop {PAUSED}=x {RESUMED}=x"
 
 
-@pytest.mark.parametrize(
-    "variant", ["overlays/prometheus-operator", "overlays/repairs-one-pod", "overlays/openshift-user"]
-)
+@pytest.mark.parametrize("variant", WITH_HELM)
 def test_nothing_is_left_of_what_helm_installed(variant: str, server: ApiServer, shell: Shell, tmp_path: Path) -> None:
     before = inventory(shell)
     (tmp_path / "values.json").write_text(json.dumps(VARIANTS[variant]), encoding="utf-8")

@@ -26,7 +26,6 @@ import pytest
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer, Tools
-from tests.cluster.custom_resources import crds, install
 from tests.cluster.deployed import NAMESPACE
 from tests.cluster.process import Process, free_ports
 from tests.cluster.resources import Resource
@@ -67,10 +66,9 @@ class Day:
 
 
 @pytest.fixture
-def day(module_api_server: MakeApiServer, binary: Tools, tmp_path: Path) -> Day:
-    server = module_api_server()
+def day(own_api_server: MakeApiServer, binary: Tools, tmp_path: Path) -> Day:
+    server = own_api_server()
     admin = server.client()
-    install(admin, crds())
     for name in ("shop", "monitoring", "team-a"):
         admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     for name in ("web", "copy-of-web"):

@@ -18,6 +18,7 @@ from release.krew import NAME, archive, manifest
 from release.locks import PROJECT, TOP, pyproject
 from tests.cluster.conftest import Tools
 
+pytestmark = pytest.mark.long
 VERSION = str(pyproject()["project"]["version"])
 NOWHERE = f"nowhere==1 --hash=sha256:{'0' * 64}\n"
 Done = subprocess.CompletedProcess[str]

@@ -27,8 +27,8 @@ BUDGETS = {"run": RUN, "hour": 10_000, "namespaceHour": 10_000, "fleetShare": 1.
 
 
 @pytest.fixture
-def ground(module_api_server: MakeApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
-    with ground_of(module_api_server, tmp_path_factory.mktemp("sidecars")) as made:
+def ground(own_api_server: MakeApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    with ground_of(own_api_server, tmp_path_factory.mktemp("sidecars")) as made:
         yield made
 
 

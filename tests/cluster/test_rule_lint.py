@@ -43,7 +43,8 @@ def seeded(binary: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     pages = Pages({"east": Site(1, (*one_of_each(), *storm), trouble=True), "west": Site(1)})
     pages.sites["blind"] = Site(3, unknown=frozenset(check.id for check in CHECKS[:1]))
     files = hurried(tmp_path_factory.mktemp("rules"))
-    setup = Setup(rule_files=files, scrape_configs=[pages.scrape_config()], scrape_interval=10)
+    # All rules at once take a second of CPU or more.
+    setup = Setup(rule_files=files, scrape_configs=[pages.scrape_config()], scrape_interval=10, evaluation_interval=4)
     prometheus = Prometheus(binary("prometheus"), setup)
     try:
         prometheus.start()

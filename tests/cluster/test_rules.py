@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.case_files import read_yaml
 from tests.cluster.conftest import Tools
@@ -21,11 +22,16 @@ def promtool(binary: Tools, *arguments: str | Path) -> None:
         assert done.returncode == 0, f"{path}: {done.stdout}{done.stderr}"
 
 
+def marked(file: Path) -> ParameterSet:
+    """A day of evaluations, one a minute, takes promtool up to a minute of CPU."""
+    return pytest.param(file, id=file.stem, marks=[pytest.mark.long] if file.stem.endswith("_for_hours") else [])
+
+
 def test_promtool_has_nothing_to_say_of_the_rules(binary: Tools) -> None:
     promtool(binary, "check", "rules", "--lint=all", "--lint-fatal", *FILES)
 
 
-@pytest.mark.parametrize("file", TESTS, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", [marked(file) for file in TESTS])
 def test_rules_fire_wait_and_stay_quiet(binary: Tools, file: Path, tmp_path: Path) -> None:
     """Groups are evaluated in the order in which they stand: left to itself, promtool takes them in any order."""
     text = file.read_text(encoding="utf-8")

@@ -27,6 +27,7 @@ from tests.cluster.exporter import grant, grant_access
 from tests.cluster.process import Process, answers, free_ports
 from tests.oidc_provider import CLIENT, SECRET, Provider, provider
 
+pytestmark = pytest.mark.long
 ANNA = {"sub": "1", "email": "anna@example.org", "email_verified": True, "groups": ["platform"]}
 BOB = {"sub": "2", "email": "bob@example.org", "email_verified": True, "groups": ["guests"]}
 RBAC = "rbac.authorization.k8s.io"

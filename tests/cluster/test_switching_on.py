@@ -123,8 +123,8 @@ class Walk:
 
 
 @pytest.fixture
-def walk(module_api_server: MakeApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Walk]:
-    with ground_of(module_api_server, tmp_path) as ground:
+def walk(own_api_server: MakeApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Walk]:
+    with ground_of(own_api_server, tmp_path) as ground:
         monkeypatch.setenv("KUBECONFIG", str(ground.server.kubeconfig("admin")))
         monkeypatch.setenv("HOME", str(tmp_path))  # the person's own ledger is there
         yield Walk(ground, tmp_path / "sidecar")

@@ -22,7 +22,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-__all__ = ["EXAMPLES", "MisfitError", "main", "placed", "tracked"]
+__all__ = ["EXAMPLES", "MisfitError", "main", "placed", "tracked", "with_what_is_known"]
 
 TOP = Path(__file__).resolve().parents[2]
 EXAMPLES = ("example_check", "example_remediation")
@@ -67,6 +67,13 @@ def placed(checkout: Path, copy: Path, examples: Sequence[str] = EXAMPLES) -> di
 def _copied(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy2(source, target)
+
+
+def with_what_is_known(checkout: Path, copy: Path) -> None:
+    """Gives the copy what mypy found in the checkout: it looks anew only at what the examples touch."""
+    known = checkout / ".mypy_cache"
+    if known.is_dir():
+        shutil.copytree(known, copy / known.name)
 
 
 def _under_git(copy: Path) -> None:
@@ -123,6 +130,7 @@ def main(words: Sequence[str]) -> int:
         shutil.rmtree(copy)
         print(error, file=sys.stderr)
         return 2
+    with_what_is_known(TOP, copy)
     _under_git(copy)
     print(f"== {copy} is a copy of the checkout with these new files:")
     for file, example in files.items():

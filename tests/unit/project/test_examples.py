@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.shared import REPO
-from tests.tools.examples import EXAMPLES, MisfitError, main, placed, tracked
+from tests.tools.examples import EXAMPLES, MisfitError, main, placed, tracked, with_what_is_known
 
 PAGES = {"example_check": "docs/architecture.md", "example_remediation": "CONTRIBUTING.md"}
 
@@ -48,6 +49,19 @@ def test_an_example_may_bring_no_file_that_is_there(checkout: Path, tmp_path: Pa
     (checkout / "checks/b.py").write_text("", encoding="utf-8")
     with pytest.raises(MisfitError, match=r"checks/b\.py already"):
         placed(checkout, tmp_path / "copy", ["example_check"])
+
+
+def test_the_copy_has_what_mypy_found_with_the_times_by_which_it_is_believed(checkout: Path, tmp_path: Path) -> None:
+    found = checkout / ".mypy_cache/3.11/a.meta.json"
+    found.parent.mkdir(parents=True)
+    found.write_text("{}", encoding="utf-8")
+    (checkout / ".mypy_cache/.gitignore").write_text("*\n", encoding="utf-8")  # as mypy does itself
+    os.utime(found, (1, 1))
+    os.utime(checkout / "a.py", (2, 2))
+    placed(checkout, tmp_path / "copy", [])
+    with_what_is_known(checkout, tmp_path / "copy")
+    assert (tmp_path / "copy/.mypy_cache/3.11/a.meta.json").stat().st_mtime == 1
+    assert (tmp_path / "copy/a.py").stat().st_mtime == 2
 
 
 def test_make_calls_it() -> None:
