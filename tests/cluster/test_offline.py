@@ -127,7 +127,7 @@ def test_raw_lists_say_themselves_that_there_are_none(
     first, *more = paths
     lists = [
         kubectl("get", "--raw", first),
-        *(json.dumps(client.connection.request("GET", each)).encode() for each in more),
+        *(f"{json.dumps(client.connection.request('GET', each))}\n".encode() for each in more),
     ]
     dump.write_bytes(b"".join(lists))
 
