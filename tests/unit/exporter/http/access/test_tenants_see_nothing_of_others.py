@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -27,7 +26,6 @@ from exporter.views.findings import Filter
 from exporter.views.in_slices import at_once
 from exporter.views.selection import ANYTHING
 from tests.all_of import each_of
-from tests.amounts import drawn, part
 from tests.check_cases import CHECKS, cases_of
 from tests.evaluation import Evaluation
 from tests.reported_repairs import plans, repair
@@ -106,17 +104,11 @@ async def report(listing: Listing, wanted: Filter = Filter()) -> Any:  # noqa: B
     return json.loads(b"".join([part async for part in encoded.parts()]))
 
 
-def _each(check: Check) -> Iterator[tuple[str, Evaluation]]:
-    cases = list(cases_of(check).items())
-    for name, case in cases if check.id in CROSSING else part(cases, 3):
-        yield name, doubled(check, case)
-
-
-@drawn
 @each_of("check", CHECKS, ids=lambda check: check.id)
 async def test_no_name_of_another_namespace_is_in_the_answers_of_a_tenant(check: Check) -> None:
     shown = whole = crossing = 0
-    for name, evaluation in _each(check):
+    for name, case in cases_of(check).items():
+        evaluation = doubled(check, case)
         every = listings(evaluation.engine)
         tenant = every.of(Visible(frozenset([OWN])))
         seen = await report(tenant)
