@@ -20,8 +20,9 @@ HERE = Path(__file__).parent
 # Begun first, the longest first: with `--dist loadfile` a file is one worker's, and none is to be left for the end.
 SLOWEST = (
     *("test_runbooks", "test_deploy_removal", "test_revision_refusals", "test_repair_crashes", "test_several_repairs"),
-    *("test_board_states", "test_rules", "test_boards", "test_rules_causes", "test_deploy", "test_rule_lint"),
-    *("test_permissions", "test_access", "test_reconcile_policy", "test_loss", "test_first_day", "test_rules_findings"),
+    *("test_board_states", "test_reconcile_policy", "test_accessibility", "test_rules", "test_rule_lint"),
+    *("test_rules_causes", "test_rules_findings", "test_access", "test_permissions", "test_not_applicable"),
+    *("test_loss", "test_boards", "test_lease", "test_deploy", "test_copy_repairs", "test_page"),
 )
 
 Tools = Callable[[str], Path]

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tests.cluster.resources import VMS
 from tests.cluster.sidecar import steward
 
 NS = "shop"
+PATIENCE = 60  # seconds
 UNBUFFERED = os.environ | {"PYTHONUNBUFFERED": "1"}
 VIEW = [
     ("kubevirt.io", ["virtualmachines", "virtualmachineinstances", "virtualmachineinstancemigrations"]),
@@ -141,6 +143,8 @@ def test_what_may_only_be_listed_is_listed_again_while_changes_are_followed(serv
     path = server.kubeconfig("tenant", tenant.token)
     command = [sys.executable, "-m", "exporter", "check", "-w", "-n", NS, "--kubeconfig", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=UNBUFFERED) as started:
+        given_up = threading.Timer(PATIENCE, started.kill)
+        given_up.start()
         try:
             assert started.stdout is not None
             assert started.stderr is not None
@@ -150,6 +154,7 @@ def test_what_may_only_be_listed_is_listed_again_while_changes_are_followed(serv
             changed = rb"\d\dZ  unknown .* NotPersisted  VM shop/old "
             assert any(re.search(changed, line) for line in started.stdout)
         finally:
+            given_up.cancel()
             started.kill()
 
 
