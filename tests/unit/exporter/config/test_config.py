@@ -30,6 +30,7 @@ from exporter.findings.scopes import PER_VM
 from exporter.kube.watch.reflector import Timeouts
 from exporter.metrics.series_limit import SeriesLimit
 from exporter.store.kinds import ipam_claim
+from tests.all_of import each_of
 from tests.evaluation import Evaluation
 from tests.rows import full
 from tests.shared import REPO
@@ -198,7 +199,7 @@ logFormat: jsn
     ]
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("reconcile", "said"),
     [
         (
@@ -238,7 +239,7 @@ def test_a_sidecar_is_configured_by_its_url(url: str, token: str, tmp_path: Path
     assert (got.url, got.token_file, got.ca_file) == (url, token or None, None)
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("text", "said"),
     [
         (
@@ -277,7 +278,7 @@ def test_an_empty_file_or_section_sets_nothing_or_little(text: str, tmp_path: Pa
     assert loaded(tmp_path, text).config.series_limit == Config().series_limit
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("text", "said"),
     [
         (
@@ -449,7 +450,7 @@ SCHEMA_CASES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "fine"), SCHEMA_CASES)
+@each_of(("text", "fine"), SCHEMA_CASES)
 def test_the_schema_accepts_what_is_accepted(text: str, fine: bool, tmp_path: Path) -> None:
     from jsonschema import Draft202012Validator  # loading it takes seconds
 

@@ -126,7 +126,7 @@ def dump(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("words", "code", "said"),
     [
         (["--disable", "HostDisk"], 1, "HostDisk  Alpha  on -> off  1    0     VirtualMachine ns/db"),

@@ -257,7 +257,7 @@ def test_the_table_has_who_breaks_first_then_who_is_safe(dump: str, capsys: pyte
     assert out.endswith("Nothing was changed.\n")
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("words", "code", "said"),
     [
         (["--delete-instancetype", "unused"], 0, "No finding would differ. Nothing was changed."),

@@ -222,7 +222,7 @@ async def test_live_and_of_a_dump_it_is_the_same(
     assert {kind.plural for kind in KINDS if isinstance(kind, ApiKind)} <= watched
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("words", "code", "said"),
     [
         (["ns/calm"], 0, "VM ns/calm is on node02"),
