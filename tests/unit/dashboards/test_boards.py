@@ -20,7 +20,7 @@ from dashboards.generator.links import page_link
 from dashboards.generator.model import COLUMNS, Board, Column, Link, Panel, PanelKind, PanelQuery, placed
 from dashboards.generator.panels import HELD, SEVERITIES
 from exporter.views.findings import Filter
-from tests.all_of import all_of
+from tests.all_of import each_of
 from tests.case_files import read_yaml
 from tests.rules import FILES as RULE_FILES
 from tests.rules import RULES, rules_of, selectors
@@ -94,14 +94,14 @@ def test_every_module_of_definitions_that_is_a_board_is_one_of_all() -> None:
     assert boards == set(BOARDS)
 
 
-@pytest.mark.parametrize("board", BOARDS.values(), ids=list(BOARDS))
+@each_of("board", BOARDS.values(), ids=list(BOARDS))
 def test_a_board_begins_with_whether_it_can_be_trusted(board: Board) -> None:
     assert board.rows[0].title in TRUST
     assert board.audience
     assert board.shows.endswith(".")
 
 
-@pytest.mark.parametrize("board", BOARDS.values(), ids=list(BOARDS))
+@each_of("board", BOARDS.values(), ids=list(BOARDS))
 def test_titles_of_panels_are_told_apart_within_a_row_and_fill_its_lines(board: Board) -> None:
     for row in board.rows:
         titles = [panel.title for panel in row.panels]
@@ -112,7 +112,7 @@ def test_titles_of_panels_are_told_apart_within_a_row_and_fill_its_lines(board: 
         assert set(widths.values()) == {COLUMNS}, row.title
 
 
-@all_of(PANELS, lambda name: name.partition(":")[0])
+@each_of(("board", "panel"), PANELS)
 def test_a_panel_says_what_it_shows_in_variables_that_there_are(board: Board, panel: Panel) -> None:
     assert panel.description.endswith(".")
     assert panel.unit.grafana
@@ -125,7 +125,7 @@ def test_a_panel_says_what_it_shows_in_variables_that_there_are(board: Board, pa
     assert {each.removeprefix("-") for each in panel.sort} <= {column.title for column in panel.columns}
 
 
-@all_of(PANELS, lambda name: name.partition(":")[0])
+@each_of(("board", "panel"), PANELS)
 def test_replicas_never_add_up_and_nothing_stands_in_for_what_is_not_scraped(board: Board, panel: Panel) -> None:
     for query in panel.queries:
         assert "vector(" not in query.expr
@@ -137,7 +137,7 @@ def test_replicas_never_add_up_and_nothing_stands_in_for_what_is_not_scraped(boa
             )
 
 
-@all_of(PANELS, lambda name: name.partition(":")[0])
+@each_of(("board", "panel"), PANELS)
 def test_a_query_names_only_series_that_there_are(board: Board, panel: Panel) -> None:
     for query in panel.queries:
         for selector in selectors(query.expr):
@@ -150,7 +150,7 @@ def colours_of(column: Column) -> dict[str, str]:
     return {column.texts.get(value, value): colour for value, colour in column.colours.items()}
 
 
-@all_of(PANELS, lambda name: name.partition(":")[0])
+@each_of(("board", "panel"), PANELS)
 def test_a_severity_has_its_colour_wherever_it_is_drawn(board: Board, panel: Panel) -> None:
     for query in panel.queries:
         asked = re.search(r'severity="(\w+)"', query.expr)
@@ -162,7 +162,7 @@ def test_a_severity_has_its_colour_wherever_it_is_drawn(board: Board, panel: Pan
         assert [step.colour for step in panel.thresholds] == [SEVERITIES[severity]]
 
 
-@all_of(PANELS, lambda name: name.partition(":")[0])
+@each_of(("board", "panel"), PANELS)
 def test_links_lead_to_the_page_to_a_runbook_or_to_a_board(board: Board, panel: Panel) -> None:
     for link in links(panel):
         if link.url.startswith("${runbooks}"):
@@ -176,7 +176,7 @@ def test_links_lead_to_the_page_to_a_runbook_or_to_a_board(board: Board, panel: 
             assert set(given) <= {variable.name for variable in other.variables}
 
 
-@all_of(PANELS, lambda name: name.partition(":")[0])
+@each_of(("board", "panel"), PANELS)
 def test_a_row_with_links_of_its_cluster_has_its_cluster(board: Board, panel: Panel) -> None:
     if any("{page}" in link.url or "{cluster}" in link.url for link in links(panel)):
         assert "cluster" in {column.label for column in panel.columns}
@@ -245,7 +245,7 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-@pytest.mark.parametrize("path", GRAFANA)
+@each_of("path", GRAFANA)
 def test_grafanas_own_model_reads_a_board_and_loses_no_leaf(path: str) -> None:
     register_default_plugins()
     given = json.loads(FILES[path])
@@ -254,7 +254,7 @@ def test_grafanas_own_model_reads_a_board_and_loses_no_leaf(path: str) -> None:
     assert not lost
 
 
-@pytest.mark.parametrize("path", GRAFANA)
+@each_of("path", GRAFANA)
 def test_a_board_of_grafana_is_one_that_every_grafana_from_10_on_migrates(path: str) -> None:
     board = json.loads(FILES[path])
     assert board["schemaVersion"] == 38
@@ -274,7 +274,7 @@ def test_a_board_of_grafana_is_one_that_every_grafana_from_10_on_migrates(path: 
         assert all(target["instant"] != (panel["type"] == "timeseries") for target in panel["targets"])
 
 
-@pytest.mark.parametrize("path", CONSOLE)
+@each_of("path", CONSOLE)
 def test_a_board_of_the_console_has_only_what_it_draws(path: str) -> None:
     board = json.loads(FILES[path])
     known = {variable["name"] for variable in board["templating"]["list"]}
@@ -293,7 +293,7 @@ def test_a_board_of_the_console_has_only_what_it_draws(path: str) -> None:
             assert {style["pattern"] for style in shown if style["type"] == "number"} <= refs
 
 
-@all_of(PANELS, lambda name: name.partition(":")[0])
+@each_of(("board", "panel"), PANELS)
 def test_the_console_filters_by_namespace_only_what_always_has_one(board: Board, panel: Panel) -> None:
     """All is `.+` there, which an empty label does not match."""
     for query in panel.queries:
@@ -308,7 +308,7 @@ def test_the_console_has_every_board_but_those_of_several_clusters() -> None:
     }
 
 
-@pytest.mark.parametrize("path", PERSES)
+@each_of("path", PERSES)
 def test_a_board_of_perses_lays_out_each_of_its_panels_once(path: str) -> None:
     config = read_yaml(FILES[path])["spec"]["config"]
     shown = [item["content"]["$ref"] for layout in config["layouts"] for item in layout["spec"]["items"]]

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from demo.fleet import objects, pods, surroundings
+from tests.all_of import each_of
 
 EARLY, LATE = "2026-05-04T08:12:31Z", "2026-06-03T16:20:00Z"
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("build", "why"),
     [
         (lambda: objects.new("Pod", "", "a"), "needs a namespace"),

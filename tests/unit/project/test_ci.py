@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from docs.generator.support import generated
+from tests.all_of import each_of
 from tests.shared import REPO
 from tests.tools.table import HERE, TOOLS
 from tests.tools.tiers import RECORDS, SUPPORT, Tier, tiers
@@ -54,7 +55,7 @@ def with_needed(targets: Iterable[str]) -> set[str]:
 BY_TIERS = with_needed(word for tier in TIERS for word in shlex.split(tier.run)[1:])
 
 
-@pytest.mark.parametrize("tier", TIERS, ids=lambda tier: tier.name)
+@each_of("tier", TIERS, ids=lambda tier: tier.name)
 def test_a_tier_makes_a_target_and_each_of_its_paths_is_there(tier: Tier) -> None:
     make, *words = shlex.split(tier.run)
     assert make == "make"

@@ -96,8 +96,9 @@ def literals(source: str) -> Iterator[tuple[int, str]]:
 
 def refused(text: str) -> Iterator[tuple[int, str]]:
     """(line, word) of each refused word, lines counted from 0."""
-    allowed = [(found.start(), found.end()) for found in _ALLOWED.finditer(text)]
-    for found in _WORD.finditer(text):
+    words = list(_WORD.finditer(text))
+    allowed = [(found.start(), found.end()) for found in _ALLOWED.finditer(text)] if words else []
+    for found in words:
         word = found[0]
         code = re.fullmatch(CODES, word, re.IGNORECASE) is not None
         if code and not _CODE.fullmatch(word):  # codes are in capitals

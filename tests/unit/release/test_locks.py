@@ -17,6 +17,7 @@ from packaging.utils import canonicalize_name
 from release.licences import licence, licence_of, refused, runtime
 from release.locks import BUILD, DEV, PROJECT, RUNTIME, SITE, TOP, Locked, differences, locked, pyproject
 from release.sbom import mistake, sbom
+from tests.all_of import each_of
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 HASH = "ab" * 32
@@ -89,7 +90,7 @@ def test_an_entry_without_a_hash_is_refused() -> None:
         locked(f"a>=1.0 \\\n    --hash=sha256:{HASH}\n")
 
 
-@pytest.mark.parametrize("package", runtime(), ids=lambda each: each.name)
+@each_of("package", runtime(), ids=lambda each: each.name)
 def test_the_licence_of_every_package_is_allowed(package: Locked) -> None:
     expression = licence_of(package)
     assert not refused(expression), (
@@ -98,7 +99,7 @@ def test_the_licence_of_every_package_is_allowed(package: Locked) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("expression", "is_refused"),
     [
         ("MIT", False),

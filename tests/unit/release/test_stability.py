@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-import pytest
 from packaging.version import Version
 
 from exporter.checks import all_checks
 from exporter.states import all_states
 from release.locks import pyproject
+from tests.all_of import each_of
 from tests.shared import REPO
 
 SECTIONS = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]  # of Keep a Changelog
@@ -41,7 +41,7 @@ def test_the_changelog_has_its_form() -> None:
     assert mistakes(text, pyproject()["project"]["version"]) == []
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("changelog", "mistake"),
     [
         ("# Changelog\n\n## 1.0.0 - 2026-01-31\n\n### Added\n- a\n", "the first section is not Unreleased"),

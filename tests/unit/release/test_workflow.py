@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from release.notes import main, notes
+from tests.all_of import each_of
 from tests.shared import REPO
 
 FILE = REPO / ".github/workflows/release.yaml"
@@ -34,7 +35,7 @@ def test_what_others_wrote_is_pinned_by_its_commit() -> None:
     assert [each for each in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", each)] == []
 
 
-@pytest.mark.parametrize("name", STEPS)
+@each_of("name", STEPS)
 def test_a_step_is_a_script_of_targets_modules_and_files_that_are_there(name: str) -> None:
     script = STEPS[name]
     assert "${{" not in script, "a value comes in by the environment: in a script it would be code"

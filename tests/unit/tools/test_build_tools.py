@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.all_of import each_of
 from tests.tools.build import every, sentence, tool
 from tests.tools.table import HERE, TOOLS, ToolMissing, cache_key, fits, parse_version
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("printed", "version"),
     [
         ("etcd Version: 3.6.8\nGit SHA: 4fbb8e6\nGo Version: go1.24.13\n", (3, 6, 8)),
@@ -28,7 +29,7 @@ def test_the_first_version_that_a_tool_prints_is_its_own(printed: str, version: 
     assert parse_version(printed) == version
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("version", "oldest", "does"),
     [
         ((3, 6, 0), (3, 6), True),
@@ -55,7 +56,7 @@ def test_the_cache_key_follows_both_module_files(tmp_path: Path) -> None:
     assert len(keys) == 5
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS))
+@each_of("name", sorted(TOOLS))
 def test_every_tool_has_its_module_files_and_is_declared_in_them(name: str) -> None:
     tool = TOOLS[name]
     top = HERE / tool.folder

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.all_of import each_of
 from tests.kubevirt.orders import Orders, World
 from tests.kubevirt.scheduler import place
 from tests.manifests import Object
@@ -42,7 +43,7 @@ def apart(**selector: Any) -> Object:
 NODES = (node("n1", zone="a"), node("n2", zone="b"), node("n3", TAINT, disk="ssd"))
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("wanted", "found"),
     [
         ({}, "n1"),

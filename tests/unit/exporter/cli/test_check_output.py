@@ -18,6 +18,7 @@ import pytest
 from exporter.__main__ import main
 from exporter.checks import all_checks
 from exporter.findings.check import PER_FLEET
+from tests.all_of import each_of
 from tests.case_files import read_yaml
 
 Check = Callable[..., tuple[int, str, str]]
@@ -153,7 +154,7 @@ def test_the_exit_code_is_of_what_is_shown_and_of_all_that_is_not_known(check: C
     assert check("--reason", "OrphanClaim", "--min-age", "9000d")[0] == 2
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("words", "said"),
     [
         (["--check", "ipam_claim"], "no check is called 'ipam_claim'; did you mean ipam_claims?"),
@@ -291,8 +292,8 @@ def test_the_encoding_of_the_terminal_may_lack_characters(
     assert all("vm-€" in each for each in shown.values())
 
 
-@pytest.mark.parametrize("words", [["--help"], ["check", "--help"], ["explain", "nonesuch"], ["check", "--bogus"]])
-@pytest.mark.parametrize("closed", [False, True])
+@each_of("words", [["--help"], ["check", "--help"], ["explain", "nonesuch"], ["check", "--bogus"]])
+@each_of("closed", [False, True])
 def test_an_answer_that_can_be_written_nowhere_is_no_finding(closed: bool, words: list[str]) -> None:
     command = [sys.executable, "-m", "exporter", *words]
     to = ">&- 2>&-" if closed else ">/dev/full 2>/dev/full"

@@ -18,6 +18,7 @@ from exporter.__main__ import main
 from exporter.cli.output.findings.check_report import HEAD
 from exporter.cli.output.text.ages import age, duration
 from exporter.cli.output.text.screen import rows_of
+from tests.all_of import each_of
 from tests.dumps import many
 from tests.terminals import on_terminal
 
@@ -239,7 +240,7 @@ def test_wide_has_the_ids_and_the_whole_of_each_finding(check: Check, report: An
     assert text.splitlines()[-2].endswith(f"{len(report['findings'])} findings of {len(report['causes'])} causes.")
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("seconds", "shown"),
     [
         (0, "0s"),

@@ -16,6 +16,7 @@ import pytest
 from exporter.__main__ import main
 from exporter.cli.output.completion.tree import Command, tree
 from exporter.cli.parsing import steward
+from tests.all_of import each_of
 
 Offered = Callable[[str], list[str]]
 PROMPT = "ready> "
@@ -115,12 +116,12 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize(("line", "offered"), ASKED)
+@each_of(("line", "offered"), ASKED)
 def test_bash_is_offered_what_may_follow(line: str, offered: list[str], bash: Offered) -> None:
     assert sorted(bash(line)) == offered
 
 
-@pytest.mark.parametrize(("line", "offered"), ASKED)
+@each_of(("line", "offered"), ASKED)
 def test_fish_is_offered_what_may_follow(line: str, offered: list[str], fish: Offered) -> None:
     assert sorted(fish(line)) == offered
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from exporter.__main__ import main
+from tests.all_of import each_of
 from tests.dumps import many
 
 VM = {
@@ -110,7 +111,7 @@ def test_of_a_reason_alone_the_names_are_left_open(capsys: pytest.CaptureFixture
     assert "REASON=ObjectMissing" in out
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("words", "says"),
     [
         (["orphanclam"], "no check, reason, alert or metric is called 'orphanclam'; did you mean OrphanClaim?"),

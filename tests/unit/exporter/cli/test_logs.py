@@ -11,6 +11,7 @@ import pytest
 from demo.apiserver.errors import ApiError
 from exporter.cli.output.text.logs import log_as, safe, say
 from exporter.kube.errors import StatusError
+from tests.all_of import each_of
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.fakeapi.faults import Fault
 from tests.unit.exporter.kube.fault_acts import plain_lists
@@ -34,7 +35,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return capsys.readouterr().err.splitlines()
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("text", "written"),
     [
         ("plain, grüße, 日本", "plain, grüße, 日本"),

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from demo.command import kubeconfig
 from exporter.__main__ import main
+from tests.all_of import each_of
 from tests.dumps import many
 
 COMMANDS = [
@@ -61,7 +62,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
     return code, shown.out, shown.err
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
+@each_of("command", COMMANDS, ids=lambda words: words[0])
 def test_a_server_that_is_not_there(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     path = kubeconfig(tmp_path, url)
@@ -162,7 +163,7 @@ MALFORMED = "the JSON is not well-formed"
 CREATED = "as `kubectl create token` prints it"
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("words", "says"),
     [
         (["check", "-n", "shpo"], "no namespace is called 'shpo'; did you mean shop?"),
@@ -242,7 +243,7 @@ def test_a_dump_and_a_kubeconfig_that_are_not_there(tmp_path: Path, capsys: pyte
     )
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
+@each_of("command", COMMANDS, ids=lambda words: words[0])
 def test_a_running_steward_that_is_not_there(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     sentence = f"steward: {url} is not reachable: Connection refused; {PAGE}\n"

@@ -5,20 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from demo.apiserver.server import ApiServer
-from demo.command import kubeconfig
-from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
-from exporter.app import assemble, serve, wait_until_seen
-from exporter.kube.transport import Transport
+from tests.sharing import Shared
 
 
 @dataclass
@@ -37,16 +31,8 @@ class Running:
 
 
 @pytest.fixture
-async def running(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> AsyncIterator[Running]:
-    server = ApiServer()
-    await server.start()
-    server.load(sample_fleet(datetime.now(UTC)).objects)
-    path = kubeconfig(tmp_path, server.url)
-    steward = assemble(Transport.from_environment(str(path)))
-    async with serve(steward, "127.0.0.1", 0) as url:
-        assert await wait_until_seen(steward, 60)
-        yield Running(url, path, capsys)
-    await server.stop()
+def running(shared: Shared, capsys: pytest.CaptureFixture[str]) -> Running:
+    return Running(shared.url, shared.kubeconfig, capsys)
 
 
 async def test_it_finds_what_a_look_at_the_cluster_finds(running: Running) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from exporter.__main__ import main
+from tests.all_of import each_of
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("words", "says"),
     [
         (["chek"], "steward: no command is called 'chek'; did you mean check?"),

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs.generator.exporter import generated
 from exporter.__main__ import main
 from exporter.checks import all_checks
 from exporter.config.documents import as_rows, as_yaml, pages, schema
@@ -31,8 +30,10 @@ from exporter.findings.scopes import PER_VM
 from exporter.kube.watch.reflector import Timeouts
 from exporter.metrics.series_limit import SeriesLimit
 from exporter.store.kinds import ipam_claim
+from tests.all_of import each_of
 from tests.evaluation import Evaluation
 from tests.rows import full
+from tests.shared import REPO
 
 
 class NameSettings(msgspec.Struct, frozen=True, rename="camel"):
@@ -198,7 +199,7 @@ logFormat: jsn
     ]
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("reconcile", "said"),
     [
         (
@@ -238,7 +239,7 @@ def test_a_sidecar_is_configured_by_its_url(url: str, token: str, tmp_path: Path
     assert (got.url, got.token_file, got.ca_file) == (url, token or None, None)
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("text", "said"),
     [
         (
@@ -277,7 +278,7 @@ def test_an_empty_file_or_section_sets_nothing_or_little(text: str, tmp_path: Pa
     assert loaded(tmp_path, text).config.series_limit == Config().series_limit
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("text", "said"),
     [
         (
@@ -449,7 +450,7 @@ SCHEMA_CASES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "fine"), SCHEMA_CASES)
+@each_of(("text", "fine"), SCHEMA_CASES)
 def test_the_schema_accepts_what_is_accepted(text: str, fine: bool, tmp_path: Path) -> None:
     from jsonschema import Draft202012Validator  # loading it takes seconds
 
@@ -461,7 +462,7 @@ def test_the_schema_accepts_what_is_accepted(text: str, fine: bool, tmp_path: Pa
 
 
 def test_the_defaults_of_the_schema_are_accepted(tmp_path: Path) -> None:
-    top = json.loads(generated()["docs/config.schema.json"])
+    top = json.loads((REPO / "docs/config.schema.json").read_text(encoding="utf-8"))
     defaults = _defaults(top, top["$defs"])
     assert (defaults["settle"], defaults["pace"]["watch"], defaults["checks"]["sources"]["enabled"]) == (
         "250ms",

@@ -14,6 +14,7 @@ from exporter.config.loading import Loaded, Sources, load
 from exporter.config.mistakes import Mistakes
 from exporter.config.outside import Link
 from exporter.config.settings import Config
+from tests.all_of import each_of
 
 CHECKS = tuple(check for check in all_checks() if check.id == "ipam_claims")
 CONSOLE = "https://console.example/k8s/ns/{namespace}/kubevirt.io~v1~VirtualMachine/{name}"
@@ -50,7 +51,7 @@ def test_links_of_a_file_and_of_a_variable_are_the_same(tmp_path: Path) -> None:
     assert next(key for key in found.keys if key.name == "links").live
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("link", "sentence"),
     [
         ({"url": CONSOLE}, "links.0: a link needs a name"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from tests.drain_rows import Row, guest, migration, node, slices, volume
 from tests.evaluation import api_kinds
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.rows import full
+from tests.sharing import Fleet
 
 REQUESTED = "2026-06-01T10:00:00Z"
 SMALL = {"cpu": "16", "memory": "8Gi", "pods": "110"}
@@ -53,7 +54,7 @@ def objects(rows: list[Row]) -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def fleet() -> Callable[[], list[dict[str, Any]]]:
+def fleet() -> Fleet:
     return lambda: list(objects(ROWS))
 
 

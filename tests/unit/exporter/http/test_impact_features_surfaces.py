@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from exporter.__main__ import main
 from tests.all_of import each_of
 from tests.asking import get, scripts_in
 from tests.rows import full
+from tests.sharing import Fleet
 
 Row = dict[str, Any]
 HOST_DISK: Row = {"template": {"volumes": [{"name": "d", "hostDisk": {"path": "/d", "type": "Disk"}}]}}
@@ -29,7 +29,7 @@ NOTHING = 'permittedHostDevices={"pciHostDevices":[],"usb":[]}'
 
 
 @pytest.fixture(scope="module")
-def fleet() -> Callable[[], list[dict[str, Any]]]:
+def fleet() -> Fleet:
     return lambda: list(map(full, ROWS))
 
 
@@ -126,7 +126,7 @@ def dump(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("words", "code", "said"),
     [
         (["--disable", "HostDisk"], 1, "HostDisk  Alpha  on -> off  1    0     VirtualMachine ns/db"),

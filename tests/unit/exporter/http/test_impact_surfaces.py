@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from tests.all_of import each_of
 from tests.asking import get, scripts_in
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.rows import full
+from tests.sharing import Fleet
 
 Row = dict[str, Any]
 MEDIUM = {"apiVersion": "instancetype.kubevirt.io/v1beta1", "kind": "VirtualMachineClusterInstancetype"}
@@ -71,7 +71,7 @@ WITHOUT_MEDIUM = {"breaks": {"stopped", "runs", "workers"}, "safe": {"kept"}, "w
 
 
 @pytest.fixture(scope="module")
-def fleet() -> Callable[[], list[dict[str, Any]]]:
+def fleet() -> Fleet:
     return lambda: list(map(full, ROWS))
 
 
@@ -257,7 +257,7 @@ def test_the_table_has_who_breaks_first_then_who_is_safe(dump: str, capsys: pyte
     assert out.endswith("Nothing was changed.\n")
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("words", "code", "said"),
     [
         (["--delete-instancetype", "unused"], 0, "No finding would differ. Nothing was changed."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from tests.evaluation import api_kinds
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.one_vm import running
 from tests.rows import full
+from tests.sharing import Fleet
 
 SMALL = {"cpu": "16", "memory": "2Gi", "pods": "110"}
 MAC = "02:00:00:00:00:01"
@@ -67,7 +68,7 @@ def objects(rows: list[Row]) -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def fleet() -> Callable[[], list[dict[str, Any]]]:
+def fleet() -> Fleet:
     return lambda: list(objects(ROWS))
 
 
@@ -221,7 +222,7 @@ async def test_live_and_of_a_dump_it_is_the_same(
     assert {kind.plural for kind in KINDS if isinstance(kind, ApiKind)} <= watched
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("words", "code", "said"),
     [
         (["ns/calm"], 0, "VM ns/calm is on node02"),

@@ -17,6 +17,7 @@ from exporter.kube.timeouts import Timeouts
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
 from exporter.store.record import Record
+from tests.all_of import each_of
 
 KIND = ApiKind(
     Record, group="example.org", versions=("v2", "v1"), plural="things", selectors=(("labelSelector", "app=x"),)
@@ -70,7 +71,7 @@ def client(answers: dict[str, Any], **pace: Any) -> tuple[Client, Table]:
     return Client(cast(Transport, table), Timeouts(**pace)), table
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("answers", "version"),
     [
         ({V2: resources("things"), V1: resources("things")}, "v2"),

@@ -19,6 +19,7 @@ from exporter.kube.timeouts import Timeouts
 from exporter.kube.watch.reflector import Reflector
 from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.source import Source, SyncState
+from tests.all_of import each_of
 from tests.evaluation import Evaluation
 from tests.watch_lines import claim
 
@@ -230,7 +231,7 @@ async def test_where_streaming_lists_are_not_offered_pages_are_asked_for(code: i
     assert set(played.held) == {"a"}
 
 
-@pytest.mark.parametrize("code", [401, 403, 404, 429, 502, 503])
+@each_of("code", [401, 403, 404, 429, 502, 503])
 async def test_other_answers_say_nothing_of_streaming_lists(code: int) -> None:
     played = await play(StatusError(code, "not now"), START)
     assert (played.since, played.lists) == ([None, None, "10"], 0)

@@ -16,7 +16,7 @@ from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
 from exporter.domain.identity.firmware import group_id, legacy
 from tests.case_files import read_yaml
-from tests.dumps import many
+from tests.dumps import many, plain_list
 from tests.manifests import Object
 
 Check = Callable[..., tuple[int, str, str]]
@@ -179,15 +179,16 @@ def test_of_many_holders_those_of_other_clusters_and_that_run_are_named_first(
 # -- several dumps
 
 
-@pytest.fixture
-def dumps(tmp_path: Path) -> tuple[str, str]:
+@pytest.fixture(scope="module")
+def dumps(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     """The demo's fleet, twice: the second time only its namespace `shop`."""
     objects = sample_fleet(datetime(2026, 11, 21, tzinfo=UTC)).objects
     names = {"shop", "kubevirt"}
     shop = [thing for thing in objects if names & {thing["metadata"].get("namespace"), thing["metadata"]["name"]}]
-    for name, held in (("north", objects), ("south", shop)):
-        (tmp_path / f"{name}.yaml").write_text(many(held), encoding="utf-8")
-    return str(tmp_path / "north.yaml"), str(tmp_path / "south.yaml")
+    folder = tmp_path_factory.mktemp("dumps")
+    for name, held in (("north", list(objects)), ("south", shop)):
+        (folder / f"{name}.json").write_text(json.dumps(plain_list(held)), encoding="utf-8")
+    return str(folder / "north.json"), str(folder / "south.json")
 
 
 def without_cluster(finding: Any) -> Any:

@@ -12,6 +12,7 @@ from aiohttp import web
 
 from exporter.prometheus.answer import MOST_POINTS, Question, decoded
 from exporter.prometheus.past import Bounds
+from tests.all_of import each_of
 from tests.evaluation import NOW
 from tests.past_server import Stub, answer, asking
 
@@ -117,7 +118,7 @@ async def test_what_was_known_is_shown_for_a_while_when_prometheus_fails() -> No
         assert await past.of(HOURS) is None
 
 
-@pytest.mark.parametrize(
+@each_of(
     "body",
     [
         b"",

@@ -16,6 +16,7 @@ from msgspec import UNSET
 
 from exporter.sidecar.repairs import Plans, Repairs, decoding
 from exporter.views.in_slices import at_once
+from tests.all_of import each_of
 from tests.reported_repairs import QUICK, following, plans, repair, sidecar
 from tests.tls_files import Tls
 
@@ -104,7 +105,7 @@ BAD: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("body", BAD, ids=lambda body: str(body)[:50])
+@each_of("body", BAD, ids=lambda body: str(body)[:50])
 def test_what_no_sidecar_answers_is_refused(body: Any) -> None:
     with pytest.raises(ValueError, match="the response is not what a sidecar answers: "):
         decode(body)

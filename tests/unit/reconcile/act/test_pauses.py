@@ -19,6 +19,7 @@ from reconcile.ledger import Entry, Event, Ledger
 from reconcile.ledger.history import History
 from reconcile.plan.annotations import PAUSED, RESUMED, resumed_at
 from reconcile.plan.requests import Request
+from tests.all_of import each_of
 from tests.confirming import MemoryReads
 from tests.evaluation import api_kinds
 from tests.repairs import CLAIM, NOW, ask, config, plan, situation
@@ -195,7 +196,7 @@ async def test_a_namespace_and_everything_are_resumed_where_they_were_paused(sce
     assert scene.history.pauses == 0
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("text", "wanted"),
     [
         ("2026-05-28T20:26:40Z", NOW),

@@ -11,6 +11,7 @@ from reconcile.ledger.settling import may_arrive
 from reconcile.plan.effects import REQUESTS, happened, inverse
 from reconcile.plan.plan import Add, Create, Patch, Remove, Replace
 from reconcile.plan.plan import Test as Expect
+from tests.all_of import each_of
 
 VM = Ref("VirtualMachine", "ns", "db", "v")
 STOP = {"action": "Stop", "uid": "i"}
@@ -22,7 +23,7 @@ def vm(strategy: str = "Manual", uid: str = "v", **status: Any) -> dict[str, Any
     return {"metadata": {"uid": uid}, "spec": {"runStrategy": strategy}, "status": status}
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("before", "now", "done"),
     [
         (vm(created=True), vm(created=True), False),
@@ -39,7 +40,7 @@ def test_a_request_is_there_until_the_vmi_is_gone(before: dict[str, Any], now: A
     assert happened(ASK, before, now) is done
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("before", "now", "done"),
     [
         (vm(), vm(), False),

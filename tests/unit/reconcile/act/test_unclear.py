@@ -15,6 +15,7 @@ from exporter.store.text.skew import Skew
 from reconcile.ledger import Entry, Event, Ledger
 from reconcile.ledger.manual import ManualLedger, folder
 from reconcile.ledger.settling import ARRIVES, Settling
+from tests.all_of import each_of
 from tests.fakeapi.faults import Fault
 from tests.repairs import NOW, plan, written
 from tests.secure_server import config as kubeconfig
@@ -147,7 +148,7 @@ async def test_after_a_crash_too(tmp_path: Path, arrived: bool, happened: bool) 
         assert ended(running)[1] == ("resolved", happened)
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("skew", "later", "left"),
     [
         (Skew(0.0, 0.0, "here"), 0.0, ARRIVES),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-import pytest
-
 from exporter.cli.input.once import aim_of
+from tests.all_of import each_of
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("text", "wanted"),
     [
         ("to resume: steward reconcile resume -n shop", "to resume: steward reconcile resume OWN -n shop"),

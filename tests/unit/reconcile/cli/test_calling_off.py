@@ -10,6 +10,7 @@ import pytest
 
 from exporter.kube.errors import KubeError
 from reconcile.cli.calling_off import asked_to_leave, closed
+from tests.all_of import each_of
 from tests.confirming import MemoryReads
 from tests.rows import full
 
@@ -38,7 +39,7 @@ def test_those_whose_request_names_the_node_wherever_they_are() -> None:
     assert [each.path for each in asked] == ["ns/here", "other/moved"]
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("rows", "says"),
     [
         ([NODE | {"cordoned": True}], "node node01 is cordoned"),

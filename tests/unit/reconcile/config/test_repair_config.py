@@ -16,6 +16,7 @@ from reconcile.config.loading import LoadedSidecar, load
 from reconcile.config.modes import may_write, mode_of
 from reconcile.config.settings import Mode, SidecarConfig, model_of
 from reconcile.plan.remediations import all_remediations
+from tests.all_of import each_of
 from tests.repairs import REPAIR, config
 
 
@@ -87,7 +88,7 @@ acknowledge: {configMap: steward-exporter, namespace: ns, key: exporter.yaml}
     assert (got.windows[0].from_, got.windows[1].to, got.windows[1].time_zone) == ("22:00", "24:00", "UTC")
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("values", "namespace", "mode"),
     [
         ({"mode": "auto"}, "a", Mode.AUTO),
@@ -104,7 +105,7 @@ def test_the_most_specific_mode_counts(values: dict[str, Any], namespace: str, m
     assert mode_of(config(**values), "unheard_of", namespace) is Mode(values.get("mode", "plan"))
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("text", "wanted"),
     [
         ("mode: autos", 'mode: "autos" is not known; did you mean "auto"?'),
@@ -214,7 +215,7 @@ def test_editors_validate_what_is_loaded(tmp_path: Path) -> None:
         assert isinstance(attempt(tmp_path, text), LoadedSidecar) == sound, text
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("values", "writes"),
     [
         ({}, False),
@@ -236,7 +237,7 @@ IN_TEST = {"matchLabels": {"tier": "test"}, "mode": "auto"}
 NOT_PROD = {"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["prod"]}], "mode": "approve"}
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("selectors", "labels", "mode"),
     [
         ([IN_TEST], {"tier": "test"}, Mode.AUTO),

@@ -120,7 +120,7 @@ TO_SPRING = blackout("2026-03-29T00:30", "2026-03-29T02:30")
 IN_AUTUMN = blackout("2026-10-25T02:30", "2026-10-25")  # it shows from 02:00 to 03:00 twice
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("each", "now", "until"),
     [
         (YEAR_END, "2026-12-19T23:59:59+01:00", None),
@@ -158,7 +158,7 @@ def test_of_blackouts_that_overlap_or_meet_the_last_end_counts() -> None:
     assert blacked_out([], now) is None
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("begin", "end", "reason"),
     [
         ("2026-07-02", "2026-07-01", "freeze"),

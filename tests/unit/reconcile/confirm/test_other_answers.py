@@ -11,6 +11,7 @@ import pytest
 from exporter.store.kind import ApiKind
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediations import all_remediations
+from tests.all_of import each_of
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.remediation_cases import cases_of
 from tests.rows import full
@@ -28,7 +29,7 @@ class OtherReads(MemoryReads):
         return self._answer if kind.name == "Namespace" else found
 
 
-@pytest.mark.parametrize(
+@each_of(
     "answer",
     [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other", "uid": "u9"}},

@@ -368,7 +368,7 @@ def failing(*events: str, at: float = NOW - 60, mode: str = "auto") -> list[Entr
     return [entry for each, event in enumerate(events) for entry in written(each, at - each, event, mode=mode)]
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("entries", "blocks"),
     [
         (failing("failed", "failed", "failed"), True),
@@ -448,7 +448,7 @@ OF_THE_SIDECAR = {
 }
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("mode", "asked"),
     [
         (Mode.AUTO, REPAIRS),
@@ -487,7 +487,7 @@ def test_what_is_no_text_pauses(annotations: dict[str, Any]) -> None:
     assert "object_paused" in closed({"annotations": {str(CLAIM): {}, **annotations}}, {}, {})
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("whole", "wanted"),
     [
         ({"metadata": {"annotations": {"a": "b"}}}, {"a": "b"}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconcile.decide.storm import Rise, Storm, Weather
+from tests.all_of import each_of
 from tests.repairs import NOW, config
 
 SETTINGS = config(storm={"share": 0.1, "atLeast": 10, "cooldown": "15m"}).storm
@@ -15,7 +16,7 @@ def rise(findings: int) -> Rise:
     return Rise(findings, 10, f"{findings} are new")
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("before", "findings", "weather"),
     [
         (Storm(), 9, Weather.NORMAL),
@@ -61,7 +62,7 @@ def test_it_survives_a_restart(storm: Storm) -> None:
     assert (again.weather, again.since, again.until) == (storm.weather, storm.since, storm.until)
 
 
-@pytest.mark.parametrize(
+@each_of(
     "text", ["x", "storm", "normal ", "storm from -1", "storm from 1e9", "cooldown from 1", "cooldown from 1 until nan"]
 )
 def test_what_cannot_be_read_is_a_storm_that_ends_in_a_cooldown(text: str) -> None:

@@ -6,8 +6,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from exporter.store.cluster import Cluster
 from exporter.store.indexes.features import TAKES
 from exporter.store.indexes.identities import POOL
@@ -15,6 +13,7 @@ from exporter.store.kinds.node import Node
 from exporter.store.kinds.pod import Pod
 from exporter.store.reader import ClusterView, Reading
 from reconcile.fresh.cluster import FreshCluster
+from tests.all_of import each_of
 from tests.evaluation import api_kinds
 
 ASKED: dict[str, Callable[[Cluster], Any]] = {
@@ -39,7 +38,7 @@ def fresh() -> FreshCluster:
     return FreshCluster(api_kinds().values(), (TAKES, POOL))
 
 
-@pytest.mark.parametrize("name", ASKED)
+@each_of("name", ASKED)
 def test_what_was_not_read_is_a_need_and_not_an_absence(name: str) -> None:
     cluster = fresh()
     assert not ASKED[name](cluster)

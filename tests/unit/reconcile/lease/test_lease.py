@@ -15,6 +15,7 @@ from demo.command import kubeconfig
 from reconcile.lease.lease import Election
 from reconcile.lease.record import PREFIX, Contender, LeaseRecord
 from reconcile.lease.tenure import NotLeadingError, Tenure
+from tests.all_of import each_of
 from tests.electing import Cable, Clock, Replicas, electing
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.fakeapi.faults import Fault, forbidden, internal_error, too_many_requests, unauthorized, unavailable
@@ -382,7 +383,7 @@ async def test_a_lease_with_odd_fields_is_waited_for_and_taken(
     assert lease(server)["spec"]["leaseTransitions"] in (1, 2**31 - 1)
 
 
-@pytest.mark.parametrize(
+@each_of(
     "whole",
     [
         {},

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from exporter.store.record import Ref
 from reconcile.ledger.entry import Entry, Event
 from reconcile.ledger.history import Failures, History, War
+from tests.all_of import each_of
 from tests.repairs import CLAIM, NOW, entry, plan, written
 
 DAY = 86_400.0
@@ -20,7 +21,7 @@ def history(*entries: Entry) -> History:
     return History.of(entries, NOW)
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("after", "counts"),
     [
         ((), True),  # it crashed there: it may have been written

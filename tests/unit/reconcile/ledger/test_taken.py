@@ -8,6 +8,7 @@ import pytest
 
 from reconcile.ledger import Entry, Event
 from reconcile.ledger.taken import taken
+from tests.all_of import each_of
 from tests.ledgers import plan
 
 BEFORE, AFTER = {"metadata": {"name": "before"}}, {"metadata": {"name": "after"}}
@@ -41,7 +42,7 @@ def test_what_was_written_and_is_still_there(events: tuple[Any, ...]) -> None:
     assert (found.attempt, found.plan, found.before, found.after) == ("a-1", plan(), BEFORE, AFTER)
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("events", "why"),
     [
         ((), "the ledger has no attempt a-1; `steward reconcile ledger` lists them"),

@@ -15,6 +15,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from reconcile.config.servers import WebhookSettings
 from reconcile.observe.webhook import Firing, receiver
+from tests.all_of import each_of
 from tests.repairs import config
 
 BLUE = {"alertname": "VMIPAMClaimLeftBehind", "namespace": "shop", "name": "db.blue"}
@@ -99,7 +100,7 @@ NO_NOTIFICATION = [
 ]
 
 
-@pytest.mark.parametrize("content", NO_NOTIFICATION)
+@each_of("content", NO_NOTIFICATION)
 def test_what_is_no_notification_changes_nothing(content: bytes) -> None:
     firing = Firing(3600, Clock())
     firing.take(notification(BLUE))

@@ -18,6 +18,7 @@ from reconcile.observe.source import ExporterSource, Found, SourceError
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediations import all_remediations
 from reconcile.run.loop import Loop
+from tests.all_of import each_of
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.remediation_cases import cases_of
@@ -39,7 +40,7 @@ def report(**changed: Any) -> bytes:
     return json.dumps(REPORT | changed).encode()
 
 
-@pytest.mark.parametrize(
+@each_of(
     "body",
     [
         report(findings=[FINDING | {"since": "yesterday"}]),

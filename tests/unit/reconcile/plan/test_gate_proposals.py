@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from exporter.checks import all_checks
 from exporter.domain.features.gates import NEWEST
 from reconcile.plan.managed_fields import applied
 from reconcile.plan.plan import Add, Op, Plan, Proposal, Refused, Replace
 from reconcile.plan.remediations.features.clean_feature_gates import REMEDIATION
+from tests.all_of import each_of
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.rows import full
 
@@ -94,7 +93,7 @@ def test_hyperconverged_has_it_from_a_field() -> None:
     )
 
 
-@pytest.mark.parametrize("minor", range(NEWEST[1] + 1))
+@each_of("minor", range(NEWEST[1] + 1))
 def test_in_every_release_what_has_no_effect_goes_and_what_has_one_stays(minor: int) -> None:
     """For every entry that the check reports, of lists with all kinds of gates."""
     gates = ["LiveMigration", "Macvtap", "HostDisk", "NoGate", "PersistentReservation", "ExpandDisks", "HotplugVolumes"]

@@ -7,6 +7,7 @@ import pytest
 from aiohttp import web
 
 from exporter.http.application import Guard, application, serving
+from tests.all_of import each_of
 from tests.served import served
 
 HEALTH = ("/healthz", "/readyz")
@@ -16,10 +17,8 @@ async def _nobody(_: web.Request) -> web.StreamResponse | None:
     return web.Response(status=401, text="nobody\n")
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/metrics", "/api/v1/findings", "/style.css", "/nothing", "/healthz/", "//healthz"]
-)
-@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+@each_of("path", ["/", "/metrics", "/api/v1/findings", "/style.css", "/nothing", "/healthz/", "//healthz"])
+@each_of("method", ["GET", "HEAD", "POST"])
 async def test_whom_the_guard_stops_gets_its_answer_at_every_path(path: str, method: str) -> None:
     async with served(guard=_nobody) as server:
         status, headers, body = await server.get(path, method)

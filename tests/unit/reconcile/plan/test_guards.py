@@ -12,6 +12,7 @@ from reconcile.plan.guards import guard, guarded
 from reconcile.plan.managed_fields import applied
 from reconcile.plan.plan import Patch
 from reconcile.plan.remediations.instancetypes.guard_instancetype import FINALIZER
+from tests.all_of import each_of
 
 REF = Ref("VirtualMachineInstancetype", "shop", "small", "u1")
 
@@ -38,7 +39,7 @@ def test_what_takes_it_back_leaves_those_of_others_in_their_order(finalizers: li
     assert changed_since(step, whole, obj([*finalizers, "new/one"]))
 
 
-@pytest.mark.parametrize("finalizers", [None, [], ["a/b"], "steward", {FINALIZER: 1}, [5, {}]])
+@each_of("finalizers", [None, [], ["a/b"], "steward", {FINALIZER: 1}, [5, {}]])
 def test_what_has_no_such_finalizer_is_not_guarded(finalizers: Any) -> None:
     assert not guarded(obj(finalizers))
     assert not guarded({})

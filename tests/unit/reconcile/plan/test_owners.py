@@ -76,7 +76,7 @@ def fields(path: str, leaf: Obj | None = None) -> Obj:
     return made
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("meta", "owner", "where"),
     [
         (ARGO, "Argo CD application `shop-prod`", "Git repository of Argo CD application shop-prod."),
@@ -307,7 +307,7 @@ def test_of_a_kubevirt_object_it_is_said_where_hyperconverged_sets_it(path: str,
 # Sets of fields.
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("owned", "before", "after", "touched"),
     [
         ({"f:a": {}}, {"a": 1}, {"a": 2}, True),
@@ -360,7 +360,7 @@ def test_a_patch_is_applied_to_a_copy() -> None:
     assert whole == {"a": {"x/y": 1, "list": ["p", "q"]}}
 
 
-@pytest.mark.parametrize(
+@each_of(
     "op",
     [Replace("/a/b", 1), Remove("/a"), Remove("/list/2"), Replace("/list/-", 1), Add("/list/9", 1), Add("/text/x", 1)],
 )

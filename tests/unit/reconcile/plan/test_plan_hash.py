@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 
 from exporter.store.record import Ref
 from reconcile.plan.effects import annotation
 from reconcile.plan.plan import Add, Op, Patch, Remove
 from reconcile.plan.plan import Test as Holds
+from tests.all_of import each_of
 from tests.repairs import plan
 
 NAME = "example.com/a~b"
@@ -32,7 +32,7 @@ def test_an_approval_that_is_the_first_annotation_leaves_the_plan_the_same() -> 
     assert hash_of(holds, without) == hash_of(holds, beside)
 
 
-@pytest.mark.parametrize(
+@each_of(
     "ops",
     [
         (Add("/metadata/annotations", {NAME: "y"}),),

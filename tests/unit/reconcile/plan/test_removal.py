@@ -13,6 +13,7 @@ from reconcile.plan.annotations import APPROVED_PLAN, PAUSED, PREFIX, RESUMED
 from reconcile.plan.managed_fields import applied
 from reconcile.plan.plan import Patch, Plan, Refused
 from reconcile.plan.removal import left_alone, leftovers, removal
+from tests.all_of import each_of
 from tests.shared import REPO
 
 Obj = dict[str, Any]
@@ -75,7 +76,7 @@ def test_of_a_migration_that_is_over_the_label_goes(phase: str, made_by: str, wa
         assert applied(whole, plan.step.ops)["metadata"]["labels"] == {}
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("state", "stays"),
     [
         ({"spec": {"runStrategy": "Halted"}, "status": {"created": True}}, True),  # its guest is about to shut down

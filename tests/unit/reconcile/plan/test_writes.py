@@ -167,7 +167,7 @@ def test_each_form_has_a_planned_write() -> None:
     assert missing == [], "tests/remediations/*.yaml have no case that plans a write of these forms"
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("pattern", "fits", "does_not"),
     [
         (PRESENT, ["a", True, 0], [None, ""]),
@@ -191,7 +191,7 @@ NOBODY = Ref("VirtualMachine", "ns", "db", "u")
 INTERFACES = [{"name": "a", "bridge": {}, "macAddress": "02:00:00:00:00:01"}, {"name": "b", "bridge": {}}]
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("path", "value", "allowed"),
     [
         ("/0/macAddress", "02:00:00:00:00:02", True),

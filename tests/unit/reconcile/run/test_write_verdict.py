@@ -12,6 +12,7 @@ import pytest
 
 from exporter.store.record import Ref
 from reconcile.ledger import Entry, Event
+from tests.all_of import each_of
 from tests.kubevirt.audit_history import AuditHistory
 from tests.kubevirt.write_verdict import Verdict
 from tests.manifests import Object
@@ -92,7 +93,7 @@ def test_a_write_of_somebody_else_and_a_dry_run_are_none_of_it() -> None:
     assert wrong([CREATED, dry, deletion(user={"username": "admin"})]) == []
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("events", "entries", "named"),
     [
         ([CREATED, deletion()], (), "is in no entry of the ledger"),

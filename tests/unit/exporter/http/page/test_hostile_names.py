@@ -17,6 +17,7 @@ from exporter.checks import all_checks
 from exporter.sidecar.repairs import Repairs, decoding
 from exporter.store.text.visible import is_seen
 from exporter.views.in_slices import at_once
+from tests.amounts import drawn, part
 from tests.asking import scripts_in
 from tests.reported_repairs import plans, repair
 from tests.rows import full
@@ -97,7 +98,8 @@ def harmless(html: str, path: str) -> None:
     assert "49{%" not in html, path  # no template in a name is filled in
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@drawn
+@pytest.mark.parametrize("name", part(HOSTILE, 2))
 async def test_what_objects_are_called_is_text_on_every_page(name: str) -> None:
     repairs = Repairs(1_790_000_000.0)
     async with served(0, checks=all_checks(), repairs=repairs) as server:
