@@ -45,7 +45,8 @@ class AttemptState:
 @dataclass(frozen=True)
 class Result:
     """How an attempt ended, by `AttemptState`; `refused` names the precondition or gate, and `why` is a sentence. Of
-    one that is done it says what uses what was released. `unseen` and `remedy` are those of `Refused`.
+    one that is done it says what uses what was released, or that it could not be seen. `unseen` and `remedy` are those
+    of `Refused`.
     """
 
     state: str
@@ -118,7 +119,7 @@ class Ending:
             return Result(AttemptState.FAILED, plan, attempt, why=why)
         seen = await self._looked(plan, made.whole, intended)
         if isinstance(seen, Refused):
-            return self._unclear(plan, attempt, f"{answer.request} happened, but {seen.why}")
+            return self._unclear(plan, attempt, f"{answer.request} happened, but {seen.why}", happened=True)
         self._reached("looked_again")
         await self._record(plan, attempt, AttemptState.DONE)
         self._reached("event")
@@ -178,12 +179,14 @@ class Ending:
         self.keep(Kept.RESOLVED, attempt=intended.attempt, happened=False if never else None, why=why)
         return Result(AttemptState.FAILED, plan, intended.attempt, why=why)
 
-    def _unclear(self, plan: Plan, attempt: str, why: str) -> Result:
-        self.keep(Kept.UNCLEAR, attempt=attempt, why=why)
+    def _unclear(self, plan: Plan, attempt: str, why: str, happened: bool | None = None) -> Result:
+        self.keep(Kept.UNCLEAR, attempt=attempt, why=why, happened=happened)
         return Result(AttemptState.UNCLEAR, plan, attempt, why=why)
 
     async def _looked(self, plan: Plan, before: Mapping[str, Any], intended: Entry) -> str | Refused:
-        """Who uses what was released, one sentence; empty for nobody. Refused where that can't be seen yet."""
+        """Who uses what was released, or that it could not be seen, one sentence; empty for nobody. Refused where that
+        can't be seen yet.
+        """
         found = undo_of(plan.remediation) if intended.undoes else self._remediations.get(plan.remediation)
         if found is None or isinstance(found, NoUndo) or found.looks_again is None:
             return ""
@@ -191,7 +194,10 @@ class Ending:
         if isinstance(seen, Refused):
             if self._settling.left(intended) > 0:
                 return seen
-            seen = f"{seen.why}; look yourself"
+            why = f"{seen.why}; look yourself"
+            log.warning('event="not seen after its release" attempt=%s why="%s"', intended.attempt, why)
+            self.keep(Kept.UNSEEN, attempt=intended.attempt, why=why)
+            return why
         if seen:
             log.error('event="in use after its release" attempt=%s why="%s"', intended.attempt, seen)
             self.keep(Kept.IN_USE, attempt=intended.attempt, why=seen)

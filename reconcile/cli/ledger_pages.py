@@ -21,13 +21,19 @@ from ..show.tallies import Counts, counts_of
 __all__ = ["AttemptRow", "Summary", "entries_about", "entries_of", "history_of", "newest", "rows", "summary_of"]
 
 _SHADOWED = (Event.SHADOWED, Event.WENT)
+_LOOKED = {Event.IN_USE: "in use", Event.UNSEEN: "not seen whether in use"}  # what it released, beside how it ended
 
 
 class AttemptRow(NamedTuple):
-    """An attempt: what was intended, without the object, and how it ended as a word."""
+    """An attempt: what was intended, without the object, how it ended as a word, and what a second look saw."""
 
     intended: Entry
     end: str
+    looked: str = ""
+
+    @property
+    def outcome(self) -> str:
+        return f"{self.end}, {self.looked}" if self.looked else self.end
 
 
 class Summary(NamedTuple):
@@ -115,17 +121,20 @@ def _taken_back(found: Iterator[AttemptRow]) -> Iterator[AttemptRow]:
 
 def _rows(directory: Path) -> Iterator[AttemptRow]:
     ends: dict[str, str] = {}
+    looked: dict[str, str] = {}
     for page in newest_first(directory):
         begun: list[Entry] = []
         ended: dict[str, str] = {}
         for entry in page:
             if entry.event is Event.INTENDED and entry.plan is not None:
                 begun.append(msgspec.structs.replace(entry, whole=None, request=None, opens=None))
+            elif entry.event in _LOOKED:
+                looked[entry.attempt] = _LOOKED[entry.event]
             elif entry.attempt and entry.event not in _SHADOWED:
                 ended[entry.attempt] = ending(entry)
         ends = ended | ends  # what came later holds
         for entry in reversed(begun):
-            yield AttemptRow(entry, ends.pop(entry.attempt, "no end"))
+            yield AttemptRow(entry, ends.pop(entry.attempt, "no end"), looked.pop(entry.attempt, ""))
 
 
 def _unopened(entry: Entry) -> Entry:

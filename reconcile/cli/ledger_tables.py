@@ -21,9 +21,9 @@ _OF_CAUSE = ("shadowed", "went", "written", "failed", "unclear", "verified", "pe
 
 def of_attempts(found: Iterable[AttemptRow], columns: int | None) -> str:
     rows = [
-        (moment(each.at), each.attempt, end, each.plan.remediation, _undoing(each.undoes) + sentence(each.plan))
-        for each, end in found
-        if each.plan is not None
+        (moment(each.at), each.attempt, row.outcome, each.plan.remediation, _undoing(each.undoes) + sentence(each.plan))
+        for row in found
+        if (each := row.intended).plan is not None
     ]
     head = ("AT", "ATTEMPT", "OUTCOME", "REMEDIATION", "WRITE")
     return rows_whole(head, rows, columns) if rows else "Nothing was written.\n"

@@ -27,16 +27,16 @@ from exporter.store.reader import Reader
 from exporter.store.record import Record, Ref, UnansweredError
 from exporter.store.source import Source, Undecodable
 
-from ..fresh.cluster import FreshCluster, Need, UnreadError
+from ..fresh.cluster import FreshCluster, Need
 from ..plan.owners import claimed
 from ..plan.plan import Plan, Refused
 from ..plan.remediation import Remediation, Scene
 from ..plan.unseen import unanswered, undecodable
-from .reading import ELSEWHERE, LONG, Reads, satisfy, survey
+from .reading import Reads, kinds_of, settled
 
-__all__ = ["Confirmed", "Hint", "confirm", "confirmed", "holds", "planned"]
+__all__ = ["Confirmed", "Hint", "answered", "confirm", "confirmed", "holds"]
 
-_ROUNDS = 12  # an index is read through at most two others; a chain that is longer has no end
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ async def confirm(
         finding = _finding(hint, check, cluster, settings)
         if isinstance(finding, Refused):
             return finding
-        plan = planned(remediation, cluster, lambda: remediation.plan(finding, Scene(cluster, remediation, now)))
+        plan = answered(remediation, cluster, lambda: remediation.plan(finding, Scene(cluster, remediation, now)))
         if isinstance(plan, Refused):
             return plan
         if early := _early(finding, check, now):
@@ -102,7 +102,7 @@ async def confirmed(
     timer: Callable[[], float],
 ) -> Confirmed | Refused:
     """The plan that is made of what the readers declare, once all that it takes was read twice."""
-    kinds = _kinds(readers)
+    kinds = kinds_of(readers)
 
     def ask(cluster: FreshCluster) -> Confirmed | Refused:
         plan = make(cluster)
@@ -123,14 +123,13 @@ async def confirmed(
         moments.append(timer())
         return confirmed.plan.bound_to.namespace
 
-    answer = await _settled(ask, _cluster(readers, assumed), kinds, reads, again)
+    answer = await settled(ask, readers, reads, assumed, again)
     return answer if isinstance(answer, Refused) else replace(answer, read=moments[0])
 
 
 async def holds(hint: Hint, check: Check, reads: Reads, settings: Any = None, assumed: str = "") -> Finding | Refused:
     """The finding as it is now, or why it is not there, by the check alone."""
-    cluster = _cluster((check,), assumed)
-    return await _settled(lambda cluster: _finding(hint, check, cluster, settings), cluster, _kinds((check,)), reads)
+    return await settled(lambda cluster: _finding(hint, check, cluster, settings), (check,), reads, assumed)
 
 
 def _early(finding: Finding, check: Check, now: float) -> str:
@@ -143,63 +142,27 @@ def _early(finding: Finding, check: Check, now: float) -> str:
     )
 
 
-def planned(reader: Reader, cluster: FreshCluster, plan: Callable[[], Plan | Refused]) -> Plan | Refused:
-    """What is planned of what the reader reads, if all of that could be seen."""
+def answered(
+    reader: Reader,
+    cluster: FreshCluster,
+    answer: Callable[[], T | Refused],
+    sure: Callable[[T], bool] = lambda _: False,
+) -> T | Refused:
+    """What is answered by what the reader reads, if all of that could be seen, or it is `sure` whatever could not."""
     with cluster.noting() as asked:
-        found = _made(reader, plan)
+        found = _made(reader, answer)
+    if not isinstance(found, Refused) and sure(found):
+        return found
     return _unseen(reader, cluster, asked) or found
 
 
-def _made(reader: Reader, plan: Callable[[], Plan | Refused]) -> Plan | Refused:
+def _made(reader: Reader, answer: Callable[[], T | Refused]) -> T | Refused:
     try:
-        return plan()
-    except UnreadError:
-        raise
+        return answer()
     except UnansweredError as error:
         return unanswered(str(error), error.ref)
     except Exception as error:  # noqa: BLE001 # an object that nobody thought of must not end the process
         return Refused("everything_seen", f"{reader} raised {type(error).__name__}: {error}; please report it")
-
-
-def _cluster(readers: tuple[Reader, ...], assumed: str) -> FreshCluster:
-    indexes = (index for reader in readers for index in reader.indexes)
-    return FreshCluster(_kinds(readers).values(), indexes, assumed)
-
-
-def _kinds(readers: tuple[Reader, ...]) -> dict[str, ApiKind[Any]]:
-    declared = (kind for reader in readers for kind in (*reader.reads, *reader.requires))
-    return {kind.name: kind for kind in declared if isinstance(kind, ApiKind)}
-
-
-T = TypeVar("T")
-
-
-async def _settled(
-    ask: Callable[[FreshCluster], T | Refused],
-    cluster: FreshCluster,
-    kinds: dict[str, ApiKind[Any]],
-    reads: Reads,
-    again: Callable[[T], str] | None = None,
-) -> T | Refused:
-    """What is answered once everything that was asked for is read.
-
-    With `again` what is quick to read is read twice, after a call of it, which names the namespace that the answer is
-    about.
-    """
-    versions = await survey(cluster, reads, kinds)
-    for _ in range(_ROUNDS):  # what indexes were read through since the last answer is needed too
-        try:
-            answer: T | Refused | None = ask(cluster)
-        except UnreadError:
-            answer = None
-        needs = cluster.take_needs()
-        if not needs and answer is not None:
-            if again is None or isinstance(answer, Refused):
-                return answer
-            needs = cluster.quick(LONG, again(answer), ELSEWHERE)
-            again = None
-        await satisfy(cluster, reads, kinds, versions, needs)
-    return Refused("everything_seen", f"what is read has no end: {needs[0]} is asked for after {_ROUNDS} rounds")
 
 
 def _finding(hint: Hint, check: Check, cluster: FreshCluster, settings: Any) -> Finding | Refused:

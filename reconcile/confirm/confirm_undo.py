@@ -15,7 +15,7 @@ from ..plan.owners import rival
 from ..plan.plan import Delete, Patch, Plan, Refused, Risk, Step
 from ..plan.remediation import Scene
 from ..plan.undo import LOSSES, Given, Loss, Lost, NoUndo, Taken, Unaccepted, Undo
-from .confirm import Confirmed, confirmed, planned
+from .confirm import Confirmed, answered, confirmed
 from .reading import Reads
 
 __all__ = ["confirm_undo", "undo_plan"]
@@ -40,7 +40,7 @@ async def confirm_undo(
         return Refused("can_be_undone", _never(taken, undo))
 
     def plan(cluster: FreshCluster) -> Plan | Refused:
-        return planned(undo, cluster, lambda: undo_plan(taken, undo, Scene(cluster, undo, now)))
+        return answered(undo, cluster, lambda: undo_plan(taken, undo, Scene(cluster, undo, now)))
 
     return await confirmed(plan, (undo,), reads, assumed, timer)
 

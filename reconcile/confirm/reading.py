@@ -6,7 +6,7 @@ Only the API server's NotFound proves that an object does not exist: any other f
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -17,10 +17,12 @@ from exporter.kube.errors import MALFORMED, AbsentError, KubeError, MalformedErr
 from exporter.kube.transport import Transport
 from exporter.store.decode import NameMeta
 from exporter.store.kind import ApiKind
+from exporter.store.reader import Reader
 from exporter.store.source import SyncState
 from exporter.store.text.nesting import decoded
 
 from ..fresh.cluster import FreshCluster, Need
+from ..plan.plan import Refused
 
 __all__ = [
     "APPLY_ROLE",
@@ -30,11 +32,12 @@ __all__ = [
     "ApiReads",
     "Reads",
     "document",
+    "kinds_of",
     "object_path",
-    "satisfy",
-    "survey",
+    "settled",
 ]
 
+T = TypeVar("T")
 Raw = TypeVar("Raw", bytes, msgspec.Raw)
 APPLY_ROLE = "apply what `steward reconcile role` prints for the configuration"
 _READ_SECONDS = 30.0
@@ -174,7 +177,41 @@ def _page(path: str, body: bytes) -> _List:
     return page
 
 
-async def survey(cluster: FreshCluster, reads: Reads, kinds: dict[str, ApiKind[Any]]) -> dict[str, str]:
+async def settled(
+    ask: Callable[[FreshCluster], T | Refused],
+    readers: tuple[Reader, ...],
+    reads: Reads,
+    assumed: str = "",
+    again: Callable[[T], str] | None = None,
+) -> T | Refused:
+    """What is answered of what the readers declare, once all that was asked for is read. Each round reads something
+    that was not read, and the last one asks for nothing. Never raises for what the API answers.
+
+    `assumed` is the version to take KubeVirt for, empty for the one that it reports. With `again` what is quick to read
+    is read twice, after a call of it, which names the namespace that the answer is about.
+    """
+    kinds = kinds_of(readers)
+    cluster = FreshCluster(kinds.values(), (index for reader in readers for index in reader.indexes), assumed)
+    versions = await _survey(cluster, reads, kinds)
+    while True:
+        answer = ask(cluster)
+        needs = cluster.take_needs()  # what indexes were read through since the last answer is needed too
+        if not needs:
+            if again is None or isinstance(answer, Refused):
+                return answer
+            needs, again = cluster.quick(LONG, again(answer), ELSEWHERE), None
+        elif all(map(cluster.was_read, needs)):
+            return Refused("everything_seen", f"what is read has no end: {needs[0]} is asked for after it was read")
+        await _satisfy(cluster, reads, kinds, versions, needs)
+
+
+def kinds_of(readers: tuple[Reader, ...]) -> dict[str, ApiKind[Any]]:
+    """What they read of the API server, by name."""
+    declared = (kind for reader in readers for kind in (*reader.reads, *reader.requires))
+    return {kind.name: kind for kind in declared if isinstance(kind, ApiKind)}
+
+
+async def _survey(cluster: FreshCluster, reads: Reads, kinds: dict[str, ApiKind[Any]]) -> dict[str, str]:
     """The versions by the names of the kinds, once it is known which kinds are served; of others there are none."""
     versions = {}
     for kind in kinds.values():
@@ -189,7 +226,7 @@ async def survey(cluster: FreshCluster, reads: Reads, kinds: dict[str, ApiKind[A
     return versions
 
 
-async def satisfy(
+async def _satisfy(
     cluster: FreshCluster, reads: Reads, kinds: dict[str, ApiKind[Any]], versions: dict[str, str], needs: list[Need]
 ) -> None:
     """Reads what is needed, what is used before its users. What can't be read makes its kind unknown."""

@@ -2,11 +2,13 @@
 
 It is a `Cluster` that starts empty. Whatever is asked of it that was not read yet is noted as a *need* and, for the
 moment, answered as if there were nothing; the needs are read, and all is asked again, until an answer needed nothing
-more. So an absence counts only once it was read, and what an index is read through is read too.
+more. So an absence counts only once it was read, and what an index is read through is read too. How many rounds that
+takes depends on the question, and not on how many objects there are (`gathered`).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -24,14 +26,10 @@ from exporter.store.source import UNREADABLE, Source, SyncState, Undecodable
 
 from .needs import Need, content, gathered, names
 
-__all__ = ["FreshCluster", "Need", "UnreadError"]
+__all__ = ["FreshCluster", "Need"]
 
 R = TypeVar("R", bound=Record)
 _SHORT = 500  # objects of a list that takes no more than a moment
-
-
-class UnreadError(Exception):
-    """A whole object was asked for that is still to be read."""
 
 
 class FreshCluster(Cluster):
@@ -45,6 +43,7 @@ class FreshCluster(Cluster):
         self._whole: dict[tuple[str, str, str], Mapping[str, Any] | str | None] = {}  # or why it can't be read
         self._needs: dict[Need, None] = {}
         self._wanted: dict[Need, None] = {}  # whole
+        self._rounds: Counter[str] = Counter()  # in how many rounds objects of a kind were needed
         self._internal = False
         self._noted: dict[Need, None] | None = None
         super().__init__((UNREADABLE, *indexes))
@@ -100,14 +99,12 @@ class FreshCluster(Cluster):
         return super().keys(index)
 
     def whole(self, kind: ApiKind[Any], namespace: str, name: str) -> Mapping[str, Any] | None:
-        """The object as it was read by its name, None where it does not exist.
-
-        Raises UnreadError until it was read, UnansweredError where it can't be.
+        """The object as it was read by its name, None where it does not exist. Raises UnansweredError where it can't be
+        read.
         """
-        need = Need(kind.name, namespace, name)
         if (kind.name, namespace, name) not in self._whole:
-            self._wanted[need] = None
-            raise UnreadError(f"{kind.name} {namespace}/{name} is still to be read")
+            self._wanted[Need(kind.name, namespace, name)] = None
+            return None
         found = self._whole[kind.name, namespace, name]
         if isinstance(found, str):
             raise UnansweredError(f"{kind.name} {namespace}/{name} could not be read: {found}")
@@ -137,7 +134,13 @@ class FreshCluster(Cluster):
         """What has to be read before the last answer counts; few are left where one list has them all."""
         wanted, self._wanted = self._wanted, {}
         needs, self._needs = self._needs, {}
-        return [*wanted, *gathered(need for need in needs if need not in wanted and not self._covered(need))]
+        left = [need for need in needs if need not in wanted and not self._covered(need)]
+        found = [*wanted, *gathered(left, self._rounds)]
+        self._rounds.update({need.kind for need in left})
+        return found
+
+    def was_read(self, need: Need) -> bool:
+        return need in self._read
 
     def quick(self, long: Collection[str], namespace: str, elsewhere: Collection[str] = ()) -> list[Need]:
         """What was read; of lists of the whole cluster that were long, or are of the `long` kinds, a namespace. All of
@@ -164,6 +167,7 @@ class FreshCluster(Cluster):
         for each in gone:  # since it was read by another need
             self.remove(kind.record, each.namespace, each.name)
             self._whole.pop((kind.name, each.namespace, each.name), None)
+            self._read.pop(Need(kind.name, each.namespace, each.name), None)
         if need.name is not None and not seen:
             self._whole[need.kind, need.namespace or "", need.name] = None
         self._read[need] = len(seen)

@@ -11,7 +11,10 @@ from exporter.store.source import Undecodable
 
 __all__ = ["Need", "content", "gathered", "names"]
 
-_SINGLE = 20  # objects of one kind and namespace, or namespaces of one kind: more are read as a list
+# Objects of one kind and namespace, and namespaces of one kind: more are read as a list. Each is for one round in which
+# the kind is asked for, the last one for all later rounds.
+_OBJECTS = (20, 5, 0)
+_NAMESPACES = (20, 5, 1, 0)
 
 
 class Need(NamedTuple):
@@ -30,19 +33,26 @@ def names(need: Need, record: Undecodable) -> bool:
     )
 
 
-def gathered(needs: Iterable[Need]) -> list[Need]:
-    """Fewer requests for the same: many objects of a namespace, or many namespaces, are read as one list."""
+def gathered(needs: Iterable[Need], rounds: Mapping[str, int]) -> list[Need]:
+    """Fewer requests for the same: many objects of a namespace, or many namespaces, are read as one list.
+
+    `rounds` is how often objects of a kind were read already. Whoever walks over many objects may end at the first one
+    that was not read, so that each is asked for in a round of its own; the longer that goes on, the fewer are many.
+    After four rounds all objects of the kind were read, however many there are.
+    """
     kinds: dict[str, dict[str | None, list[Need]]] = {}
     for need in needs:
         kinds.setdefault(need.kind, {}).setdefault(need.namespace, []).append(need)
     found: list[Need] = []
     for kind, namespaces in kinds.items():
-        if None in namespaces or len(namespaces) > _SINGLE:
+        before = rounds.get(kind, 0)
+        if None in namespaces or len(namespaces) > _NAMESPACES[min(before, len(_NAMESPACES) - 1)]:
             found.append(Need(kind, None, None))
             namespaces = {}
         for namespace, each in namespaces.items():
             listed = Need(kind, namespace, None)
-            found += [listed] if listed in each or len(each) > _SINGLE else each
+            many = listed in each or len(each) > _OBJECTS[min(before, len(_OBJECTS) - 1)]
+            found += [listed] if many else each
     return found
 
 

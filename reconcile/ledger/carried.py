@@ -27,3 +27,4 @@ class Known(msgspec.Struct, frozen=True):
     returns: int = 1
     shadowed: list[Attempt] = []
     canaries: dict[str, Canary] = {}
+    unseen: dict[str, float] = {}

@@ -38,6 +38,7 @@ class Event(StrEnum):
     FAILED = "failed"
     UNCLEAR = "unclear"  # no answer came: it may have happened, and may still
     IN_USE = "in_use"  # after the write something was found to use what it released
+    UNSEEN = "unseen"  # after the write it could not be seen whether something uses what it released
     RESOLVED = "resolved"  # by a look at the object, whether it happened, as far as that shows it
     VERIFIED = "verified"  # the finding is gone
     STAYED = "stayed"  # the finding of a canary stayed gone for as long as it has to
@@ -95,8 +96,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
     whole: dict[str, Any] | None = None  # the object before, where it is intended or shadowed; after, where it is done
     after: dict[str, Any] | None = None  # where it is shadowed: the object as the write would have left it
     request: dict[str, Any] | None = None  # method, path, query, headers and body as sent, or as they would have been
-    # Whether the write turned out to have happened, where it is resolved and known; where the finding went, whether the
-    # object shows what would have been written, since somebody else wrote it.
+    # Whether the write turned out to have happened, where it is resolved and known, or unclear for another reason;
+    # where the finding went, whether the object shows what would have been written, since somebody else wrote it.
     happened: bool | None = None
     counts: dict[str, Counted] = {}  # of what is counted, by remediation
     why: str = ""

@@ -48,6 +48,7 @@ class History:
         self._attempts: dict[str, Attempt] = {}
         self._open: dict[str, Attempt] = {}  # those without an end
         self._in_use: dict[str, float] = {}  # when something was found to use what a write released
+        self._unseen: dict[str, float] = {}  # when it was given up to see whether something does
         self._executed: dict[str, Attempt] = {}  # those of the last day, but for what surely wrote nothing
         self._shadowed: dict[str, Attempt] = {}  # of the last day
         self._failed: dict[str, dict[str, float]] = {}  # by remediation: attempts since the last success
@@ -101,11 +102,13 @@ class History:
     def _take(self, attempt: Attempt, entry: Entry) -> None:
         if entry.event is Event.IN_USE:
             self._in_use[attempt.id] = entry.at
+        elif entry.event is Event.UNSEEN:
+            self._unseen[attempt.id] = entry.at
         elif entry.event is not Event.UNCLEAR:
             self._open.pop(attempt.id, None)
         resolved = entry.event is Event.RESOLVED
         nothing_written = entry.event is Event.FAILED or (resolved and entry.happened is False)
-        unknown = entry.event is Event.UNCLEAR or (resolved and entry.happened is None)
+        unknown = entry.happened is None and (resolved or entry.event is Event.UNCLEAR)
         if nothing_written:
             self._executed.pop(attempt.id, None)
         if nothing_written or attempt.undo or (resolved and unknown) or entry.event in _VERDICTS:
@@ -145,6 +148,7 @@ class History:
         self._followed &= self._attempts.keys()
         self._approvals = {text: at for text, at in self._approvals.items() if at > now - _KEPT}
         self._in_use = {key: at for key, at in self._in_use.items() if at > now - _DAY}
+        self._unseen = {key: at for key, at in self._unseen.items() if at > now - _DAY}
         self._trials.forget(now - _KEPT)
         self._returned.forget(now - _KEPT, self._war, self._keep, self._paused)
 
@@ -167,6 +171,7 @@ class History:
                 self._war,
                 list(self._shadowed.values()),
                 self._trials.kept,
+                self._unseen,
             )
         )
 
@@ -186,7 +191,7 @@ class History:
         self._failed, self._returned = known.failed, Returns(known.returned)
         self._paused, self._approvals = known.paused, known.approvals
         self._open = {key: self._attempts[key] for key in known.unfinished if key in self._attempts}
-        self._in_use, self._trials = known.in_use, Trials(known.canaries)
+        self._in_use, self._unseen, self._trials = known.in_use, known.unseen, Trials(known.canaries)
         self._shadowed = {each.id: each for each in known.shadowed}
         if self._shadow:
             self._executed |= self._shadowed
@@ -205,6 +210,10 @@ class History:
     def in_use(self, since: float) -> int:
         """After how many writes since then something was found to use what they released."""
         return sum(at > since for at in self._in_use.values())
+
+    def unseen(self, since: float) -> int:
+        """After how many writes since then it could not be seen whether something uses what they released."""
+        return sum(at > since for at in self._unseen.values())
 
     def executed(self, since: float, namespace: str | None = None) -> Sequence[float]:
         """When writes were begun after `since`, at most a day ago, in order: all, or those in one namespace."""

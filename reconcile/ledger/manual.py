@@ -69,7 +69,7 @@ class ManualLedger:
 
     def _read(self) -> None:
         intended: dict[str, Entry] = {}
-        undone: list[Entry] = []
+        undone: dict[str, str] = {}  # the remediations, by attempt
         takers: dict[str, str] = {}
         history = History()
         for entry in Ledger.read(self._folder):
@@ -80,11 +80,11 @@ class ManualLedger:
             elif (own := intended.get(entry.attempt)) is None:
                 continue
             elif entry.event is Event.DONE or entry.happened:
-                undone.append(own)
+                undone[own.attempt] = own.plan.remediation if own.plan is not None else ""
                 takers[own.undoes] = own.attempt
             elif entry.event is Event.FAILED or entry.happened is False:
                 takers.pop(own.undoes, None)
-        self._undone = Counter(each.plan.remediation for each in undone if each.plan is not None)
+        self._undone = Counter(filter(None, undone.values()))
         self._takers = takers
         now = self._timer()
         self._open = {each.id: (each, self._open.get(each.id, (each, now))[1]) for each in history.unfinished()}

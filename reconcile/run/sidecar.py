@@ -96,7 +96,8 @@ class Sidecar:
             standing.ledger_writable = self._ledger.writable
             standing.unfinished = len(self._ledger.unfinished())
             standing.skew = self._context.skew()
-            standing.in_use = self._history.in_use(self._context.clock() - _DAY)
+            since = self._context.clock() - _DAY
+            standing.in_use, standing.unseen = self._history.in_use(since), self._history.unseen(since)
             standing.undone = self._by_hand.undone()
             if self._election.leading:
                 await self.once()

@@ -43,6 +43,7 @@ class RepairTotals:
     edit_wars = 0
     canaries: Sequence[ShownCanary] = ()
     in_use = 0  # writes of the last day after which something was found to use what they released
+    unseen = 0  # and those after which that could not be seen
     skew: Skew | None = None  # between our clock and the API server's
     last_run: float = 0.0  # seconds since 1970
     source_up = False
@@ -200,6 +201,11 @@ class Measures(Collector):
                 "in_use",
                 "Repairs of the last day after which something was found to use the address that they released.",
                 float(now.in_use),
+            ),
+            (
+                "unseen",
+                "Repairs of the last day that released an address, and could not see whether something uses it.",
+                float(now.unseen),
             ),
             ("last_run_timestamp_seconds", "When the findings were last gone through.", now.last_run),
         ):

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.cluster import fleet
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.delaying import Delaying, Held
 from tests.cluster.repair_faults import FAULTS, LATER, Fault, settings
@@ -266,3 +267,19 @@ def _comes(stage: Stage) -> None:
     }
     spec = {"containers": [{"name": "c", "image": "c"}], "automountServiceAccountToken": False}
     stage.client.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+
+
+def test_an_address_is_released_among_many_networks_that_have_it_too(ground: Ground, proxy: Delaying) -> None:
+    """As user-defined networks are made: each its own, of one subnet."""
+    scene = Scene(ground, proxy, BY_ID["stuck_claim"])
+    for number in range(14):
+        space = f"{scene.namespace}-{number}"
+        scene.stage.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})
+        scene.stage.nad("red", space, network=f"red-{space}")
+        scene.stage.client.make(fleet.launcher_pod(space, "web", {f"{space}/red": "web.red"}, ("10.0.0.5/24",)))
+    with scene.sidecar() as sidecar:
+        sidecar.wait_for("verified")
+        assert sidecar.events() == ["intended", "done", "verified"]
+        assert sidecar.value("kubevirt_steward_repair_in_use") == sidecar.value("kubevirt_steward_repair_unseen") == 0.0
+    scene.assert_written_once()
+    assert ground.client.find(IPAM_CLAIMS, scene.namespace, scene.name) is None

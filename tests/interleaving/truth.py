@@ -71,4 +71,4 @@ class Truth:
 
 
 def _says(entry: Entry) -> bool:
-    return entry.event is Event.IN_USE
+    return entry.event in (Event.IN_USE, Event.UNSEEN)

@@ -16,7 +16,6 @@ from exporter.store.kinds.virtual_machine_restore import VirtualMachineRestore
 from exporter.store.kinds.virtual_machine_snapshot import VirtualMachineSnapshot
 from exporter.store.record import Record, Ref
 
-from ...fresh.cluster import UnreadError
 from ..plan import Refused
 from ..remediation import Scene
 
@@ -64,19 +63,9 @@ def texts(value: Any) -> list[str]:
 
 
 def wholes(scene: Scene, kind: ApiKind[Any], records: Iterable[Record]) -> list[Mapping[str, Any]]:
-    """The objects of the records, as far as they still exist; those still to be read are all read at once."""
-    return [found for found in _each(scene, kind, records) if found is not None]
-
-
-def _each(scene: Scene, kind: ApiKind[Any], records: Iterable[Record]) -> Iterator[Mapping[str, Any] | None]:
-    unread: UnreadError | None = None
-    for record in records:
-        try:
-            yield scene.whole(kind, record.namespace, record.name)
-        except UnreadError as error:
-            unread = error
-    if unread is not None:
-        raise unread
+    """The objects of the records, as far as they still exist; all are read at once."""
+    found = [scene.whole(kind, each.namespace, each.name) for each in records]
+    return [each for each in found if each is not None]
 
 
 def ending(scene: Scene, ref: Ref, whole: Mapping[str, Any]) -> Refused | None:

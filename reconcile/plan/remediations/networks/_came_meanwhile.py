@@ -23,9 +23,7 @@ def came_meanwhile(plan: Plan, before: Mapping[str, Any], scene: Scene) -> str |
         return ""
     vms = (each for each in namesakes(scene, VirtualMachine, claim) if not waits(claim, each))
     vmis = namesakes(scene, VirtualMachineInstance, claim)
-    return _came(
-        [f"{each.ref} exists, whose IPAMClaim it would be" for each in (*vms, *vmis)], claim, in_use(scene, claim)
-    )
+    return _came([f"{each.ref} exists, whose IPAMClaim it would be" for each in (*vms, *vmis)], scene, claim)
 
 
 def came_to_run(plan: Plan, before: Mapping[str, Any], scene: Scene) -> str | Refused:
@@ -34,7 +32,7 @@ def came_to_run(plan: Plan, before: Mapping[str, Any], scene: Scene) -> str | Re
     if claim is None:
         return ""
     vmis = (each for each in namesakes(scene, VirtualMachineInstance, claim) if not each.final)
-    return _came([f"{each.ref} runs, whose IPAMClaim it was" for each in vmis], claim, in_use(scene, claim))
+    return _came([f"{each.ref} runs, whose IPAMClaim it was" for each in vmis], scene, claim)
 
 
 def came_to_use(plan: Plan, before: Mapping[str, Any], scene: Scene) -> str | Refused:
@@ -44,7 +42,7 @@ def came_to_use(plan: Plan, before: Mapping[str, Any], scene: Scene) -> str | Re
         return ""
     vmis = (each for each in scene.within(VirtualMachineInstance, claim.namespace) if made_for(claim, each))
     came = [f"{each.ref} runs, whose IPAMClaim it was" for each in vmis if not each.final]
-    return _came(came, claim, in_use(scene, claim, of_vm=False))
+    return _came(came, scene, claim, of_vm=False)
 
 
 def _gone(plan: Plan, before: Mapping[str, Any], scene: Scene) -> IPAMClaim | None:
@@ -55,7 +53,8 @@ def _gone(plan: Plan, before: Mapping[str, Any], scene: Scene) -> IPAMClaim | No
     return claim if claim is not None and claim.hosts and not stays else None
 
 
-def _came(came: list[str], claim: IPAMClaim, refused: Refused | None) -> str | Refused:
+def _came(came: list[str], scene: Scene, claim: IPAMClaim, *, of_vm: bool = True) -> str | Refused:
+    refused = in_use(scene, claim, of_vm=of_vm, may="everything_seen")
     if refused is not None and refused.precondition != "everything_seen":
         came.append(refused.why)
     if came:
@@ -64,4 +63,4 @@ def _came(came: list[str], claim: IPAMClaim, refused: Refused | None) -> str | R
             f"may allocate {', '.join(claim.hosts)} a second time: stop what uses it, and start it again, so that it "
             "gets an address of its own"
         )
-    return Refused("everything_seen", f"who uses {claim.ref} can't be seen: {refused.why}") if refused else ""
+    return refused or ""

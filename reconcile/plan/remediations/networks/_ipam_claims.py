@@ -155,52 +155,54 @@ def moving(scene: Scene, namespace: str, names: tuple[str, ...]) -> Refused | No
     return None
 
 
-def in_use(scene: Scene, claim: IPAMClaim, *, of_vm: bool = True, but: Ref | None = None) -> Refused | None:
-    """Refuses with `everything_seen` where a pod may use it that can't be read.
+def in_use(
+    scene: Scene, claim: IPAMClaim, *, of_vm: bool = True, but: Ref | None = None, may: str = "no_pod_uses_it"
+) -> Refused | None:
+    """Refuses with `everything_seen` where no pod is known to use it, and one may that can't be read; with `may` for
+    one that has an address of it in a network that nobody knows.
 
     A pod of a VM that it names counts by that alone; without `of_vm` only where it is attached to the network by
     nothing that refers to another IPAMClaim, or has no address of any network yet. The pod `but` does not count.
     """
     pods, undecodables = scene.readable(Pod)
-    unread: Refused | None = None
+    unseen: Refused | None = None
     for pod in pods:
         if pod.ref == but:
             continue
-        if why := _use(scene, claim, pod, of_vm=of_vm):
-            return Refused("no_pod_uses_it", f"{pod.ref} {why}")
-        if pod.unread and unread is None:
-            unread = unread_use(scene, claim, pod)
+        used = _use(scene, claim, pod, of_vm=of_vm, may=may)
+        if used is not None and used.precondition == "no_pod_uses_it":
+            return used
+        unseen = unseen or used or (unread_use(scene, claim, pod) if pod.unread else None)
     for each in undecodables:
-        if unread is None and attachable(scene, claim, each.namespace):
-            unread = undecodable(each)
-    return unread
+        if unseen is None and attachable(scene, claim, each.namespace):
+            unseen = undecodable(each)
+    return unseen
 
 
-def _use(scene: Scene, claim: IPAMClaim, pod: Pod, *, of_vm: bool) -> str:
+def _use(scene: Scene, claim: IPAMClaim, pod: Pod, *, of_vm: bool, may: str) -> Refused | None:
+    def uses(why: str) -> Refused:
+        return Refused("no_pod_uses_it", f"{pod.ref} {why}")
+
     if f"{claim.namespace}/{claim.name}" in pod.known_claims:
-        return "refers to it"
-    if pod.namespace == claim.namespace and pod.domain and pod.domain in names_of(claim):
-        why = f"is a pod of VM {pod.domain}" if of_vm else _attached(scene, claim, pod)
-        if why:
-            return why
-    for key, address, _ in pod.known_addresses:
-        if address in claim.hosts:
-            namespace, _, name = key.partition("/")
-            nad = scene.named(NetworkAttachmentDefinition, namespace, name)
-            if nad is None or not nad.readable:  # it may be of any network: one that is deleted still serves its pods
-                return f"has {address}, and the network of NAD {key} is not known"
-            if nad.network == claim.network:
-                return f"has {address} in network {claim.network}"
-    return ""
-
-
-def _attached(scene: Scene, claim: IPAMClaim, pod: Pod) -> str:
-    for key, other in pod.known_selections:
+        return uses("refers to it")
+    own = pod.namespace == claim.namespace and pod.domain and pod.domain in names_of(claim)
+    if own and of_vm:
+        return uses(f"is a pod of VM {pod.domain}")
+    places = [(key, f"has {address}") for key, address, _ in pod.known_addresses if address in claim.hosts]
+    if own:
+        attached = (key for key, other in pod.known_selections if other in ("", claim.name))
+        places = [*((key, f"is attached to NAD {key} for VM {pod.domain}") for key in attached), *places]
+    unknown = ""
+    for key, what in places:
         namespace, _, name = key.partition("/")
         nad = scene.named(NetworkAttachmentDefinition, namespace, name)
-        if other in ("", claim.name) and (nad is None or not nad.readable or nad.network == claim.network):
-            return f"is attached to NAD {key} for VM {pod.domain}"
-    return "" if pod.known_addresses else f"is a pod of VM {pod.domain} that has no address yet"
+        if nad is None or not nad.readable:  # it may be of any network: one that is deleted still serves its pods
+            unknown = unknown or f"{what}, and the network of NAD {key} is not known"
+        elif nad.network == claim.network:
+            return uses(f"{what} in network {claim.network}")
+    if own and not pod.known_addresses:
+        return uses(f"is a pod of VM {pod.domain} that has no address yet")
+    return Refused(may, f"{pod.ref} {unknown}") if unknown else None
 
 
 def shared(scene: Scene, claim: IPAMClaim) -> Refused | None:
@@ -211,7 +213,8 @@ def shared(scene: Scene, claim: IPAMClaim) -> Refused | None:
     for each in claims:
         if each.network == claim.network and each.ref != claim.ref and (both := set(each.hosts) & set(claim.hosts)):
             return Refused("no_other_holder", f"{each.ref} has {min(both)} of network {claim.network} too")
-    return next((undecodable(each) for each in undecodables if of_network(scene, claim, each)), None)
+    found = [each for each in undecodables if of_network(scene, claim, each)]  # all are read at once
+    return undecodable(found[0]) if found else None
 
 
 def restored(scene: Scene, claim: IPAMClaim) -> Refused | None:

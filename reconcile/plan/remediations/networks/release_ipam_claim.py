@@ -87,8 +87,7 @@ def _nudge(
     finding: Finding, scene: Scene, claim: IPAMClaim, blocked: Iterable[VirtualMachine]
 ) -> Plan | Refused | None:
     """None once each of the VMs in deletion has been annotated for this IPAMClaim long enough ago."""
-    for vm in blocked:
-        whole = scene.of(vm.ref)
+    for vm, whole in [(each, scene.of(each.ref)) for each in blocked]:  # all are read at once
         if whole is None:
             return Refused("same_object", f"{vm.ref} with UID {vm.uid} is no longer there")
         meta = table(whole.get("metadata"))

@@ -322,7 +322,9 @@ async def test_who_came_that_can_t_be_seen_keeps_it_unclear(tmp_path: Path) -> N
     async with on(tmp_path, STUCK_CLAIM, *NADS, reached=blind, timer=lambda: passed[0]) as (server, made):
         result = await made.repair(RELEASE, hint_of(STUCK, [STUCK_CLAIM]))
         assert result.state == AttemptState.UNCLEAR, result
-        assert "who uses what it released can't be seen: pods" in result.why
+        assert "who uses what it released can't be seen: " in result.why
+        assert "can't see pods: cannot list pods in all namespaces: 503 away" in result.why
+        assert History.of(made.entries(), NOW).failures(RELEASE.id).count == 0
         (intended,) = made.ledger.unfinished()
         assert (await made.attempts.settle(intended)).state == AttemptState.UNCLEAR
         passed[0] = ARRIVES
@@ -331,7 +333,13 @@ async def test_who_came_that_can_t_be_seen_keeps_it_unclear(tmp_path: Path) -> N
 
         assert result.state == AttemptState.DONE
         assert result.why.endswith("look yourself")
-        assert [each.event for each in made.entries()][2:] == [Event.IN_USE, Event.RESOLVED]
+        assert [each.event for each in made.entries()][2:] == [Event.UNSEEN, Event.RESOLVED]
+        assert made.entries()[2].why == result.why
+        events = [json.loads(each.body)["reason"] for each in server.requests if each.path.endswith("/events")]
+        assert events == ["Repaired"]
+        known = History.of(made.entries(), NOW)
+        assert (known.in_use(0.0), known.unseen(0.0), known.failures(RELEASE.id).count) == (0, 1, 0)
+        assert known.unfinished() == []
 
 
 async def test_it_is_not_sent_later_than_it_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
