@@ -91,11 +91,10 @@ async def test_a_watch_resumes_from_a_bookmark(tmp_path: Path) -> None:
 
 
 async def test_a_watch_that_times_out_resumes_from_its_last_event(tmp_path: Path) -> None:
-    def short(server: FakeApiServer) -> None:
-        server.pace.longest, server.pace.bookmarks = 0.15, None
-
-    async with staged(tmp_path, short, {}) as stage:
+    async with staged(tmp_path, nothing, {}) as stage:
         await stage.until_true()
+        stage.server.pace.longest, stage.server.pace.bookmarks = 0.15, None
+        stage.cut()  # the watches that were begun before would last
         stage.server.create(stage.dead_claim("late", 230))
         await until(lambda: resumed_from(stage) == str(stage.server.version))
         assert len([call for call in asked(stage, watch=True) if "sendInitialEvents" in call.query]) == 1
