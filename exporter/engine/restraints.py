@@ -92,6 +92,10 @@ class Restraints:
         """An advice about this VM as it may be given beside the findings of it."""
         return restrained(own, self._beside((own.subject.namespace, vm), own.subject)) if own.does else own
 
+    def of(self, namespace: str, vm: str) -> Iterable[Finding]:
+        """The findings that forbid something to be done to this VM: of each reason one."""
+        return self._beside((namespace, vm), Ref("VirtualMachine", namespace, vm, ""))
+
     def _beside(self, key: tuple[str, str], subject: Ref) -> Iterable[Finding]:
         there = self._forbidding.get(key)
         if isinstance(there, _Several):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from ...store.kinds.virtual_machine_instance import FINAL
 from ...views.drain import TITLES
 from ...views.findings import FindingReport
-from ...views.vm import NodeAnswer, Places, VMWhole
+from ...views.vm import NodeAnswer, Places, Verdict, VMWhole
 from .text.paragraphs import WIDTH, as_wide_as, paragraph, step
 from .text.terminal import one_line
 from .vm_shape import shape
@@ -70,13 +70,10 @@ def _migration(found: VMWhole) -> Iterator[str]:
     if ability is None:
         return
     yield "Migration\n"
-    why = ": ".join(filter(None, (ability.reason, ability.message)))
-    said = {"True": "It can be migrated", "False": "It can't be migrated"}.get(ability.migratable)
-    text = (said or "Whether it can be migrated is not evaluated yet") + (f": {why}" if why else "")
     by = {"vmi": "its own", "kubevirt": "KubeVirt's default", "builtin": "the default of KubeVirt's release"}
+    yield from _verdict(_of(found, "migrate"))
     if ability.strategy:
-        text += f"; evictionStrategy {ability.strategy}, {by[ability.strategy_source]}"
-    yield paragraph(f"{text}.", "  ", "    ")
+        yield paragraph(f"evictionStrategy {ability.strategy}, {by[ability.strategy_source]}.", "  ", "    ")
     if ability.features:
         yield paragraph(f"With these no VMI can be migrated: {'; '.join(ability.features)}.", "  ", "    ")
     if (under := found.under_way) is not None:
@@ -97,6 +94,15 @@ def _migration(found: VMWhole) -> Iterator[str]:
         yield _step_once(stepped, failed.next, failed.commands)
 
 
+def _of(found: VMWhole, *acts: str) -> Verdict | None:
+    return next((each for each in found.verdicts if each.act in acts), None)
+
+
+def _verdict(verdict: Verdict | None) -> Iterator[str]:
+    if verdict is not None:
+        yield paragraph(verdict.sentence, "  ", "    ")
+
+
 def _step_once(stepped: set[tuple[str, ...]], following: str, commands: Sequence[str]) -> str:
     if (key := (following, *commands)) in stepped:
         return ""
@@ -107,10 +113,10 @@ def _step_once(stepped: set[tuple[str, ...]], following: str, commands: Sequence
 def _targets(found: VMWhole) -> Iterator[str]:
     if found.targets is not None:
         yield "Where it could migrate to\n"
-        yield from _places(found.targets, "other node")
+        yield from _places(found.targets, "other node", _of(found, "migrate"))
 
 
-def _places(places: Places, noun: str, *, briefly: bool = False) -> Iterator[str]:
+def _places(places: Places, noun: str, verdict: Verdict | None, *, briefly: bool = False) -> Iterator[str]:
     """`briefly`: nodes are listed only where none is left."""
     if places.unknown:
         yield paragraph(f"Not known: {places.unknown}.", "  ", "    ")
@@ -121,7 +127,8 @@ def _places(places: Places, noun: str, *, briefly: bool = False) -> Iterator[str
         yield paragraph(f"None of {nodes} could take it{counted}.", "  ", "    ")
         yield step(places.next, places.commands, "    ")
     else:
-        yield paragraph(f"{places.fitting} of {nodes} could take it.", "  ", "    ")
+        alone = "By placement alone, " if verdict is not None and verdict.answer == "no" else ""
+        yield paragraph(f"{alone}{places.fitting} of {nodes} could take it.", "  ", "    ")
     shown = places.nodes[:_NODES] if places.none or not briefly else ()
     width = max((len(one_line(each.node)) for each in shown), default=0)
     for each in shown:
@@ -172,10 +179,11 @@ def _restart(found: VMWhole) -> Iterator[str]:
     lines = [f"Waits for it (RestartRequired): {restart.required}"] if restart.required else []
     lines += [f"Its identity changes: {restart.identity}{loses}."] if restart.identity else []
     lines += [f"Its size may change: {each}." for each in restart.revisions]
-    lines += [f"It can't start: {each}." for each in restart.refused]
+    verdict = _of(found, "start", "restart")
+    yield from _verdict(verdict)
     for line in lines:
         yield paragraph(line, "  ", "    ")
-    yield from _places(restart.start, "node", briefly=found.targets is not None)
+    yield from _places(restart.start, "node", verdict, briefly=found.targets is not None)
 
 
 def _upgrade(found: VMWhole) -> Iterator[str]:

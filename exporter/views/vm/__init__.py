@@ -10,7 +10,7 @@ from .context import NoSuchVMError
 from .manifest import KINDS as OF_MANIFESTS
 from .manifest import Manifest, manifest_of, propose
 from .reading import INDEXES, KINDS, READER
-from .report import NodeAnswer, Places
+from .report import NodeAnswer, Places, Verdict
 from .view import steps, take
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "NodeAnswer",
     "Places",
     "VMWhole",
+    "Verdict",
     "exit_code",
     "manifest_of",
     "propose",

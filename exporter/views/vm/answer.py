@@ -22,6 +22,7 @@ from .report import (
     RunningPlace,
     SizeReport,
     UpgradeOutcome,
+    Verdict,
     VMIdentity,
 )
 
@@ -30,9 +31,10 @@ __all__ = ["VMWhole", "exit_code"]
 
 class VMWhole(msgspec.Struct, frozen=True, rename="camel"):
     """One VM. `vm` is null of a VMI that stands alone, `vmi` where the VM does not run. `proposed`: it is evaluated as
-    the manifest would have it. `drain` is what a drain of its node would do to it. `findings` are those on the VM and
-    its VMI, `around` those on its node and its networks, `copies` those on restores and clones, of it or into it, that
-    have not run yet and will duplicate what identifies a VM.
+    the manifest would have it. `verdicts` say whether it may be started, or restarted and migrated. `drain` is what a
+    drain of its node would do to it. `findings` are those on the VM and its VMI, `around` those on its node and its
+    networks, `copies` those on restores and clones, of it or into it, that have not run yet and will duplicate what
+    identifies a VM.
 
     `unseen` are the kinds that can't be seen, `unread` the undecodable objects that may matter, and `unanswered` the
     checks that have no answer for it: while there are any, the answer may be incomplete.
@@ -46,6 +48,7 @@ class VMWhole(msgspec.Struct, frozen=True, rename="camel"):
     proposed: bool
     run_strategy: str
     runs: RunningPlace | None
+    verdicts: tuple[Verdict, ...]
     migration: MigrationAbility | None
     under_way: MigrationUnderWay | None
     held: tuple[HeldMigration, ...]
@@ -69,17 +72,17 @@ class VMWhole(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def exit_code(found: VMWhole) -> int:
-    """0 if nothing is wrong with it, 1 if something is: it has a finding above info, no node is left for it, or it
-    keeps its node from being drained; 2 goes before 1: the answer may be incomplete.
+    """0 if nothing is wrong with it, 1 if something is: it has a finding above info, must not be started, restarted or
+    migrated, or keeps its node from being drained; 2 goes before 1: the answer may be incomplete. That nobody can
+    migrate it is no fault by itself.
     """
     if found.unseen or found.unread or found.unanswered_in_all or _unknown(found):
         return 2
     moves = found.migration is not None and found.migration.migratable == "True"
-    places = [found.targets] if moves and found.targets is not None else []
-    places += [found.restart.start] if found.restart is not None else []
+    refused = any(each.answer == "no" for each in found.verdicts if moves or each.act != "migrate")
     stays = found.drain is not None and found.drain.state == "blocked"
     wrong = any(Severity(each.severity) is not Severity.INFO for each in found.findings)
-    return 1 if wrong or stays or any(each.none for each in places) else 0
+    return 1 if wrong or stays or refused else 0
 
 
 def _unknown(found: VMWhole) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from ...engine.engine import Engine
+from ...findings.advice import advised
 from ...findings.preview import Difference, previewed
 from ...store.decode import ObjectDecoder
 from ...store.kind import ApiKind
@@ -120,10 +121,12 @@ def _proposed(engine: Engine, manifest: Manifest) -> Generator[None, None, VMWho
         overlay.apply(edit)
     context = _context(overlay, record, manifest)
     found, unknown = yield from evaluated(context, engine, overlay)
-    own = [supposed(check, each) for check, each in found.values() if each.reason not in _PASSING]
+    lasting = [(check, each) for check, each in found.values() if each.reason not in _PASSING]
+    own = [supposed(*each) for each in lasting]
+    forbidding = [advised(each, check.reasons[each.reason]) for check, each in lasting]
     preview = yield from previewed(engine.checks, engine.cluster, edits, engine.settings())
     others = [supposed(each.check, each.finding) for each in preview.differences if _of_another(each, record)]
-    made = yield from whole(context, engine, sorted(own, key=order), unknown)
+    made = yield from whole(context, engine, sorted(own, key=order), forbidding, unknown)
     return msgspec.structs.replace(made, around=(*sorted(others, key=order)[:_MOST_OTHERS], *made.around))
 
 

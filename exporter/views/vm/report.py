@@ -16,12 +16,14 @@ __all__ = [
     "MigrationUnderWay",
     "NodeAnswer",
     "NodeObstacle",
+    "Objection",
     "Places",
     "RestartOutcome",
     "RunningPlace",
     "SizeReport",
     "UpgradeOutcome",
     "VMIdentity",
+    "Verdict",
 ]
 
 
@@ -211,6 +213,35 @@ class RestartOutcome(msgspec.Struct, frozen=True, rename="camel"):
     revisions: tuple[str, ...]
     refused: tuple[str, ...]
     start: Places
+
+
+class Objection(msgspec.Struct, frozen=True):
+    """A clause about the VM, `why`. `reason` and `subject` are those of the open finding that objects, if one does."""
+
+    reason: str
+    subject: Ref | None
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.why} ({self.reason})" if self.reason else self.why
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Whether somebody may `start`, `restart` or `migrate` the VM. `answer` is `yes`, `changes` (yes, and the VM is not
+    as before), `no`, or `unknown`; `reasons` has all that forbids it, or why nobody knows.
+    """
+
+    act: str
+    answer: str
+    reasons: tuple[Objection, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        done = {"start": "started", "restart": "restarted", "migrate": "migrated"}[self.act]
+        if self.answer in ("yes", "changes"):
+            return f"It can be {done}{', with changes' if self.answer == 'changes' else ''}."
+        head = f"Do not {self.act} it" if self.answer == "no" else f"Whether it can be {done} is not known"
+        return f"{head}: {'; '.join(dict.fromkeys(map(str, self.reasons)))}."
 
 
 class UpgradeOutcome(msgspec.Struct, frozen=True, rename="camel"):

@@ -28,6 +28,7 @@ from .moving import ability, failures, held, own_migrations, runs, runs_now, und
 from .places import places
 from .report import Places, RestartOutcome, UpgradeOutcome
 from .shape import features, identity, interfaces, sizes
+from .verdicts import verdicts
 from .wanted import for_migration
 
 __all__ = ["steps", "take", "whole"]
@@ -52,7 +53,8 @@ def steps(
     own = [each for each in engine.findings() if _key(each) in refs]
     shown = engine.restraints.applied
     reports = [reported(shown(each), "", engine.unknown_of(each)) for each in sorted(own, key=order)]
-    return (yield from whole(context, engine, reports, list(unanswered(context, engine))))
+    forbidding = engine.restraints.of(namespace, name)
+    return (yield from whole(context, engine, reports, forbidding, list(unanswered(context, engine))))
 
 
 def _key(finding: Finding) -> tuple[str, str, str]:
@@ -60,9 +62,15 @@ def _key(finding: Finding) -> tuple[str, str, str]:
 
 
 def whole(
-    context: OneVM, engine: Engine, findings: Iterable[FindingReport], blanks: list[Unknown]
+    context: OneVM,
+    engine: Engine,
+    findings: Iterable[FindingReport],
+    forbidding: Iterable[Finding],
+    blanks: list[Unknown],
 ) -> Generator[None, None, VMWhole]:
-    """`findings` are those that it has, or would have, and `blanks` where a check has no answer for it."""
+    """`findings` are those that it has, or would have, `forbidding` those that forbid something to be done to it, and
+    `blanks` where a check has no answer for it.
+    """
     vm, vmi = context.vm, context.vmi
     start: RestartOutcome | None = None
     if vm is not None:
@@ -79,6 +87,7 @@ def whole(
         proposed=context.proposed,
         run_strategy=vm.run_strategy if vm is not None else "",
         runs=runs(context),
+        verdicts=(),
         migration=None,
         under_way=None,
         held=(),
@@ -100,7 +109,9 @@ def whole(
         unanswered=tuple(blanks[:_MOST_UNANSWERED]),
         unanswered_in_all=len(blanks),
     )
-    return (yield from _moving(context, engine, made)) if runs_now(vmi) else made
+    if runs_now(vmi):
+        made = yield from _moving(context, engine, made)
+    return msgspec.structs.replace(made, verdicts=verdicts(made, forbidding, engine.checks, blanks))
 
 
 def _moving(context: OneVM, engine: Engine, made: VMWhole) -> Generator[None, None, VMWhole]:

@@ -96,6 +96,13 @@ async def test_the_api_answers_on_one_vm(http: aiohttp.ClientSession) -> None:
     assert (found["drain"]["state"], found["drain"]["reason"]) == ("blocked", "NotMigratable")
     assert found["interfaces"][0]["claimed"] == ["10.0.0.7/16"]
     assert (found["unseen"], found["unansweredInAll"]) == ([], 0)
+    restart, migrate = found["verdicts"]
+    assert restart == {"act": "restart", "answer": "yes", "reasons": []}
+    assert (migrate["act"], migrate["answer"]) == ("migrate", "no")
+    assert [each["why"] for each in migrate["reasons"]] == [
+        "it can't be migrated (DisksNotLiveMigratable)",
+        "no other node could take it",
+    ]
 
 
 async def test_an_unchanged_answer_is_not_sent_twice_and_a_changed_one_is(
@@ -156,8 +163,9 @@ WHOLE = """\
 VM ns/web is on node01 since 2026-05-04T08:12:31Z (by its creation).
 
 Migration
-  It can't be migrated: DisksNotLiveMigratable; evictionStrategy LiveMigrate,
-    its own.
+  Do not migrate it: it can't be migrated (DisksNotLiveMigratable); no other
+    node could take it.
+  evictionStrategy LiveMigrate, its own.
 
 Where it could migrate to
   None of 2 other nodes could take it: 1 lacks memory, 1 with taint
@@ -176,6 +184,7 @@ If its node is drained
        virtctl stop -n ns web
 
 At its next start
+  It can be restarted.
   1 of 3 nodes could take it.
 
 With KubeVirt v1.8.0
@@ -279,8 +288,9 @@ def test_a_manifest_that_refers_to_a_missing_instancetype(
     said = " ".join(out.split())
     assert code == 1
     assert said.startswith(
-        "VM default/new, as its manifest would have it. Nothing is created. At its start 2 of 3 nodes"
+        "VM default/new, as its manifest would have it. Nothing is created. At its start Do not start it: "
     )
+    assert "(ObjectMissing). By placement alone, 2 of 3 nodes could take it." in said
     assert "Any of them may be ruled out by its topology spread constraints, not evaluated here." in said
     assert "VirtualMachineClusterInstancetype nowhere does not exist" in said
     assert "critical ObjectMissing: " in said

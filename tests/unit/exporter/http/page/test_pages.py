@@ -153,6 +153,22 @@ async def test_the_vm_page_answers_what_is_asked_of_a_vm(http: aiohttp.ClientSes
         assert text in shown, text
 
 
+async def test_the_vm_page_says_each_finding_that_forbids_an_act(http: aiohttp.ClientSession) -> None:
+    findings = json.loads((await get(http, "/api/v1/findings"))[1])["findings"]
+    one_of_each = {each["reason"]: each["subject"] for each in findings if each["subject"]["kind"] == "VirtualMachine"}
+    forbidden = set()
+    for subject in one_of_each.values():
+        path = f"/vms/{subject['namespace']}/{subject['name']}"
+        found = json.loads((await get(http, f"/api/v1{path}"))[1])
+        html = unescape((await get(http, path))[1])
+        for each in found["verdicts"]:
+            assert (f"Do not {each['act']} it: " in html) is (each["answer"] == "no"), (path, each)
+            for reason in each["reasons"]:
+                assert reason["why"] in html
+                forbidden.add(reason["reason"])
+    assert len(forbidden) > 5, "a fleet in which nothing is forbidden proves nothing"
+
+
 async def test_health_says_what_has_no_answer_once_for_each_reason(http: aiohttp.ClientSession) -> None:
     _, html, _ = await get(http, "/health")
     shown = unescape(html)
