@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = [
     "ALL_NODES",
     "HANDLERS",
+    "INJECTORS",
     "KUBELETS",
     "NODES",
     "PREVIEW",
@@ -14,6 +15,7 @@ __all__ = [
     "READ_STATE",
     "READ_VM",
     "READ_VMI",
+    "RESOURCES",
     "STORAGE_CLASSES",
 ]
 
@@ -42,3 +44,11 @@ NODES = (
 ALL_NODES = "kubectl get nodes -L kubevirt.io/schedulable"
 HANDLERS = "kubectl get pods -A -l kubevirt.io=virt-handler -o wide"
 KUBELETS = "kubectl get nodes -o custom-columns='HOST:.metadata.name,KUBELET:.status.nodeInfo.kubeletVersion'"
+RESOURCES = (
+    "kubectl get network-attachment-definitions.k8s.cni.cncf.io -A -o custom-columns='NAMESPACE:.metadata.namespace,"
+    "NAD:.metadata.name,DEVICE:.metadata.annotations.k8s\\.v1\\.cni\\.cncf\\.io/resourceName'"
+)
+INJECTORS = (
+    "kubectl get mutatingwebhookconfigurations.admissionregistration.k8s.io -o custom-columns="
+    "'CONFIGURATION:.metadata.name,WEBHOOKS:.webhooks[*].name' | grep -F -e CONFIGURATION -e resources-injector"
+)

@@ -6,9 +6,8 @@ disks (pkg/virt-controller/services of kubevirt/kubevirt). It is enough that one
 need beside that is seen by feature_nodes.
 
 Not seen here: feature gates of Kubernetes; whether any VM has a container disk; hypervisors other than KVM; whether
-somebody injects the devices of secondary networks while ExternalNetResourceInjection is on; whether nodes have the
-file of the seccomp profile that launcher pods name, since no object of the API says which files a node has: where one
-lacks it, the container runtime refuses the pod, and the pod's events say so.
+nodes have the file of the seccomp profile that launcher pods name, since no object of the API says which files a node
+has: where one lacks it, the container runtime refuses the pod, and the pod's events say so.
 """
 
 from __future__ import annotations
@@ -75,7 +74,8 @@ _REASONS = {
         "Container disks are mounted as image volumes, which some kubelets have not on by default, or not at all "
         "(critical): VMs with a container disk do not start there.",
         _GROUND,
-        next="Switch the feature gate ImageVolume of KubeVirt off until all nodes support image volumes.",
+        next="Switch the feature gate ImageVolume of KubeVirt off until all nodes support image volumes. `steward "
+        "features image_volume` lists the VMs with a container disk.",
         commands=(READ_KUBEVIRT, KUBELETS),
         alert="KubeVirtFeatureGround",
     ),

@@ -69,7 +69,7 @@ def broken(parts: Iterable[Deployment], hooks: Iterable[MutatingWebhookConfigura
     ready: dict[str, bool] = {}
     for part in parts:
         ready[part.role] = ready.get(part.role, False) or part.ready
-    hooked = any(True for _ in hooks)
+    hooked = any(each.claims for each in hooks)
     if not ready.get(CLAIM_CONTROLLER, True):
         yield "ControllerNotReady"
     if not ready.get(NETWORK_CONTROLLER, True):

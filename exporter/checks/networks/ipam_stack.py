@@ -100,7 +100,7 @@ _SCALE = "kubectl scale deployments.apps -n NAMESPACE NAME --current-replicas=0 
 
 def find(view: View) -> Iterator[Finding]:
     parts = sorted(own_parts(view.all(Deployment)), key=lambda part: part.ref)
-    hooks = view.all(MutatingWebhookConfiguration)
+    hooks = [each for each in view.all(MutatingWebhookConfiguration) if each.claims]
     down = set(broken(parts, hooks))
     for role, reason in ((CLAIM_CONTROLLER, "ControllerNotReady"), (NETWORK_CONTROLLER, "ControlPlaneNotReady")):
         if reason in down:

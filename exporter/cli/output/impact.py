@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...store.text.naming import counted, named
 from ...views.edits import EditProbes
 from ...views.impact import TITLES, Affected, FeatureTotals, GateChange, Impact, SubjectOutcome, Totals, exit_code
 from .edit_probes import edits
@@ -32,7 +33,8 @@ def impacted(impact: Impact, columns: int | None = None) -> str:
                 if outcome is SubjectOutcome.BREAKS
                 else ""
             )
-            parts += [f"{TITLES[outcome]} ({len(shown)}):\n{_rows(outcome, shown, columns)}{advice}"]
+            number = impact.counts[outcome] if outcome is SubjectOutcome.BREAKS else len(shown)
+            parts += [f"{TITLES[outcome]} ({number:,}):\n{_rows(outcome, shown, columns)}{advice}"]
     if impact.left_out:
         parts.append(f"The first {len(impact.findings):,} findings are listed; {impact.left_out:,} more are counted.\n")
     if impact.features:
@@ -59,16 +61,14 @@ def _gates(gates: Sequence[GateChange], columns: int | None) -> str:
     rows = [
         (each.name, each.stage, f"{each.before} -> {each.after}", _number(each.vms), _number(each.vmis), _who(each))
         for each in gates
-        if _used(each)
+        if each.used
     ]
-    unused = [f"{each.name} ({each.stage}, {each.before} -> {each.after})" for each in gates if not _used(each)]
     shown = grid(("GATE", "STAGE", "CHANGE", "VMS", "VMIS", "USED BY"), rows, columns) if rows else ""
-    return shown + (_prose(f"No VM and no VMI asks for: {', '.join(unused)}.", columns) if unused else "")
-
-
-def _used(gate: GateChange) -> bool:
-    """Whether a VM or VMI asks for what it decides, or may."""
-    return gate.vms != 0 or gate.vmis != 0
+    for said, ruled in (("No VM and no VMI asks for", True), ("It is not known who is hit by", False)):
+        rest = [each for each in gates if not each.used and each.ruled is ruled]
+        named = ", ".join(f"{each.name} ({each.stage}, {each.before} -> {each.after})" for each in rest)
+        shown += _prose(f"{said}: {named}.", columns) if rest else ""
+    return shown
 
 
 def _number(counted: int | None) -> str:
@@ -106,10 +106,13 @@ def _severity(each: Affected) -> str:
 
 
 def _beneath(each: Affected, columns: int | None) -> str:
-    """What KubeVirt will say, where that is known and not in the message above, and what to do."""
+    """Which VMs it hits, what KubeVirt will say, where that is known and not in the message above, and what to do."""
     known = each.answer and each.answer not in each.finding.message
     said = _prose(each.answer, columns, f"{_UNDER}KubeVirt will say: ", _FURTHER) if known else ""
     after = each.finding.next
+    if each.vms:
+        names = named([ref.path for ref in each.vms], each.vms_in_all or 0)
+        said = _prose(f"{counted(each.vms_in_all or 0, 'VM')}: {names}", columns, f"{_UNDER}hits ", _FURTHER) + said
     return said + (_prose(after, columns, f"{_UNDER}once it is so: ", _FURTHER) if after else "")
 
 
@@ -126,6 +129,10 @@ def _unknown(impact: Impact, columns: int | None) -> list[str]:
 
 
 def _ending(impact: Impact) -> str:
-    counts = ", ".join(f"{count} {name}" for name, count in impact.counts.items() if count)
+    breaks = impact.counts[SubjectOutcome.BREAKS]
+    rest = {name: count for name, count in impact.counts.items() if count and name != SubjectOutcome.BREAKS}
+    parts = [counted(breaks, "broken object")] if breaks else []
+    parts += [f"other findings: {', '.join(f'{count} {name}' for name, count in rest.items())}"] if rest else []
     known = " in what could be evaluated" if exit_code(impact) == 2 else ""
-    return f"{f'Findings{known}: {counts}' if counts else f'No finding would differ{known}'}. Nothing was changed.\n"
+    found = f"What was found{known}: {'; '.join(parts)}" if parts else f"No finding would differ{known}"
+    return f"{found}. Nothing was changed.\n"

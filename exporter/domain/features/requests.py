@@ -7,13 +7,14 @@ no feature any more.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import msgspec
 
 from ...store.kinds.common.instancetype import Kept, Sizing, Tuning
 from ...store.kinds.common.vm_spec import WireCPU, WireDevices, WireDomain, WireFeatures, WireVMSpec
 from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.text.text_cache import remembered
 from ..identity.firmware import WireBootloader, WireEFI, WireFirmware, WireTPM
@@ -22,12 +23,14 @@ from ..instancetypes.contributions import contributions
 from ..instancetypes.matching import ROLES, MatcherRole
 from ..instancetypes.resolving import Find
 from ..instancetypes.shape import Shape
+from ..networks.vm_networks import VMNetwork
 from .asks import asks_of, shared
 from .demand import Demand, applied
 from .rule import IGNITION, SIDECARS, Asking, Request
+from .rules import OF_NETWORKS
 from .rules.networks import IMPLICIT, ON_POD_NETWORK
 
-__all__ = ["alike", "bringers", "demanded_by", "requests_of"]
+__all__ = ["alike", "bringers", "demanded_by", "network_requests", "requests_of"]
 
 
 def requests_of(vm: VirtualMachine, find: Find, kubevirt: KubeVirt | None = None) -> tuple[Request, ...]:
@@ -38,6 +41,17 @@ def requests_of(vm: VirtualMachine, find: Find, kubevirt: KubeVirt | None = None
     if added.instancetype is None and added.preference is None:
         return vm.asks
     return _together(vm.asks, vm.shape, added.texts)
+
+
+def network_requests(networks: Iterable[VMNetwork], find: Find) -> tuple[Request, ...]:
+    """What a VM or VMI asks for by the NADs of its networks: the resources that these name."""
+    found = set[Request]()
+    for _, key, unplugged in networks:
+        namespace, _, name = key.partition("/")
+        nad = find(NetworkAttachmentDefinition, namespace, name) if key and not unplugged else None
+        if isinstance(nad, NetworkAttachmentDefinition) and nad.resource:
+            found.update((rule.id, nad.resource) for rule in OF_NETWORKS)
+    return tuple(sorted(found))
 
 
 def bringers(

@@ -28,7 +28,7 @@ class Stage(StrEnum):
     EDIT = "edit"  # the same but for the VMI: the VM starts
     CREATION = "creation"  # only a create is refused: old VMs can be edited, and fail when they start
     POD = "pod"  # virt-controller cannot render the launcher pod
-    SCHEDULING = "scheduling"  # no node takes the launcher pod
+    SCHEDULING = "scheduling"  # no node takes the launcher pod, or none brings it up
     LIVE = "live"  # ignored without a word
     OBJECT = "object"  # the create of another object, or a call of the API, is refused
 
@@ -106,10 +106,13 @@ _DOMAIN, _DEVICES, _CPU = WireDomain(), WireDevices(), WireCPU()
 
 
 class Ground(msgspec.Struct, frozen=True):
-    """What decides whether a request is allowed. `storage` is None for who does not look at StorageClasses."""
+    """What decides whether a request is allowed. `storage` is None for who does not look at StorageClasses; `injected`
+    says whether the network resources injector is installed, and is None for who does not look at webhooks.
+    """
 
     configuration: Effective
     storage: tuple[StorageClass, ...] | None = None
+    injected: bool | None = None
 
 
 def once(asked: bool) -> Iterable[str]:
@@ -140,11 +143,11 @@ class Rule:
     `message` is part of what KubeVirt answers, where it does, in all releases and cases. `decides` names the gates
     and the settings that `refused` looks at, and `value` what a parameter is, such as a device, where one may be
     allowed and another not. With `plain` no setting decides in the gate's place. With `compares` it is only a
-    mismatch where VM and VMI differ in it. A rule that is `inverted` has nothing to allow: while its gate is on, a
-    node has to offer something. `since` and `until` are the first and the last release (major, minor) in which it
-    is checked. `nodes` gives what a node has to offer for a parameter, as `label KEY=VALUE` or `resource NAME`; of
-    a rule with a gate, while that is on. `common` is what nearly every VM asks for. A rule with `storage` looks at
-    StorageClasses.
+    mismatch where VM and VMI differ in it. A rule that is `inverted` is about a gate that asks for something while it
+    is on, be it of nodes; then `refused` says what is missing. `since` and `until` are the first and the last release
+    (major, minor) in which it is checked. `nodes` gives what a node has to offer for a parameter, as `label KEY=VALUE`
+    or `resource NAME`; of a rule with a gate, while that is on. `common` is what nearly every VM asks for. A rule with
+    `storage` looks at StorageClasses.
     """
 
     id: str
@@ -176,11 +179,16 @@ class Rule:
     def why(self, ground: Ground, parameter: str) -> str:
         """Why it is not allowed; empty where it is."""
         configuration = ground.configuration
-        if self.inverted or not self.since <= configuration.version.release <= self.until:
+        if not self.counts_in(configuration):
             return ""
-        if self.gate and not (configuration.gates if self.plain else configuration).on(self.gate):
-            return f"feature gate {self.gate} is off"
+        off = self.gate and not (configuration.gates if self.plain else configuration).on(self.gate)
+        if off:
+            return "" if self.inverted else f"feature gate {self.gate} is off"
         return self.refused(ground, parameter)
+
+    def counts_in(self, configuration: Effective) -> bool:
+        """Whether its release looks at it."""
+        return self.since <= configuration.version.release <= self.until
 
     def bites(self, configuration: Effective) -> Stage:
         """Where a refusal bites under this configuration."""

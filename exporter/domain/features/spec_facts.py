@@ -73,6 +73,7 @@ def _common(asking: Asking) -> bytes:
     are equal in Python differ in it.
     """
     firmware = asking.domain.firmware
+    boot = firmware.kernel_boot if firmware is not None else None
     return _ENCODE(
         (
             _AROUND(asking),
@@ -80,6 +81,7 @@ def _common(asking: Asking) -> bytes:
             _DOMAIN(asking.domain),
             _DEVICES(asking.devices),
             firmware.bootloader if firmware is not None else None,
+            boot is not None and boot.container is not None,
             [each and _NETWORK(each) for each in asking.spec.networks or ()],
             [_INTERFACE(each) for each in asking.interfaces],
             [(each.name, [source and _source(source) for source in _SOURCES(each)]) for each in asking.volumes],

@@ -56,10 +56,15 @@ class WireBootloader(Wire, frozen=True, gc=False):
     bios: object = None
 
 
+class WireKernelBoot(Wire, frozen=True, gc=False):
+    container: object = None
+
+
 class WireFirmware(Wire, frozen=True, gc=False):
     uuid: str | None = None
     serial: str | None = None
     bootloader: WireBootloader | None = None
+    kernel_boot: WireKernelBoot | None = None
 
 
 class WireTPM(Wire, frozen=True, gc=False):

@@ -33,14 +33,14 @@ class ImpactPage:
         again = urlencode([(name, value) for name, own in given.items() for value in own])
         values |= {"impact": impact, "given": given, "again": again, "whole_values": WHOLE}
         if impact is not None:
-            values |= {"verdict": _verdict(impact), "broken": _broken(impact), "used": [], "unused": []}
+            values |= {"verdict": _verdict(impact), "broken": _broken(impact), "used": [], "unused": [], "unruled": []}
             for gate in impact.gates:
-                values["unused" if gate.vms == gate.vmis == 0 else "used"].append(gate)
+                values["used" if gate.used else "unused" if gate.ruled else "unruled"].append(gate)
         return await self._frame.page(request, "impact.html", values, here="/impact")
 
 
 _SAYING = {
-    SubjectOutcome.BREAKS: ("breaks", "break"),
+    SubjectOutcome.BREAKS: ("object breaks", "objects break"),
     SubjectOutcome.WORSE: ("gets worse in another way", "get worse in another way"),
     SubjectOutcome.SAFE: ("is safe, by its revision", "are safe, by their revisions"),
     SubjectOutcome.OTHER: ("differs, and is no worse", "differ, and are no worse"),
@@ -48,8 +48,9 @@ _SAYING = {
 
 
 def _broken(impact: Impact) -> list[Ref]:
-    """Each object that breaks, once, as far as they are listed."""
-    broken = (each.finding.subject for each in impact.findings if each.outcome == SubjectOutcome.BREAKS)
+    """Each object that breaks, once, as far as they are listed; of what concerns the whole cluster its VMs."""
+    breaking = (each for each in impact.findings if each.outcome == SubjectOutcome.BREAKS)
+    broken = (ref for each in breaking for ref in each.vms or (each.finding.subject,))
     return list({str(each): each for each in broken}.values())
 
 
@@ -57,11 +58,10 @@ def _verdict(impact: Impact) -> str:
     """What it comes to, in a sentence."""
     parts = [counted(count, *_SAYING[SubjectOutcome(outcome)]) for outcome, count in impact.counts.items() if count]
     parts[:1] = [f"of what is found, {each}" for each in parts[:1]]
-    unused = sum(gate.vms == gate.vmis == 0 for gate in impact.gates)
     if not parts:
         parts.append("no finding would differ" + (" in what could be evaluated" if impact.unknown_in_all else ""))
-    if unused:
-        nobody = f"nobody uses {'it' if unused == 1 else 'them'}"
-        parts.append(f"{counted(unused, 'gate switches', 'gates switch')}, and {nobody}")
+    for ruled, said in ((True, "that no VM asks for"), (False, "of which it is not known who is hit")):
+        if number := sum(not gate.used and gate.ruled is ruled for gate in impact.gates):
+            parts.append(f"{counted(number, 'gate switches', 'gates switch')} {said}")
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}."

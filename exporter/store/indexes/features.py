@@ -13,7 +13,7 @@ from sys import intern
 from zlib import crc32
 
 from ...domain.features.demand import Demand
-from ...domain.features.requests import alike, demanded_by, requests_of
+from ...domain.features.requests import alike, demanded_by, network_requests, requests_of
 from ...domain.features.rule import Request
 from ...domain.features.rules import BY_ID
 from ...domain.identity.identity import owned
@@ -22,15 +22,17 @@ from ...domain.instancetypes.resolving import LIVE, ReferenceMode, resolve, targ
 from ..index import ByName, Index
 from ..kinds.common.instancetype import Kept
 from ..kinds.controller_revision import ControllerRevision
+from ..kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ..kinds.node import Node
 from ..kinds.virtual_machine import VirtualMachine
 from ..kinds.virtual_machine_instance import VirtualMachineInstance
 from ..record import Record
 from ..text.text_cache import remembered
 from .instancetypes import REVISION
-from .networks import VM
+from .networks import INTERFACE, VM
 
 __all__ = [
+    "DEVICE",
     "LETS",
     "NEEDED",
     "OFFERED",
@@ -53,6 +55,7 @@ OFFERS_HARDWARE_TYPES = "hardware types"
 PLACE = "place "
 """How the keys of `NEEDED` begin under which all VMs and VMIs stand that ask the same of their node, all in all."""
 
+_VMS = (VirtualMachine, VirtualMachineInstance)
 _SCHEDULABLE = ("kubevirt.io/schedulable", "true")
 _HARDWARE = "machine-type.node.kubevirt.io/"
 _ASKED = (
@@ -152,6 +155,11 @@ def _keeping(record: Record, lookup: ByName) -> Iterable[str]:
     return (f"{record.namespace}/{record.name}",) if (_STATE, "") in asks else ()
 
 
+def _on_devices(record: Record, lookup: ByName) -> Iterable[str]:
+    networks = record.networks if isinstance(record, _VMS) else ()
+    return (f"{record.namespace}/{record.name}",) if networks and network_requests(networks, lookup) else ()
+
+
 _KEYS: dict[tuple[str, str], str] = {}
 _MOST = 100_000  # unlike labels of a fleet are kept
 
@@ -248,7 +256,6 @@ _THROUGH_WHAT_IT_REFERS_TO: tuple[tuple[type[Record], Index], ...] = (
     *((kind, _REFERRED) for kind in LIVE.values()),
     (ControllerRevision, REVISION),
 )
-_VMS = (VirtualMachine, VirtualMachineInstance)
 
 # VMs without a VMI, and VMIs, by each thing that a node has to offer, in parts.
 NEEDED = Index(
@@ -271,4 +278,12 @@ STATE = Index(
     of=_VMS,
     through=(*_THROUGH_WHAT_IT_REFERS_TO, (VirtualMachine, VM), (VirtualMachineInstance, VM)),
     unmoved=_same_kept,
+)
+# VMs and VMIs on a network whose NAD names a resource, which concern each other.
+DEVICE = Index(
+    "VM on a network with a device",
+    _on_devices,
+    of=_VMS,
+    through=((NetworkAttachmentDefinition, INTERFACE), (VirtualMachine, VM), (VirtualMachineInstance, VM)),
+    namespaced=True,
 )

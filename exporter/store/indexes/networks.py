@@ -226,7 +226,9 @@ def _same_networks(before: Record | None, after: Record | None) -> bool:
 
 
 def _stack(record: Record, _: ByName) -> Iterable[str]:
-    return (STACK_KEY,) if isinstance(record, Deployment | MutatingWebhookConfiguration) else ()
+    if isinstance(record, MutatingWebhookConfiguration):
+        return (STACK_KEY,) if record.claims else ()
+    return (STACK_KEY,) if isinstance(record, Deployment) else ()
 
 
 def _persistent(record: Record, _: ByName) -> Iterable[str]:

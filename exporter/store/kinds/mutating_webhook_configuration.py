@@ -1,4 +1,4 @@
-"""Mutating webhooks: the one that adds the IPAMClaim reference to launcher pods."""
+"""Mutating webhooks: the one that adds the IPAMClaim reference to launcher pods, and the network resources injector."""
 
 from __future__ import annotations
 
@@ -26,17 +26,27 @@ class _Configuration(Wire, frozen=True, gc=False):
 
 
 class MutatingWebhookConfiguration(Record, frozen=True, gc=False):
-    """The configuration that has the IPAMClaim webhook; others are not kept."""
+    """One that has the IPAMClaim webhook, or is of the network resources injector; others are not kept."""
 
-    trusted: bool  # whether it has a CA bundle
+    claims: bool  # whether it has the IPAMClaim webhook
+    trusted: bool  # whether that has a CA bundle
+    injects: bool  # whether it has pods request the resources of their NADs
+
+
+# In every name that its project, the SR-IOV network operator and HCO give the object or its webhook.
+_INJECTOR = "network-resources-injector"
 
 
 def _reduce(wire: _Configuration) -> MutatingWebhookConfiguration | None:
-    found = next((each for each in wire.webhooks or () if each and each.name == CLAIM_WEBHOOK), None)
-    if found is None:
+    webhooks = [each for each in wire.webhooks or () if each is not None]
+    found = next((each for each in webhooks if each.name == CLAIM_WEBHOOK), None)
+    injects = any(_INJECTOR in f"{wire.metadata.name} {each.name}" for each in webhooks)
+    if found is None and not injects:
         return None
-    config = found.client_config or _ClientConfig()
-    return MutatingWebhookConfiguration(*identity(wire.metadata), trusted=bool(config.ca_bundle))
+    config = (found and found.client_config) or _ClientConfig()
+    return MutatingWebhookConfiguration(
+        *identity(wire.metadata), claims=found is not None, trusted=bool(config.ca_bundle), injects=injects
+    )
 
 
 KIND = ApiKind(

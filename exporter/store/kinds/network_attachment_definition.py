@@ -25,6 +25,7 @@ __all__ = ["KIND", "NetworkAttachmentDefinition", "differing", "pool_of", "rulin
 
 class _Annotations(Wire, frozen=True, gc=False):
     network_id: Note = field(name="k8s.ovn.org/network-id", default=None)
+    resource: Note = field(name="k8s.v1.cni.cncf.io/resourceName", default=None)
 
 
 class _Labels(Wire, frozen=True, gc=False):
@@ -68,6 +69,7 @@ class NetworkAttachmentDefinition(Record, frozen=True, gc=False):
     deleting: float | None
     finalizers: tuple[str, ...]
     ipam: str  # the plugin that gives out its addresses; empty for none, and for OVN-Kubernetes
+    resource: str  # that a node has to offer to pods on it, such as a device; empty for none
 
     @property
     def shared(self) -> bool:
@@ -141,6 +143,9 @@ def _reduce(wire: _NetworkAttachmentDefinition) -> NetworkAttachmentDefinition:
         deleting=epoch(meta.deletion_timestamp),
         finalizers=tuple(intern(each) for each in meta.finalizers or () if each),
         ipam=intern(_ipam(conf)),
+        resource=intern(resource)
+        if meta.annotations and isinstance(resource := meta.annotations.resource, str)
+        else "",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...domain.features.rule import Migrates, Rule, Stage
-from ...domain.features.rules import RULES
+from ...domain.features.rules import BY_ID
 
 __all__ = ["BITES", "MIGRATES", "manual"]
 
@@ -18,13 +18,13 @@ BITES = {
     Stage.EDIT: "every create and edit of the VM; it starts all the same",
     Stage.CREATION: "every new VM and VMI; what is there can be edited",
     Stage.POD: "the launcher pod is not rendered",
-    Stage.SCHEDULING: "the launcher pod is not scheduled",
+    Stage.SCHEDULING: "the launcher pod is not scheduled, or does not come up",
     Stage.LIVE: "ignored without a word",
     Stage.OBJECT: "another object, or a call of the API, is refused",
 }
 MIGRATES = {
     Migrates.YES: "goes on",
-    Migrates.UNSCHEDULABLE: "fails: no node takes the target pod",
+    Migrates.UNSCHEDULABLE: "fails: no node starts the target pod",
     Migrates.UNRENDERED: "fails: the target pod is not rendered",
     Migrates.NEVER: "such a VMI never migrates",
     Migrates.DEGRADED: "goes on without the feature",
@@ -37,7 +37,7 @@ _VALUES = {"sev": ("sev", "sev-es", "snp"), "hyperv_strict": ("FLAG", "evmcs")}
 def manual() -> Iterator[str]:
     yield f"| {' | '.join(_HEAD)} |"
     yield f"| {' | '.join('---' for _ in _HEAD)} |"
-    for rule in RULES:
+    for _, rule in sorted(BY_ID.items()):
         yield f"| {' | '.join(_cells(rule))} |"
 
 
@@ -46,7 +46,7 @@ def _cells(rule: Rule) -> Iterator[str]:
     yield rule.title
     yield ", ".join(f"`{each}`" for each in (rule.gate, *rule.decides) if each) or "the release"
     yield _releases(rule)
-    if rule.inverted:
+    if rule.inverted and not rule.value:
         yield from ("nothing: while the gate is on, nodes are asked for more", "-")
     else:
         yield BITES[rule.stage] if isinstance(rule.stage, Stage) else "a create, or an edit too, by release"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ...domain.features.configuration import Effective
 from ...domain.features.rule import Ground, Rule
-from ...domain.features.rules import RULES
+from ...domain.features.rules import BY_ID
 from ...store.kinds.storage_class import StorageClass
 from ...store.record import Ref
 from ...usage.features import PHASES
@@ -149,7 +149,7 @@ def gate_rows(now: Effective | str, after: Effective | None, found: FeatureFindi
     if isinstance(now, str):
         return ()
     features: dict[str, list[str]] = {}
-    for rule in RULES:
+    for rule in BY_ID.values():
         for gate in filter(None, dict.fromkeys((rule.gate, *rule.decides))):
             features.setdefault(gate, []).append(rule.id)
     listed = (*now.gates.enabled, *now.gates.disabled)

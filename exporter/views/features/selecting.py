@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ...domain.features.rules import BY_ID
+from ...domain.features.rules import BY_ID, OF_NETWORKS
 from ..nearest import meant, shortened
 from .report import Features
 
@@ -33,6 +33,9 @@ def selected(found: Features, names: Sequence[str] = (), *, unallowed: bool = Fa
         wanted = frozenset(names)
         features = tuple(each for each in features if each.feature in wanted or wanted.intersection(each.decided_by))
         deciding = {gate for each in features if each.feature in wanted for gate in each.decided_by}
+        deciding |= {
+            rule.gate for rule in OF_NETWORKS if rule.id in wanted
+        }  # no spec shows who asks, and it has no row
         gates = tuple(each for each in gates if each.gate in wanted | deciding)
     if unallowed:
         features = tuple(each for each in features if each.unallowed)

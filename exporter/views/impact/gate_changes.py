@@ -10,7 +10,6 @@ from collections.abc import Iterable
 
 from ...domain.features.configuration import Effective
 from ...domain.features.gates import Gates
-from ...domain.features.versions import Version
 from ...store.kinds.kube_virt import EVEN_PARITY
 from .paths import Path, Tree, at, named, put, shortened
 
@@ -18,7 +17,6 @@ __all__ = ["refuse_unknown", "switched", "why_not"]
 
 _ENABLED: Path = ("developerConfiguration", "featureGates")
 _DISABLED: Path = ("developerConfiguration", "disabledFeatureGates")
-_DISABLING = Version(1, 8)  # the first release that has the second list
 
 # By the gate and its state: the setting that decides, and what it is while the gate is on.
 _SETTINGS: dict[tuple[str, str], tuple[Path, bool]] = {
@@ -63,7 +61,7 @@ def switched(tree: Tree, gate: str, gates: Gates, *, on: bool) -> tuple[Tree, st
         if at(tree, path) is not value:
             tree = put(tree, path, value)
             said.append(f"switched {_word(on)} by {'.'.join(path)}: {str(value).lower()}")
-    elif on or gates.version >= _DISABLING:
+    elif on or gates.disabling:  # before, KubeVirt reads featureGates alone
         path = _ENABLED if on else _DISABLED
         tree, added = _listed(tree, path, gate, there=True)
         said += [f"put into {path[-1]}"] if added else []

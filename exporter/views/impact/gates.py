@@ -1,12 +1,13 @@
 """The feature gates that a change switches, and who uses them.
 
-Who does is looked up by walking all VMs and VMIs in slices: what an instancetype and a preference add counts too.
+Who does is looked up by walking all VMs and VMIs in slices: what an instancetype and a preference add counts too, and
+what the NADs of their networks name.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import nsmallest
 
@@ -14,23 +15,31 @@ import msgspec
 
 from ...checks.features.feature_mismatch import CHECK
 from ...domain.features.configuration import Effective, chosen, effective
-from ...domain.features.requests import requests_of
-from ...domain.features.rules import RULES
+from ...domain.features.gate_users import Concerned, concerned_by
+from ...domain.features.requests import network_requests, requests_of
+from ...domain.features.rule import Request
+from ...domain.features.rules import OF_NETWORKS
 from ...findings.finding import Unknown
 from ...store.cluster import Cluster
 from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.overlay import Edit, Overlay
 from ...store.record import Ref
 from ...store.source import unseen
 
-__all__ = ["KINDS", "GateChange", "Using", "differing", "gates_of", "users"]
+__all__ = ["KINDS", "GateChange", "Hit", "Users", "Using", "differing", "gates_of", "users"]
 
-KINDS = CHECK.reads
+KINDS = (*CHECK.reads, NetworkAttachmentDefinition.KIND)
 _SLICE = 500  # VMs looked at between two looks at the event loop
 _NAMED = 5
 _MOST_NAMESPACES = 20
+_VM = VirtualMachine.__name__
+_BY_NADS = frozenset(rule.gate for rule in OF_NETWORKS)
+
+Hit = Callable[[VirtualMachine | VirtualMachineInstance, tuple[Request, ...]], bool]
+"""Whether something concerns a VM or VMI, by what it is and asks for."""
 
 
 class Using(msgspec.Struct, frozen=True, rename="camel"):
@@ -42,27 +51,46 @@ class Using(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class GateChange(msgspec.Struct, frozen=True, rename="camel"):
-    """A feature gate that is `on` or `off` before and after. `stage` is that in the version afterwards. How many VMs
-    and VMIs use it is None while they can't be seen; `some` are a few of them, `namespaces` those with most users, and
-    `namespaces_in_all` says how many there are.
+    """A feature gate that is `on` or `off` before and after. `stage` is that in the version afterwards. `ruled` says
+    whether a rule knows who uses it. How many VMs and VMIs do is None without one and while they can't be seen; `some`
+    are a few of them, `namespaces` those with most users, and `namespaces_in_all` says how many there are.
     """
 
     name: str
     before: str
     after: str
     stage: str
+    ruled: bool
     vms: int | None
     vmis: int | None
     some: tuple[Ref, ...]
     namespaces: tuple[Using, ...]
     namespaces_in_all: int
 
+    @property
+    def used(self) -> bool:
+        """Whether a VM or VMI asks for what it decides, or may."""
+        return self.ruled and (self.vms, self.vmis) != (0, 0)
+
 
 @dataclass
-class _Users:
-    vms: Counter[str] = field(default_factory=Counter)  # by namespace
-    vmis: Counter[str] = field(default_factory=Counter)
+class Users:
+    """By namespace and name; `some` are the first few."""
+
+    vms: set[tuple[str, str]] = field(default_factory=set)
+    vmis: set[tuple[str, str]] = field(default_factory=set)
     some: list[Ref] = field(default_factory=list)
+
+    @property
+    def once(self) -> set[tuple[str, str]]:
+        """A VM and its VMI are one."""
+        return self.vms | self.vmis
+
+    @property
+    def first(self) -> tuple[Ref, ...]:
+        """Some of these."""
+        named = (each for each in self.some if (each.namespace, each.name) not in self.vms or each.kind == _VM)
+        return tuple(sorted(named))
 
 
 def differing(before: Effective, after: Effective) -> dict[str, tuple[bool, bool]]:
@@ -72,32 +100,32 @@ def differing(before: Effective, after: Effective) -> dict[str, tuple[bool, bool
     return {name: pair for name, pair in found.items() if pair[0] is not pair[1]}
 
 
-def users(cluster: Cluster, gates: Iterable[str]) -> Generator[None, None, dict[str, _Users]]:
-    """Who uses each of the gates, by its name; a gate that no VM can ask for has none."""
-    wanted = set(gates)
-    by_rule = {rule.id: rule.gate for rule in RULES if rule.gate in wanted}
-    found = {gate: _Users() for gate in wanted}
-    if not by_rule:
+def users(cluster: Cluster, hits: Mapping[str, Hit]) -> Generator[None, None, dict[str, Users]]:
+    """Whom each of them concerns, by its name."""
+    found = {name: Users() for name in hits}
+    if not hits:
         return found
     kubevirt = chosen(cluster.all(KubeVirt))
     known = kubevirt if isinstance(kubevirt, KubeVirt) else None
     for at, vm in enumerate(list(cluster.all(VirtualMachine))):
-        requests = requests_of(vm, cluster.get, known) if vm.deleting is None else ()
-        for gate in {by_rule[rule] for rule, _ in requests if rule in by_rule}:
-            _count(found[gate], found[gate].vms, vm.ref)
+        if vm.deleting is None:
+            requests = requests_of(vm, cluster.get, known) + network_requests(vm.networks, cluster.get)
+            for name in [name for name, hit in hits.items() if hit(vm, requests)]:
+                _count(found[name], found[name].vms, vm.ref)
         if at % _SLICE == _SLICE - 1:
             yield
     for at, vmi in enumerate(list(cluster.all(VirtualMachineInstance))):
         if not vmi.final:
-            for gate in {by_rule[rule] for rule, _ in vmi.asks if rule in by_rule}:
-                _count(found[gate], found[gate].vmis, vmi.ref)
+            requests = vmi.asks + network_requests(vmi.networks, cluster.get)
+            for name in [name for name, hit in hits.items() if hit(vmi, requests)]:
+                _count(found[name], found[name].vmis, vmi.ref)
         if at % _SLICE == _SLICE - 1:
             yield
     return found
 
 
-def _count(of: _Users, counted: Counter[str], ref: Ref) -> None:
-    counted[ref.namespace] += 1
+def _count(of: Users, counted: set[tuple[str, str]], ref: Ref) -> None:
+    counted.add((ref.namespace, ref.name))
     if len(of.some) < _NAMED:
         of.some.append(ref)
 
@@ -117,30 +145,48 @@ def gates_of(
         whys = (each for each in (before, after) if isinstance(each, str))
         return (), (Unknown("feature_mismatch", "", next(whys)),)
     switched = differing(before, after)
-    found = yield from users(cluster, switched)
-    blind = bool(unseen(cluster, tuple(kind.record for kind in KINDS)))
-    reports = (_report(name, *pair, after, before, found[name], blind=blind) for name, pair in switched.items())
+    found = yield from users(cluster, dict(_hits(switched, before, after)))
+    blind = bool(unseen(cluster, tuple(kind.record for kind in CHECK.reads)))
+    no_nads = blind or bool(unseen(cluster, (NetworkAttachmentDefinition,)))
+    reports = (
+        _report(name, *pair, after, before, found.get(name), blind=no_nads if name in _BY_NADS else blind)
+        for name, pair in switched.items()
+    )
     return tuple(reports), ()
 
 
+def _hits(gates: Iterable[str], before: Effective, after: Effective) -> Iterator[tuple[str, Hit]]:
+    for gate in gates:
+        if (concerned := concerned_by(gate, before, after)) is not None:
+            yield gate, _by_requests(concerned)
+
+
+def _by_requests(concerned: Concerned) -> Hit:
+    return lambda _, requests: concerned(requests)
+
+
 def _report(
-    name: str, was: bool, becomes: bool, after: Effective, before: Effective, of: _Users, *, blind: bool
+    name: str, was: bool, becomes: bool, after: Effective, before: Effective, of: Users | None, *, blind: bool
 ) -> GateChange:
     words = {True: "on", False: "off"}
+    counted = of or Users()
+    vms, vmis = (Counter(namespace for namespace, _ in each) for each in (counted.vms, counted.vmis))
+    hidden = blind or of is None
     return GateChange(
         name,
         words[was],
         words[becomes],
         after.gates.stage(name) or before.gates.stage(name),
-        None if blind else of.vms.total(),
-        None if blind else of.vmis.total(),
-        tuple(sorted(of.some)),
-        tuple(_namespaces(of)),
-        len({*of.vms, *of.vmis}),
+        of is not None,
+        None if hidden else vms.total(),
+        None if hidden else vmis.total(),
+        tuple(sorted(counted.some)),
+        tuple(_namespaces(vms, vmis)),
+        len({*vms, *vmis}),
     )
 
 
-def _namespaces(of: _Users) -> Iterator[Using]:
-    both = of.vms + of.vmis
+def _namespaces(vms: Counter[str], vmis: Counter[str]) -> Iterator[Using]:
+    both = vms + vmis
     for namespace in nsmallest(_MOST_NAMESPACES, both, key=lambda each: (-both[each], each)):
-        yield Using(namespace, of.vms[namespace], of.vmis[namespace])
+        yield Using(namespace, vms[namespace], vmis[namespace])

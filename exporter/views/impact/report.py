@@ -20,7 +20,8 @@ MOST_UNKNOWN = 100
 class Affected(msgspec.Struct, frozen=True, rename="camel"):
     """A finding that `appears`, `goes` or `changes` its severity, as it would be; of one that goes, as it is.
     `severity_before` is empty for one that appears. `when` says when it is felt and `answer` what KubeVirt says then,
-    where that is known.
+    where that is known. Of what concerns the whole cluster `vms` are a few of the VMs that break by it, and
+    `vms_in_all` says how many do; None of any other, and while they can't be seen.
     """
 
     change: str
@@ -29,10 +30,12 @@ class Affected(msgspec.Struct, frozen=True, rename="camel"):
     answer: str
     severity_before: str
     finding: FindingReport
+    vms: tuple[Ref, ...] = ()
+    vms_in_all: int | None = None
 
 
 class Totals(msgspec.Struct, frozen=True, rename="camel"):
-    """How many findings of each outcome there are in a namespace; the namespace is empty for cluster-wide subjects."""
+    """As `Impact.counts`, of a namespace; empty for cluster-wide subjects."""
 
     namespace: str
     breaks: int
@@ -42,7 +45,7 @@ class Totals(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class FeatureTotals(msgspec.Struct, frozen=True, rename="camel"):
-    """How many findings of each outcome are about a feature."""
+    """The same of a feature."""
 
     feature: str
     breaks: int
@@ -55,7 +58,8 @@ class Impact(msgspec.Struct, frozen=True, rename="camel"):
     """`changes` are the changes in words, `beforehand` what to do before where something breaks, and `gates` the
     feature gates that are switched by them. `unread` are files of a dump that may hold anything, `unknown` is what no
     check can say, the first of it, and `unknown_in_all` how much that is. `counts`, `namespaces` and `features` count
-    all findings, by outcome; `left_out` of them are not among `findings`. `probes` is there where the API server was
+    by outcome: what `breaks` by VMs and other objects, each once, and the rest by findings; `left_out` findings are not
+    among `findings`. `probes` is there where the API server was
     asked too.
     """
 

@@ -6,6 +6,7 @@ Its configuration is kept as text, and whatever follows from it is derived anew,
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -18,6 +19,7 @@ from ...domain.features.settings import problems
 from ...domain.features.versions import Version, parse
 from ...store.cluster import Cluster
 from ...store.kinds.kube_virt import KubeVirt, changed
+from ...store.kinds.node import Node
 from ...store.overlay import Edit
 from ...store.source import UNREADABLE, Source, Undecodable
 from ...store.text.misfits import misfit
@@ -37,6 +39,9 @@ _GATES_ON = "Before you switch it on, see that nodes offer what launcher pods wi
 _UPGRADE = (
     "Before you upgrade, put gates that have to stay off into disabledFeatureGates and those that these VMs need into "
     "featureGates, or take the features out of the VMs."
+)
+_UPGRADE_BELOW_1_9 = (
+    "Before you upgrade, put gates that these VMs need into featureGates, or take the features out of the VMs."
 )
 _SETTING = "Before you set it, take what it no longer allows out of these VMs, and restart those that run."
 
@@ -69,14 +74,18 @@ class _Draft:
         return known.gates if isinstance(known, Effective) else None
 
     def upgrade(self, text: str) -> None:
-        version = parse(f"{text}.0" if _UNSPECIFIC.fullmatch(text) else text)
+        unspecific = _UNSPECIFIC.fullmatch(text) is not None
+        version = parse(f"{text}.0" if unspecific else text)
         if version is None or version.between:
             raise ValueError(f"{shortened(text)!r} is no version of an upstream release; write it as 1.9 or v1.9.0")
         _refuse_unheard(version)
         before, was = self.record.upstream, parse(self.record.upstream)
+        if was is not None and version < was:
+            if not unspecific or version.release < was.release:
+                raise ValueError(f"KubeVirt {was.tag} is running, and KubeVirt can't be downgraded to {version.tag}")
+            version = was  # of that release already
         self.record = changed(self.record, version=version.tag)
-        verb = "downgraded" if was is not None and version < was else "upgraded"
-        said = f"KubeVirt is {verb} from {before or 'an unknown version'} to {version.tag}"
+        said = f"KubeVirt is upgraded from {before or 'an unknown version'} to {version.tag}"
         if was == version:
             said = f"KubeVirt stays at {version.tag}"
         if (gates := self.gates) is not None and gates.newer:
@@ -160,8 +169,23 @@ def configured(cluster: Cluster, wish: Wish) -> ProposedChange:
             refuse_unknown(gate, versions)
         draft.switch(gate, on=gate in wish.enable)
     _refuse_invalid(draft.record)
-    edits = (Edit.put(draft.record),)
-    return ProposedChange(tuple(draft.changes), edits, beforehand=_beforehand(wish), unread=tuple(draft.unread))
+    edits = (Edit.put(draft.record), *_without_devices(cluster, record, draft.record))
+    beforehand = _beforehand(wish, disabling=draft.gates is not None and draft.gates.disabling)
+    return ProposedChange(tuple(draft.changes), edits, beforehand=beforehand, unread=tuple(draft.unread))
+
+
+def _without_devices(cluster: Cluster, before: KubeVirt, after: KubeVirt) -> Iterator[Edit]:
+    """Nodes as they would be: virt-handler stops its device plugin of what is no longer permitted, without which
+    nothing else refuses a device (updatePermittedHostDevicePlugins in pkg/virt-handler/device-manager).
+    """
+    was, then = understood(before), understood(after)
+    if not isinstance(was, Effective) or not isinstance(then, Effective):
+        return
+    lost = (was.permitted_devices or frozenset()) - was.external_devices - (then.permitted_devices or frozenset())
+    for node in cluster.all(Node) if lost else ():
+        left = tuple(pair for pair in node.allocatable if pair[0] not in lost)
+        if len(left) < len(node.allocatable):
+            yield Edit.put(msgspec.structs.replace(node, allocatable=left))
 
 
 def _kubevirt(cluster: Cluster) -> KubeVirt:
@@ -189,9 +213,9 @@ def _refuse_invalid(record: KubeVirt) -> None:
         )
 
 
-def _beforehand(wish: Wish) -> tuple[str, ...]:
+def _beforehand(wish: Wish, *, disabling: bool) -> tuple[str, ...]:
     kinds = (
-        (wish.upgrade_to, _UPGRADE),
+        (wish.upgrade_to, _UPGRADE if disabling else _UPGRADE_BELOW_1_9),
         (wish.settings, _SETTING),
         (wish.disable, _GATES_OFF),
         (wish.enable, _GATES_ON),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Generator, Iterator
 
 from ...checks import all_checks
@@ -16,7 +15,8 @@ from ...store.record import Record, Ref
 from ...store.source import FILE, Undecodable
 from ..findings import order, supposed
 from ..in_slices import at_once, in_order
-from .gates import gates_of
+from .counting import Counts, ground_users, idle
+from .gates import Users, gates_of
 from .proposals import ProposedChange
 from .report import MOST_UNKNOWN, Affected, FeatureTotals, Impact, Totals
 from .who_breaks import SubjectOutcome, answer_of, outcome_of, when
@@ -37,15 +37,11 @@ def steps(engine: Engine, proposal: ProposedChange, most: int | None = None) -> 
     cluster = engine.cluster
     gates, unsaid = yield from gates_of(cluster, proposal.edits)
     preview = yield from previewed(engine.checks, cluster, proposal.edits, engine.settings(), proposal.within)
-    counts: Counter[SubjectOutcome] = Counter()
-    totals: dict[str, Counter[SubjectOutcome]] = {}
-    features: dict[str, Counter[SubjectOutcome]] = {}
+    ground = yield from ground_users(cluster, preview.differences)
+    counts = Counts(ground)
+    preview.differences[:] = [each for each in preview.differences if not idle(each, ground)]
     for at, each in enumerate(preview.differences):
-        outcome, namespace = outcome_of(each), each.finding.subject.namespace
-        counts[outcome] += 1
-        totals.setdefault(namespace, Counter())[outcome] += 1
-        if each.finding.feature in BY_ID:
-            features.setdefault(each.finding.feature, Counter())[outcome] += 1
+        yield from counts.take(each)
         if at % _SLICE == 0:
             yield
     ordered = yield from in_order(preview.differences, _rank)
@@ -53,7 +49,7 @@ def steps(engine: Engine, proposal: ProposedChange, most: int | None = None) -> 
     preview.differences.clear()
     findings = []
     for at, each in enumerate(ordered[:most]):
-        findings.append(_affected(cluster, each))
+        findings.append(_affected(cluster, each, counts.concerned(each)))
         if at % _REPORTED == 0:
             yield
     while ordered:  # what is let go of at once takes its time at once
@@ -65,11 +61,11 @@ def steps(engine: Engine, proposal: ProposedChange, most: int | None = None) -> 
     return Impact(
         generation=engine.generation,
         changes=proposal.changes,
-        beforehand=proposal.beforehand if counts[SubjectOutcome.BREAKS] else (),
+        beforehand=proposal.beforehand if counts.all.broken else (),
         gates=gates,
-        counts={outcome.value: counts[outcome] for outcome in SubjectOutcome},
-        namespaces=tuple(Totals(each, *_counted(totals[each])) for each in sorted(totals)),
-        features=tuple(FeatureTotals(each, *_counted(features[each])) for each in sorted(features)),
+        counts={outcome.value: number for outcome, number in zip(SubjectOutcome, counts.all, strict=True)},
+        namespaces=tuple(Totals(name, *tally) for name, tally in sorted(counts.namespaces.items())),
+        features=tuple(FeatureTotals(name, *tally) for name, tally in sorted(counts.features.items())),
         findings=tuple(findings),
         left_out=in_all - len(findings),
         unread=tuple(sorted(_files(cluster))),
@@ -88,12 +84,8 @@ def _rank(difference: Difference) -> tuple[object, ...]:
 def concerned(impact: Impact) -> frozenset[str]:
     """The features, by the ids of their rules, that it is about."""
     switched = {gate.name for gate in impact.gates}
-    found = {each.feature for each in impact.features}
+    found = {each.feature for each in impact.features if each.feature in BY_ID}
     return frozenset((*found, *(rule.id for rule in RULES if rule.gate in switched)))
-
-
-def _counted(outcomes: Counter[SubjectOutcome]) -> Iterator[int]:
-    return (outcomes[each] for each in SubjectOutcome)
 
 
 def _disabled(engine: Engine, kinds: set[type[Record]]) -> Iterator[Unknown]:
@@ -108,7 +100,7 @@ def _files(cluster: Cluster) -> Iterator[Ref]:
     return (each.ref for each in cluster.all(Undecodable) if each.kind == FILE)
 
 
-def _affected(cluster: Cluster, difference: Difference) -> Affected:
+def _affected(cluster: Cluster, difference: Difference, of: Users | None) -> Affected:
     before = difference.before
     return Affected(
         difference.change,
@@ -117,4 +109,6 @@ def _affected(cluster: Cluster, difference: Difference) -> Affected:
         answer_of(difference),
         before.severity.value if before is not None else "",
         supposed(difference.check, difference.finding),
+        of.first if of is not None else (),
+        len(of.once) if of is not None else None,
     )

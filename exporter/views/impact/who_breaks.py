@@ -41,6 +41,7 @@ _NOW, _EDIT, _START, _RESTART, _MIGRATION = (
     "at its next restart",
     "at its next migration",
 )
+_OF_ANY = "at the next start or migration of a VM"
 # When a VM or VMI meets a feature that is not allowed, or that no node offers.
 _WHEN = {
     "PendingBlocked": _NOW,
@@ -56,6 +57,8 @@ _WHEN = {
     "NoMigrationTarget": _MIGRATION,
     "TemplateRequestsDisabled": "when it creates its next VMI",
     "BreaksAtUpgrade": "once the upgrade that is under way is done",
+    # Of KubeVirt, and so of all VMs that it concerns.
+    **dict.fromkeys(("GateWithoutNodes", "NoKVM", "NoNodeForDefaultModel", "ImageVolumeUnsupported"), _OF_ANY),
 }
 _IGNORED = (Stage.LIVE, Stage.OBJECT)  # such a feature is left out, and the VM runs without it
 _OF_EDITS = (Stage.ADMISSION, Stage.EDIT)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ....domain.acts import NOTHING_FORBIDDEN
 from ....domain.features.configuration import Effective, chosen, forecast
-from ....domain.features.requests import requests_of
+from ....domain.features.requests import network_requests, requests_of
 from ....domain.features.rule import Ground, Request, Rule, Stage
 from ....domain.features.rules import BY_ID
 from ....findings.check import View
@@ -29,22 +29,26 @@ _BY_VMI = ("PendingBlocked", "PendingStartedBefore", "RunningStartedBefore", "Mi
 _NONE: Refusals = {}
 
 
-def mismatches(view: View, storage: tuple[StorageClass, ...] | None = None) -> Iterator[Finding]:
-    """Raises UnansweredError where a VM asks for something and nobody knows what is allowed."""
+def mismatches(
+    view: View, storage: tuple[StorageClass, ...] | None = None, injected: bool | None = None
+) -> Iterator[Finding]:
+    """Raises UnansweredError where a VM asks for something and nobody knows what is allowed. With `injected` only what
+    it asks for by its networks counts.
+    """
     found = pairs(view)
-    if storage is None:
+    if storage is None and injected is None:
         yield from (_invalid(pair.vm) for pair in found if pair.vm is not None and pair.vm.invalid)
     kubevirt = chosen(view.all(KubeVirt))
     known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
     for pair in found:
-        asked = _asked(view, pair, kubevirt)
+        asked = _asked(view, pair, kubevirt) if injected is None else _by_networks(view, pair)
         if not any(asked):
             continue
         if isinstance(kubevirt, str) or isinstance(known, str):
             if any(not BY_ID[rule].common for requests in asked for rule, _ in requests):
                 raise UnansweredError(str(known))
             continue  # what it asks for, every VM does, and KubeVirt allows it unless somebody has forbidden it
-        yield from _of(view, pair, asked, kubevirt, Ground(known, storage))
+        yield from _of(view, pair, asked, kubevirt, Ground(known, storage, injected))
 
 
 def _asked(view: View, pair: Pair, kubevirt: KubeVirt | str) -> tuple[tuple[Request, ...], tuple[Request, ...]]:
@@ -52,6 +56,11 @@ def _asked(view: View, pair: Pair, kubevirt: KubeVirt | str) -> tuple[tuple[Requ
     known = None if isinstance(kubevirt, str) else kubevirt
     vm = requests_of(pair.vm, view.named, known) if pair.vm is not None else ()
     return vm, pair.vmi.asks if pair.vmi is not None else ()
+
+
+def _by_networks(view: View, pair: Pair) -> tuple[tuple[Request, ...], tuple[Request, ...]]:
+    vm, vmi = (network_requests(each.networks, view.named) if each is not None else () for each in (pair.vm, pair.vmi))
+    return vm, vmi
 
 
 def _of(
@@ -68,7 +77,7 @@ def _of(
     target = forecast(kubevirt)
     if target is None:
         return
-    ground = Ground(target, ground.storage)
+    ground = Ground(target, ground.storage, ground.injected)
     for rule, (state, whys) in _states(ground, pair, asked).items():
         if rule not in now:
             found = _forecast(pair, rule, state, whys, target, kubevirt.managed_by_hco)

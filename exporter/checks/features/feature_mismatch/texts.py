@@ -24,7 +24,7 @@ _NEXT_START = {
     Stage.EDIT: "every edit of the VM is refused",
     Stage.CREATION: "such a VMI is refused at its next start",
     Stage.POD: "its next VMI stays Pending, since KubeVirt makes no launcher pod for it",
-    Stage.SCHEDULING: "its next VMI stays in Scheduling, since no node takes its launcher pod",
+    Stage.SCHEDULING: "its next VMI stays in Scheduling, since no node starts its launcher pod",
 }
 
 

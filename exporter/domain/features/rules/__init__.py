@@ -6,8 +6,9 @@ import importlib
 import pkgutil
 
 from ..rule import Rule
+from .networks import OF_NETWORKS
 
-__all__ = ["BY_ID", "RULES"]
+__all__ = ["BY_ID", "OF_NETWORKS", "RULES"]
 
 
 def _all() -> tuple[Rule, ...]:
@@ -17,4 +18,4 @@ def _all() -> tuple[Rule, ...]:
 
 
 RULES: tuple[Rule, ...] = _all()
-BY_ID: dict[str, Rule] = {rule.id: rule for rule in RULES}
+BY_ID: dict[str, Rule] = {rule.id: rule for rule in (*RULES, *OF_NETWORKS)}

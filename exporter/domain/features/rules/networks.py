@@ -9,7 +9,7 @@ from ....store.kinds.common.vm_spec import WireInterface
 from ..configuration import Effective
 from ..rule import Asking, Ground, Migrates, Rule, Severities, Stage
 
-__all__ = ["IMPLICIT", "ON_POD_NETWORK", "RULES"]
+__all__ = ["IMPLICIT", "OF_NETWORKS", "ON_POD_NETWORK", "RULES"]
 
 IMPLICIT = "implicit"
 """The parameter of a VM that has neither networks nor interfaces, and so gets KubeVirt's default."""
@@ -117,6 +117,36 @@ def _not_one(_ground: Ground, _parameter: str) -> str:
 def _discontinued(_ground: Ground, _parameter: str) -> str:
     return "KubeVirt discontinued it in release 1.3"
 
+
+# Of bridge-marker and OVS CNI: only the scheduler needs them, and a launcher pod starts without them.
+_BRIDGES = ("bridge.network.kubevirt.io/", "ovs-cni.network.kubevirt.io/")
+
+
+def _not_injected(ground: Ground, resource: str) -> str:
+    if ground.injected is not False or resource.startswith(_BRIDGES):
+        return ""
+    return (
+        "feature gate ExternalNetResourceInjection is on without a network resources injector, so that nothing "
+        f"requests {resource} for its launcher pod"
+    )
+
+
+OF_NETWORKS = (
+    # Multus or the CNI plugin fails for want of a device, on whichever node the launcher pod comes to (VEP 106).
+    Rule(
+        "ext_net_inject",
+        "a device of its network",
+        gate="ExternalNetResourceInjection",
+        stage=Stage.SCHEDULING,
+        migrates=Migrates.UNSCHEDULABLE,
+        refused=_not_injected,
+        value="device",
+        since=(1, 8),
+        severities=Severities(halted="warning"),
+        inverted=True,
+    ),
+)
+"""By what VMs ask through their NADs, which no spec shows: `network_requests`."""
 
 RULES = (
     Rule(

@@ -31,6 +31,7 @@ def _of_volume(field: str) -> Callable[[Asking], bool]:
 
 
 _METRICS_DISK, _HOST_DISK = _of_volume("downward_metrics"), _of_volume("host_disk")
+_CONTAINER_DISK = _of_volume("container_disk")
 
 
 def _downward_metrics(vm: Asking) -> Iterable[str]:
@@ -39,6 +40,11 @@ def _downward_metrics(vm: Asking) -> Iterable[str]:
 
 def _host_disk(vm: Asking) -> Iterable[str]:
     return once(_HOST_DISK(vm))
+
+
+def _images(vm: Asking) -> Iterable[str]:
+    boot = vm.domain.firmware.kernel_boot if vm.domain.firmware is not None else None
+    return once(_CONTAINER_DISK(vm) or (boot is not None and boot.container is not None))
 
 
 def _reservation(vm: Asking) -> Iterable[str]:
@@ -120,6 +126,7 @@ RULES = (
         migrates=Migrates.NEVER,
         message="HostDisk feature gate is not enabled",
     ),
+    Rule("image_volume", "container disks", _images, "ImageVolume", stage=Stage.POD, since=(1, 6), inverted=True),
     Rule(
         # Without the gate virt-handler runs without the helper that the guest's reservations go through.
         "persistent_reservation",

@@ -164,6 +164,7 @@ class WireVolume(Wire, frozen=True, gc=False):
     name: str | None = None
     downward_metrics: Anything = None
     host_disk: Anything = None
+    container_disk: Anything = None
     persistent_volume_claim: Anything = None
     data_volume: Anything = None
     config_map: Anything = None

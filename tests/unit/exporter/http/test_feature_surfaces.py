@@ -282,7 +282,7 @@ def test_the_exit_code_says_whether_everything_was_seen(run: Run) -> None:
     assert code == 2
     assert "nobody knows what the cluster allows: KubeVirt can't be listed" in err
     assert "nothing is counted while " in err
-    assert "Of 52 features it is not known whether they are allowed, nor who asks for them; name one" in out
+    assert "Of 53 features it is not known whether they are allowed, nor who asks for them; name one" in out
     assert not lines(out, "downward_metrics")
     code, out, _ = run(ROWS[1:], "downward_metrics")
     assert code == 2

@@ -9,9 +9,12 @@ from typing import Any
 from urllib.parse import quote
 
 import aiohttp
+import msgspec
 import pytest
 
 from exporter.__main__ import main
+from exporter.cli.output.impact import impacted
+from exporter.views.impact import Impact
 from tests.all_of import each_of
 from tests.asking import get, scripts_in
 from tests.rows import full
@@ -44,6 +47,7 @@ async def test_the_api_says_which_gates_are_switched_and_who_breaks(http: aiohtt
         "before": "on",
         "after": "off",
         "stage": "Alpha",
+        "ruled": True,
         "vms": 1,
         "vmis": 0,
         "some": [{"kind": "VirtualMachine", "namespace": "ns", "name": "db", "uid": "u1"}],
@@ -96,7 +100,7 @@ async def test_the_page_has_the_gates_who_uses_them_and_the_question_again(http:
     status, html, _ = await get(http, f"/impact?disable=HostDisk&enable=&upgrade-to=&set={quote(setting)}&set=")
     assert status == 200
     for text in (
-        "feature gate HostDisk is taken out of featureGates and put into disabledFeatureGates",
+        "feature gate HostDisk is taken out of featureGates",
         '<code>HostDisk</code></td><td data-label="Stage">Alpha</td><td data-label="Was">on</td>',
         '<td data-label="Becomes">off</td>',
         "VirtualMachine ns/db",
@@ -138,6 +142,7 @@ def dump(tmp_path: Path) -> str:
         (["--set", "migrations.network=x"], 2, "no check reads spec.configuration.migrations.network"),
         (["--disable", "HostDisk", "--delete-instancetype", "medium"], 1, "medium is deleted\nand feature gate"),
         (["--disable", "HostDisks"], 2, "steward: KubeVirt v1.8.4 knows no feature gate 'HostDisks'"),
+        (["--upgrade-to", "1.7"], 2, "steward: KubeVirt v1.8.4 is running, and KubeVirt can't be downgraded to v1.7.0"),
         (["--upgrade-to", "1.8", "--upgrade-to", "1.9"], 2, "steward: upgrade-to is given 2 times; give it once"),
     ],
 )
@@ -156,3 +161,27 @@ def test_without_a_kubevirt_in_the_dump_nothing_is_called_safe(
     code, _, err = run(["--disable", "HostDisk", "--from", str(path)], capsys)
     assert code == 2
     assert "the KubeVirt object can't be seen" in err
+
+
+async def test_page_text_and_api_say_of_the_same_gates_who_is_hit(http: aiohttp.ClientSession) -> None:
+    _, html, _ = await get(http, "/impact?upgrade-to=1.9")
+    _, text, _ = await get(http, "/api/v1/impact?upgrade-to=1.9")
+    gates = json.loads(text)["gates"]
+    unruled = {each["name"] for each in gates if not each["ruled"]}
+    unasked = {each["name"] for each in gates if each["ruled"] and each["vms"] == each["vmis"] == 0}
+    assert (len(unruled), len(unasked)) == (11, 12)
+    assert "12 gates switch that no VM asks for; 11 gates switch of which it is not known who is hit." in html
+    for section, names in (("unused", unasked), ("unruled", unruled)):
+        part = html.partition(f'id="{section}"')[2].partition("</details>")[0]
+        assert {each for each in unasked | unruled if f"<code>{each}</code>" in part} == names
+    assert "nobody uses" not in html
+    out = impacted(msgspec.json.decode(text, type=Impact))
+    for said, names in (("No VM and no VMI asks for: ", unasked), ("It is not known who is hit by: ", unruled)):
+        line = next(each for each in out.split("\n") if each.startswith(said))
+        assert {each.split()[0] for each in line.removeprefix(said).split("), ")} == names
+
+
+async def test_the_page_refuses_a_downgrade_in_the_same_sentence(http: aiohttp.ClientSession) -> None:
+    for address in ("/impact?upgrade-to=1.7", "/api/v1/impact?upgrade-to=1.7"):
+        status, text, _ = await get(http, address)
+        assert (status, "v1.8.4 is running, and KubeVirt can" in unescape(text)) == (400, True)

@@ -163,7 +163,7 @@ async def test_a_page_of_its_own_without_script_that_the_front_page_leads_to(htt
     assert scripts_in(html) == []
     for text in (
         "If VirtualMachineClusterInstancetype medium is deleted",
-        "Of what is found, 3 break; 1 is safe, by its revision; ",
+        "Of what is found, 3 objects break; 1 is safe, by its revision; ",
         "ns/stopped",
         "at its next start",
         "KubeVirt will say: virtualmachineclusterinstancetypes.instancetype.kubevirt.io &#34;medium&#34; not found",

@@ -87,6 +87,7 @@ async def test_known_bugs_of_the_target_are_named(
     config = str(kubeconfig(tmp_path, cluster.url))
     gates = {"spec": {"configuration": {"developerConfiguration": {"featureGates": ["DecentralizedLiveMigration"]}}}}
     cluster.patch("kubevirts", "kubevirt", "kubevirt", gates)
+    upgrade(cluster, "v1.7.4", "v1.7.4")
     impact = await answer(capsys, config, "impact", "--upgrade-to", "v1.8.2")
     (named,) = (each for each in impact["findings"] if each["finding"]["reason"] == "KnownBugOfGate")
     assert (named["change"], named["outcome"], named["finding"]["severity"]) == ("appears", "other", "info")

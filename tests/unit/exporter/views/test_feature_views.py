@@ -11,7 +11,7 @@ import pytest
 
 from exporter.checks.features import feature_mismatch
 from exporter.domain.features.rule import Rule
-from exporter.domain.features.rules import BY_ID, RULES
+from exporter.domain.features.rules import RULES
 from exporter.states import features as state
 from exporter.states.base import Aggregates
 from exporter.store.source import SyncState
@@ -148,7 +148,7 @@ def test_what_is_not_allowed_comes_first_then_what_is_asked_for() -> None:
     asked = [each.feature for each in viewed.take().features if each.asked]
     assert names[: len(asked)] == asked
     assert "vsock" in asked
-    assert sorted(names) == sorted(BY_ID)
+    assert sorted(names) == [rule.id for rule in RULES]
 
 
 def test_a_vmi_is_named_where_no_vm_of_its_asks() -> None:

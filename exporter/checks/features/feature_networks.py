@@ -1,0 +1,91 @@
+"""VMs on a network with a device that no launcher pod requests, since KubeVirt leaves that to a webhook.
+
+While the feature gate ExternalNetResourceInjection is on (the default from KubeVirt 1.9 on), virt-controller reads no
+NADs. The network resources injector adds to launcher pods the request for what the annotation
+k8s.v1.cni.cncf.io/resourceName of a NAD names (VEP 106 of kubevirt/enhancements). Without it the launcher pod gets no
+device, its CNI plugin fails, and the VMI stays in Scheduling.
+
+Not seen here: an injector whose webhook has another name than network-resources-injector, or that leaves out the VM's
+namespace; resources of bridge-marker and OVS CNI, without which a launcher pod starts, maybe on a node that lacks the
+bridge; a NAD in the place of the pod network (`multus.default`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import msgspec
+
+from ...domain.acts import Act
+from ...domain.features.configuration import chosen
+from ...domain.features.hco import way_of_gate
+from ...findings.causes import Cause
+from ...findings.check import Check, Reason, Scope, View
+from ...findings.finding import Finding, Severity
+from ...store.indexes.features import DEVICE
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
+from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ...store.kinds.virtual_machine import VirtualMachine
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ._commands import INJECTORS, RESOURCES
+from .feature_mismatch.evaluation import mismatches
+from .feature_mismatch.reasons import REASONS
+
+__all__ = ["CHECK"]
+
+_GATE = "ExternalNetResourceInjection"
+_INSTALL = f"Install the network resources injector, or disable feature gate {_GATE} of KubeVirt."
+# What comes before that, and after it.
+_STEPS = {
+    "PendingBlocked": "{} Then restart the VM: launcher pods get the request when they are created.",
+    "StartBlocked": "{}",
+    "StoppedRequestsDisabled": "{}",
+    "WillFailAtRestart": "Do not restart the VM. {}",
+    "RunningStartedBefore": "Do not restart the VM. {}",
+    "MigrationBlocked": "Do not drain the node. {}",
+    "BreaksAtUpgrade": "{}",
+}
+
+
+def _reason(name: str) -> Reason:
+    """As that of feature_mismatch, whose alerts fire for it."""
+    as_there = REASONS[name]
+    severities = tuple(each for each in as_there.severities if each is Severity.WARNING) or as_there.severities
+    commands = (*as_there.commands, RESOURCES, INJECTORS)
+    step = _STEPS[name].format(_INSTALL)
+    does = (Act.RESTART,) if name == "PendingBlocked" else ()
+    return replace(as_there, severities=severities, next=step, commands=commands, does=does)
+
+
+def find(view: View) -> Iterator[Finding]:
+    injected = any(each.injects for each in view.all(MutatingWebhookConfiguration))
+    kubevirt = chosen(view.all(KubeVirt))
+    by_hco = isinstance(kubevirt, KubeVirt) and kubevirt.managed_by_hco
+    for found in mismatches(view, injected=injected):
+        step = _STEPS.get(found.reason, "").format(way_of_gate(_GATE).sentence(True)) if by_hco else ""
+        yield msgspec.structs.replace(found, next=step)
+
+
+CHECK = Check(
+    id="feature_networks",
+    title="VMs on networks whose device nothing requests",
+    reads=(
+        VirtualMachine.KIND,
+        VirtualMachineInstance.KIND,
+        NetworkAttachmentDefinition.KIND,
+        MutatingWebhookConfiguration.KIND,
+        KubeVirt.KIND,
+    ),
+    scope=Scope("one VM", DEVICE),
+    cause=Cause.FEATURE,
+    reasons={"HealsAtRestart": REASONS["HealsAtRestart"], **{name: _reason(name) for name in _STEPS}},
+    find=find,
+    fields_read={
+        VirtualMachine.KIND: ("deleting", "networks", "run_strategy", "settled", "shape", "start_requested"),
+        VirtualMachineInstance.KIND: ("blocked", "migratable", "networks", "node", "phase", "vm_uid"),
+        NetworkAttachmentDefinition.KIND: ("resource",),
+    },
+    requires=(VirtualMachine.KIND, NetworkAttachmentDefinition.KIND),
+)
