@@ -11,7 +11,7 @@ from tests.interleaving.trials import tried
 
 pytestmark = pytest.mark.long
 
-COUNT = 200  # `python -m tests.interleaving --canary` runs more
+COUNT = 100  # `python -m tests.interleaving --canary` runs more
 MOST = 300
 
 
