@@ -85,7 +85,9 @@ def test_with_the_ledger_on_a_disk(tmp_path: Path) -> None:
     ],
 )
 def test_a_lost_safeguard_is_noticed(name: str, invariant: str) -> None:
-    assert invariant in sought(KNOWN[name], most=1000, seed=1, invariant=invariant).invariants
+    # Of a thousand that are drawn few come to it, by chance none.
+    drawn = (sought(KNOWN[name], most=1000, seed=seed, invariant=invariant) for seed in (1, 2, 3))
+    assert any(invariant in found.invariants for found in drawn)
 
 
 @pytest.mark.parametrize(
