@@ -52,6 +52,7 @@ from .plan.remediation import Remediation
 from .plan.remediations import all_remediations
 from .run.attempt import Attempts
 from .run.context import RunContext
+from .run.guarding import Guarding
 from .run.outcomes import AttemptOutcomes
 from .run.shadowing import Shadowing
 from .run.sidecar import Alerts, Sidecar
@@ -203,6 +204,7 @@ async def run(
         pauses = Pauses(history, ledger, reads, kinds, kept=kept, annotate=annotate)
         alerts = _alerts(config, firing)
         sidecar = Sidecar(parts, found, ledger, election, verifying, history, pauses, alerts, by_hand, shadow=in_shadow)
+        guarding = Guarding(lambda: writer.guarded(lease_namespace(config)), measures.standing)
         access = Access(reviews, others=OWN_TOKEN, times=times) if reviews else None
         webhook = receiver(config.webhook, firing) if config.webhook.enabled else None
         act = None
@@ -214,7 +216,10 @@ async def run(
         async with (
             serving(app, *address(config.listen), tls, config.hosts) as url,
             aclosing(access) if access else nullcontext(),
-            alongside({"identify": witness.identify(reads), "elect": election.run(), "repair": sidecar.run()}),
+            alongside(
+                {"identify": witness.identify(reads), "elect": election.run(), "repair": sidecar.run()}
+                | ({"guard": guarding.run()} if writes else {})
+            ),
         ):
             yield url, sidecar
 

@@ -17,7 +17,7 @@ from ..act.events import REASONS
 from ..plan.annotations import PAUSED, PREFIX, RESUMED
 from ..plan.patterns import Is, Like, quoted
 from ..plan.remediation import Remediation
-from ..plan.requests import MANAGER
+from ..plan.requests import MANAGER, NOT_PLANNED
 from ..plan.writes import PAUSE, Created, Deleted, Field, Form, Patched, Sides, Write, changed_in_cel, levels
 from .accounts import NAME, ServiceAccount, metadata_of
 
@@ -114,7 +114,7 @@ def policy(
     changes = [("changed", changed_in_cel(sides))] if allowed else []
     # A variable is known to those after it.
     variables = [("written", _WRITTEN), ("bound", _BOUND), *sides.variables(), *changes, *allowed.items()]
-    says = f"{account.username} may not make this write: "
+    says = f"{account.username} {NOT_PLANNED}: "
     validations = [
         (
             " || ".join(f"variables.{name}" for name in allowed) or "false",

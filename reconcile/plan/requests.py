@@ -16,9 +16,20 @@ from exporter.store.kind import ApiKind
 
 from .plan import Create, Delete, Patch, Step
 
-__all__ = ["MANAGER", "Request", "annotating", "event_request", "metadata", "request", "rewriting"]
+__all__ = [
+    "MANAGER",
+    "NOT_PLANNED",
+    "Request",
+    "annotating",
+    "event_request",
+    "metadata",
+    "request",
+    "rewriting",
+    "unplanned",
+]
 
 MANAGER = "kubevirt-steward"  # the field manager of all that is written
+NOT_PLANNED = "may not make this write"  # in what the sidecar's policy says where it refuses one
 _ALL = ("All",)
 _STRICT = (("fieldManager", MANAGER), ("fieldValidation", "Strict"))
 
@@ -77,6 +88,18 @@ def request(step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, An
         headers={"Accept": "application/json, */*"},
         body={**step.body, **({"dryRun": list(_ALL)} if dry else {})},
         dry=dry,
+    )
+
+
+def unplanned(namespace: str) -> Request:
+    """The dry run of a write that RBAC leaves open and no plan makes: of a Lease that nobody reads."""
+    meta = {"name": f"{MANAGER}-not-planned", "namespace": namespace}
+    return Request(
+        method="POST",
+        path=f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases",
+        query=(*_DRY, *_STRICT),
+        body={"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": {}},
+        dry=True,
     )
 
 

@@ -257,7 +257,9 @@ def levels(forms: Iterable[Form]) -> list[Path]:
 def changed(new: Mapping[str, Any], old: Mapping[str, Any], within: Iterable[Path]) -> Iterator[Path]:
     """The fields of these levels that a write changes, as far as it does so by itself.
 
-    A level that is something else than a map, before or after, is one of them itself.
+    A level that is something else than a map, before or after, is one of them itself; and so is a map of nothing that
+    comes or goes in the status, where it may mean something. In metadata the API server leaves out such maps, and in
+    the spec KubeVirt's webhook puts them in.
     """
     within = list(within)
     for level in within:
@@ -265,7 +267,11 @@ def changed(new: Mapping[str, Any], old: Mapping[str, Any], within: Iterable[Pat
         inner = _inner(level, within)
         for key in inner:
             values = [each.get(key) for each in (after, before)]
-            if values[0] != values[1] and not all(each is None or isinstance(each, Mapping) for each in values):
+            if values[0] == values[1]:
+                continue
+            if not all(each is None or isinstance(each, Mapping) for each in values) or (
+                _counts_empty(level) and {} in values and None in values
+            ):
                 yield (*level, key)
         for key in sorted({*after, *before} - {*inner, *_BY_SERVER.get(level, ())}):
             if key in _BY_WEBHOOK.get(level, ()) and key not in before:
@@ -292,10 +298,16 @@ def _changed(level: Path, sides: Sides) -> str:
     ]
     if inner:
         new, old = (At(f"{table}[?k].orValue(dyn(null))") for table in (after, before))
-        stays = f"{new.value()} == {old.value()} || {new.may_be('map')} && {old.may_be('map')}"
+        both = f"[{new.value()}, {old.value()}]"
+        empty = f" && !(dyn({{}}) in {both} && dyn(null) in {both})" if _counts_empty(level) else ""
+        stays = f"{new.value()} == {old.value()} || {new.may_be('map')} && {old.may_be('map')}{empty}"
         found.append(f"{quoted(inner)}.filter(k, !({stays}))")
     listed = "\n  + ".join(found)
     return f"({listed}).map(k, {quoted(_text(level) + '/')} + k)"
+
+
+def _counts_empty(level: Path) -> bool:
+    return level[:1] == ("status",)
 
 
 def _inner(level: Path, within: Iterable[Path]) -> list[str]:

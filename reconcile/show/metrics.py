@@ -47,6 +47,7 @@ class RepairTotals:
     skew: Skew | None = None  # between our clock and the API server's
     last_run: float = 0.0  # seconds since 1970
     source_up = False
+    guarded: bool | None = None  # whether the API server refuses what no plan makes, where that is known
     undone: Mapping[str, int] = MappingProxyType({})  # repairs that people took back, by remediation
 
     def __init__(self) -> None:
@@ -221,6 +222,13 @@ class Measures(Collector):
             "When the configuration was last read.",
             (),
             (((), now.config.tried),),
+        )
+        yield _family(
+            "policy_present",
+            "1 if the API server refuses the sidecar what no plan makes, by its ValidatingAdmissionPolicy; not there "
+            "while that is not known, or no remediation may write.",
+            (),
+            () if now.guarded is None else (((), float(now.guarded)),),
         )
         yield _family(
             "clock_skew_seconds",

@@ -181,6 +181,17 @@ or max by (cluster, job, instance, pod) ({_last("blocked", gate="clock")}) > 0""
         " server's are more than 30 s apart, or it has not been answered with a date. It writes nothing meanwhile."
         " Let NTP set the clock that is wrong.",
     )
+    # Only a sidecar that may write reports it. Nothing is wrong yet: it is in the way of whoever has its token.
+    yield Alerting(
+        alert="StewardRepairPolicyMissing",
+        expr=f"max by (cluster, job, instance, pod) ({_last('policy_present')}) == 0",
+        wait="15m",  # roles and policy are applied after the sidecar, and it asks every few minutes
+        keep="10m",
+        summary=f"No policy holds replica {_REPLICA} of the sidecar{_IN} to its plans.",
+        description="{{ $labels.instance }} {{ $labels.pod }} may write, and the API server did not refuse the dry run"
+        " of a write that no plan makes. Whoever gets its token can write any field of what its roles allow. Apply what"
+        " steward reconcile role prints.",
+    )
     # The configuration before is in effect, with its modes and gates: whoever wrote this one can wait until morning.
     yield Alerting(
         alert="StewardRepairConfigRejected",
