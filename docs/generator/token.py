@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.config.documents import in_yaml
-from reconcile.plan.annotations import PAUSED
+from reconcile.plan.annotations import APPROVED_PLAN, PAUSED
 from reconcile.plan.patterns import (
     ANYTHING,
     BLANK,
@@ -20,6 +20,7 @@ from reconcile.plan.patterns import (
     Like,
     Pattern,
 )
+from reconcile.plan.plan import escaped
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.writes import Changing, Created, Deleted, Entries, Field, Form, Item, Patched
 
@@ -51,7 +52,8 @@ def _form(form: Form, resource: str) -> Iterator[str]:
         yield f"patch {resource}{_only(form)}: {'; '.join(_change(each) for each in form.fields)}"
         if form.can_go_back:
             back = form.back()
-            changes = "; ".join(_change(each) for each in back.fields if PAUSED.rpartition("/")[2] not in each.path)
+            own = [escaped(each) for each in (PAUSED, APPROVED_PLAN)]
+            changes = "; ".join(_change(each) for each in back.fields if not each.path.endswith(tuple(own)))
             noted = "" if form.fields[0].path.startswith("/status/") else f", together with annotation `{PAUSED}`"
             yield f"and back{noted}: {changes}"
 

@@ -16,16 +16,19 @@ from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
 
 from ..confirm.reading import document
+from ..plan.annotations import APPROVED_PLAN
 from ..plan.plan import Step
 from ..plan.requests import (
+    NOT_APPROVED,
     NOT_PLANNED,
+    PROBE,
     Request,
     annotating,
     event_request,
     metadata,
+    probing,
     request,
     rewriting,
-    unplanned,
 )
 
 __all__ = ["IdleWriter", "PlanWriter", "ServerAnswer", "WriteOutcome"]
@@ -77,12 +80,19 @@ class PlanWriter:
         """Whether a policy refuses what no plan makes, asked by a dry run of a write in a namespace where RBAC allows
         it; None without an answer. Where it does not refuse, why that is not known or what was answered.
         """
-        answer = await self._sent(unplanned(namespace))
+        return await self._refused(probing(namespace), NOT_PLANNED)
+
+    async def authorizing(self, namespace: str) -> tuple[bool | None, str]:
+        """The same of the policy by which only who may approve does, under their own name."""
+        return await self._refused(probing(namespace, {APPROVED_PLAN: f"{'0' * 16} by {PROBE}"}), NOT_APPROVED)
+
+    async def _refused(self, wanted: Request, says: str) -> tuple[bool | None, str]:
+        answer = await self._sent(wanted)
         if answer.outcome in (WriteOutcome.UNSENT, WriteOutcome.UNCLEAR):
             return None, answer.why
-        if answer.code == _FORBIDDEN and NOT_PLANNED in answer.why:
+        if answer.code == _FORBIDDEN and says in answer.why:
             return True, ""
-        return False, answer.why or "the dry run of a write that no plan makes was taken"
+        return False, answer.why or "the dry run of what it has to refuse was taken"
 
     async def record(self, namespace: str, manifest: Mapping[str, Any]) -> str:
         """Creates an Event; empty, or why it could not be. One of that name is there already after a restart."""

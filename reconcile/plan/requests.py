@@ -18,18 +18,22 @@ from .plan import Create, Delete, Patch, Step
 
 __all__ = [
     "MANAGER",
+    "NOT_APPROVED",
     "NOT_PLANNED",
+    "PROBE",
     "Request",
     "annotating",
     "event_request",
     "metadata",
+    "probing",
     "request",
     "rewriting",
-    "unplanned",
 ]
 
 MANAGER = "kubevirt-steward"  # the field manager of all that is written
-NOT_PLANNED = "may not make this write"  # in what the sidecar's policy says where it refuses one
+# In what the policies say where they refuse: of what no plan makes, and of what only people may do.
+NOT_PLANNED, NOT_APPROVED = "may not make this write", "may not let repairs be made"
+PROBE = "kubevirt-steward-probe"  # a Lease that is never kept
 _ALL = ("All",)
 _STRICT = (("fieldManager", MANAGER), ("fieldValidation", "Strict"))
 
@@ -91,9 +95,11 @@ def request(step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, An
     )
 
 
-def unplanned(namespace: str) -> Request:
-    """The dry run of a write that RBAC leaves open and no plan makes: of a Lease that nobody reads."""
-    meta = {"name": f"{MANAGER}-not-planned", "namespace": namespace}
+def probing(namespace: str, annotations: Mapping[str, str] | None = None) -> Request:
+    """The dry run of a write that RBAC leaves open and a policy has to refuse: of a Lease that nobody reads, which no
+    plan makes; or with annotations by which only people let something be written.
+    """
+    meta = {"name": PROBE, "namespace": namespace, **({"annotations": dict(annotations)} if annotations else {})}
     return Request(
         method="POST",
         path=f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases",

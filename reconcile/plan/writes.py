@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from .annotations import PAUSED, RESUMED
+from .annotations import APPROVED_PLAN, PAUSED, RESUMED
 from .effects import ABSENT, at
 from .patterns import ANYTHING, EMPTY, PRESENT, At, Both, Like, Pattern, Variables, quoted
 
@@ -152,6 +152,7 @@ class Sides:
 
 Changing: TypeAlias = Field | Item | Entries
 _PAUSED = Field(f"/metadata/annotations/{PAUSED.replace('/', '~1')}", to=PRESENT)
+_DISAPPROVED = Field(f"/metadata/annotations/{APPROVED_PLAN.replace('/', '~1')}", to=EMPTY)
 _IS_PAUSED = Like(metadata=Like(annotations=Like(**{PAUSED: PRESENT})))
 
 
@@ -169,11 +170,15 @@ class Patched:
         return (_path(each.path) for each in self.fields)
 
     def back(self) -> Patched:
-        """What takes it back, to an object that is like `old` again; a patch of the status can't set an annotation."""
-        fields = [each.back() for each in self.fields]
+        """What takes it back, to an object that is like `old` again, and takes off an approval of it; a patch of the
+        status can't change an annotation.
+        """
+        fields: list[Changing] = [each.back() for each in self.fields]
         if self.fields[0].path.startswith("/status/"):
             return Patched(*fields, old=self.new, new=self.old, back=False)
-        return Patched(*fields, Field(_PAUSED.path), old=self.new, new=Both(self.old, _IS_PAUSED), back=False)
+        return Patched(
+            *fields, Field(_PAUSED.path), _DISAPPROVED, old=self.new, new=Both(self.old, _IS_PAUSED), back=False
+        )
 
     def holds(self, new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
         """Whether a write that makes an object `new` is this one."""
@@ -221,8 +226,12 @@ class Deleted:
 
 
 Form: TypeAlias = Patched | Created | Deleted
-PAUSE = Patched(_PAUSED, Field(f"/metadata/annotations/{RESUMED.replace('/', '~1')}", to=EMPTY), back=False)
-"""The annotation by which an edit war pauses an object, in place of one that resumed it. It is never taken off."""
+PAUSE = Patched(
+    _PAUSED, Field(f"/metadata/annotations/{RESUMED.replace('/', '~1')}", to=EMPTY), _DISAPPROVED, back=False
+)
+"""The annotation by which an edit war, or whoever takes a write back, pauses an object, in place of one that resumed it
+and of an approval. It is never taken off.
+"""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from exporter.store.text.skew import Skew
 from ..config.modes import may_write, mode_of
 from ..config.settings import SidecarConfig
 from ..decide.canary import CanaryState, ShownCanary
+from ..plan.annotations import APPROVALS
 from ..plan.remediation import Remediation
 from .plans import ShownRepairs
 
@@ -47,11 +48,16 @@ class RepairTotals:
     skew: Skew | None = None  # between our clock and the API server's
     last_run: float = 0.0  # seconds since 1970
     source_up = False
-    guarded: bool | None = None  # whether the API server refuses what no plan makes, where that is known
+    policies: Mapping[str, bool] = MappingProxyType({})  # by name, whether each is there, where that is known
     undone: Mapping[str, int] = MappingProxyType({})  # repairs that people took back, by remediation
 
     def __init__(self) -> None:
         self.config = ReloadStatus()
+
+    @property
+    def authorizing(self) -> bool:
+        """Whether the API server lets nobody approve but who may, under their own name."""
+        return self.policies.get(APPROVALS, False)
 
     def follow(self) -> None:
         """Forgets what only the replica knows that leads: another one reports it from now on."""
@@ -225,10 +231,10 @@ class Measures(Collector):
         )
         yield _family(
             "policy_present",
-            "1 if the API server refuses the sidecar what no plan makes, by its ValidatingAdmissionPolicy; not there "
-            "while that is not known, or no remediation may write.",
-            (),
-            () if now.guarded is None else (((), float(now.guarded)),),
+            "1 if the API server refuses what a policy has to: steward-reconcile what no plan makes, steward-approvals "
+            "what somebody may not approve; not there while that is not known, or no remediation may write.",
+            ("policy",),
+            (((name,), float(there)) for name, there in sorted(now.policies.items())),
         )
         yield _family(
             "clock_skew_seconds",

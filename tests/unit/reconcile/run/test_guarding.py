@@ -27,7 +27,7 @@ async def test_it_says_what_was_answered_last_and_nothing_before_there_is_an_ans
     async def ask() -> tuple[bool | None, str]:
         return answers.pop(0)
 
-    guarding, found = Guarding(ask, measures.standing), []
+    guarding, found = Guarding({"p": ask}, measures.standing), list[str]()
     for each in (
         (None, "no answer"),
         (False, "it was taken"),
@@ -39,7 +39,7 @@ async def test_it_says_what_was_answered_last_and_nothing_before_there_is_an_ans
         await guarding.look()
         found.append(shown(measures))
     assert found == ["", "0.0", "0.0", "1.0", "1.0"]
-    assert [line.partition('event="no policy')[1] for line in caplog.messages].count('event="no policy') == 1
+    assert sum('event="no such policy" policy=p' in line for line in caplog.messages) == 1
 
 
 async def test_where_nothing_may_write_it_is_not_asked() -> None:
