@@ -47,11 +47,13 @@ from .observe.silences import alert_labels
 from .observe.source import ExporterSource, FindingSource, Found
 from .observe.vm_counts import VMCounts
 from .observe.webhook import Firing, receiver
-from .plan.annotations import PREFIX, paused_by
+from .permissions.accounts import NAME as POLICY
+from .plan.annotations import APPROVALS, PREFIX, paused_by
 from .plan.remediation import Remediation
 from .plan.remediations import all_remediations
 from .run.attempt import Attempts
 from .run.context import RunContext
+from .run.guarding import Guarding
 from .run.outcomes import AttemptOutcomes
 from .run.shadowing import Shadowing
 from .run.sidecar import Alerts, Sidecar
@@ -124,6 +126,8 @@ async def run(
         )
         ledger.recall(history=history, following=following)
         history.forget(clock())
+        if not ledger.head.seq:
+            history.began(clock())
         in_shadow, writes = history.in_shadow(), may_write(config, remediations)
         board, reads = ShownRepairs(), ApiReads(transport)
         writer = PlanWriter(transport) if writes else IdleWriter(transport)
@@ -200,9 +204,21 @@ async def run(
         )
         found = source or _exporter(config, clock)
         firing = Firing(config.webhook.repeat.total_seconds(), time.monotonic)
-        pauses = Pauses(history, ledger, reads, kinds, kept=kept, annotate=annotate)
+        pauses = Pauses(
+            history,
+            ledger,
+            reads,
+            kinds,
+            kept=kept,
+            annotate=annotate,
+            authorized=lambda: measures.standing.authorizing,
+        )
         alerts = _alerts(config, firing)
         sidecar = Sidecar(parts, found, ledger, election, verifying, history, pauses, alerts, by_hand, shadow=in_shadow)
+        ours = lease_namespace(config)
+        guarding = Guarding(
+            {POLICY: lambda: writer.guarded(ours), APPROVALS: lambda: writer.authorizing(ours)}, measures.standing
+        )
         access = Access(reviews, others=OWN_TOKEN, times=times) if reviews else None
         webhook = receiver(config.webhook, firing) if config.webhook.enabled else None
         act = None
@@ -214,7 +230,10 @@ async def run(
         async with (
             serving(app, *address(config.listen), tls, config.hosts) as url,
             aclosing(access) if access else nullcontext(),
-            alongside({"identify": witness.identify(reads), "elect": election.run(), "repair": sidecar.run()}),
+            alongside(
+                {"identify": witness.identify(reads), "elect": election.run(), "repair": sidecar.run()}
+                | ({"guard": guarding.run()} if writes else {})
+            ),
         ):
             yield url, sidecar
 

@@ -99,9 +99,12 @@ def _served(new: Any, old: Mapping[str, Any]) -> Any:
 
 
 def _trimmed(whole: Object) -> Object:
-    """Without null and maps of nothing where the policy looks into maps: there they are as good as absent."""
+    """Without null and maps of nothing where the policy looks into maps: there they are as good as absent, but for
+    maps of nothing in the status.
+    """
     for path in reversed(_maps()):
-        if path and at(whole, _pointer(path)) in (None, {}):
+        found = at(whole, _pointer(path)) if path else ABSENT
+        if found is None or (found == {} and path[:1] != ("status",)):
             whole = _patched(whole, (Remove(_pointer(path)),))
     return whole
 

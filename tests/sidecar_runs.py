@@ -143,15 +143,17 @@ class Findings:
 
 
 @asynccontextmanager
-async def on(tmp_path: Path, settings: dict[str, Any], *objects: dict[str, Any]) -> AsyncIterator[Running]:
-    """Without a canary, unless the settings say so."""
+async def on(
+    tmp_path: Path, settings: dict[str, Any], *objects: dict[str, Any], now: float = NOW
+) -> AsyncIterator[Running]:
+    """Without a canary, unless the settings say so. `now` is when it is started."""
     settings = {"canary": {"enabled": False}, **settings}
     server = FakeApiServer()
     server.load([*NAMESPACES, KUBEVIRT, *objects])
     await server.start()
     transport = Transport.from_environment(kubeconfig(tmp_path / "kubeconfig", server.url))
     config: SidecarConfig = model_of(all_remediations()).model_validate(settings, by_alias=True, by_name=False)
-    clock = [NOW]
+    clock = [now]
     try:
         with Ledger.open(tmp_path / "ledger", clock=lambda: clock[0]) as ledger:
             yield _made(server, transport, config, ledger, Findings(list(objects)), clock)
@@ -172,6 +174,8 @@ def _made(
     kinds, board, leader = kinds_of(remediations), ShownRepairs(), Leader()
     entries = list(ledger.entries())
     following, history = AttemptOutcomes(entries, keep=86_400), History.of(entries, clock[0])
+    if not entries:
+        history.began(clock[0])
     measures = Measures(remediations, {}, board)
 
     in_shadow = history.in_shadow()

@@ -24,11 +24,12 @@ from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation
 from reconcile.plan.remediations import all_remediations
 from reconcile.plan.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
 from reconcile.plan.undos import undo_of
-from reconcile.plan.writes import Patched, Write
+from reconcile.plan.writes import Write
 from reconcile.show.metrics import Measures
 from reconcile.show.plans import ShownRepairs
 
 from .files import NOTE, TOP, between
+from .token import allowed
 
 __all__ = ["generated"]
 
@@ -102,10 +103,7 @@ def _remediation(remediation: Remediation) -> Iterator[str]:
     if remediation.writes:
         permissions = ", ".join(f"{' and '.join(write.verbs)} `{_resource(write)}`" for write in remediation.writes)
         yield f"- Permissions: ClusterRole `{write_role(remediation)['metadata']['name']}`: {permissions}"
-    forms = {form: write for write in remediation.writes for form in write.forms}
-    fields = {f"`{each.path}`": None for form in forms if isinstance(form, Patched) for each in form.fields}
-    if fields:
-        yield f"- Changes nothing but: {', '.join(fields)}"
+    yield from allowed(remediation)
     yield ""
     rows = ((f"`{name}`", what) for name, what in remediation.preconditions.items())
     yield from _table(("Precondition", "What must hold"), rows)

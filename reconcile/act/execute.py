@@ -16,15 +16,27 @@ from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
 
 from ..confirm.reading import document
+from ..plan.annotations import APPROVED_PLAN
 from ..plan.plan import Step
-from ..plan.requests import Request, annotating, event_request, metadata, request, rewriting
+from ..plan.requests import (
+    NOT_APPROVED,
+    NOT_PLANNED,
+    PROBE,
+    Request,
+    annotating,
+    event_request,
+    metadata,
+    probing,
+    request,
+    rewriting,
+)
 
 __all__ = ["IdleWriter", "PlanWriter", "ServerAnswer", "WriteOutcome"]
 
 _SECONDS = 10.0
 _OBJECT_BYTES = 16 * 2**20
 _TRIES = 5  # of an annotation, while others write too: a Lease is renewed every few seconds
-_CONFLICT, _INVALID, _NOT_FOUND = 409, 422, 404
+_FORBIDDEN, _CONFLICT, _INVALID, _NOT_FOUND = 403, 409, 422, 404
 
 
 class WriteOutcome(StrEnum):
@@ -63,6 +75,24 @@ class PlanWriter:
         """`by` is until when it has to be sent, by `boottime`; later it is not sent at all."""
         sending = Sending(by) if by is not None else None
         return await self._sent(request(step, kind, version, whole, dry=False), sending)
+
+    async def guarded(self, namespace: str) -> tuple[bool | None, str]:
+        """Whether a policy refuses what no plan makes, asked by a dry run of a write in a namespace where RBAC allows
+        it; None without an answer. Where it does not refuse, why that is not known or what was answered.
+        """
+        return await self._refused(probing(namespace), NOT_PLANNED)
+
+    async def authorizing(self, namespace: str) -> tuple[bool | None, str]:
+        """The same of the policy by which only who may approve does, under their own name."""
+        return await self._refused(probing(namespace, {APPROVED_PLAN: f"{'0' * 16} by {PROBE}"}), NOT_APPROVED)
+
+    async def _refused(self, wanted: Request, says: str) -> tuple[bool | None, str]:
+        answer = await self._sent(wanted)
+        if answer.outcome in (WriteOutcome.UNSENT, WriteOutcome.UNCLEAR):
+            return None, answer.why
+        if answer.code == _FORBIDDEN and says in answer.why:
+            return True, ""
+        return False, answer.why or "the dry run of what it has to refuse was taken"
 
     async def record(self, namespace: str, manifest: Mapping[str, Any]) -> str:
         """Creates an Event; empty, or why it could not be. One of that name is there already after a restart."""

@@ -43,10 +43,13 @@ class Pauses:
         *,
         kept: Callable[[Entry], None],
         annotate: Annotate | None = None,
+        authorized: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`annotate` sets annotations on the object of a URL path; it may raise NotLeadingError."""
+        """`annotate` sets annotations on the object of a URL path; it may raise NotLeadingError. `authorized` says
+        whether the API server lets only those resume who may, under their own name.
+        """
         self._history, self._ledger, self._reads, self._kinds = history, ledger, reads, kinds
-        self._kept, self._annotate = kept, annotate
+        self._kept, self._annotate, self._authorized = kept, annotate, authorized
 
     async def look(self, now: float, settings: EditWarSettings, lease: Mapping[str, str]) -> None:
         """Pauses what is fought over, and takes in what a person resumed since; `lease` are the Lease's annotations
@@ -72,7 +75,9 @@ class Pauses:
             if canary.strike and moment is not None and canary.strike.at < moment <= now + _AHEAD:
                 scope, (by, why) = scope_of(remediation), resumed_by(everything, annotation)
                 why = why or f"{annotation} says so: {everything[annotation]}"
-                self._kept(self._ledger.append(Event.RESUMED, scope=scope, by=by, why=why))
+                self._kept(
+                    self._ledger.append(Event.RESUMED, scope=scope, by=by, why=why, authorized=self._authorized())
+                )
                 log.info('event="resumed" scope="%s"', scope)
 
     async def _pause(self, scope: str, why: str) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 from exporter.kube.clocks import boottime
 
 from ..fresh.cluster import FreshCluster
-from ..plan.annotations import PAUSED, annotations_of, paused_by
+from ..plan.annotations import APPROVED_PLAN, PAUSED, annotations_of, paused_by
 from ..plan.effects import annotation, changed_since, inverse
 from ..plan.managed_fields import applied
 from ..plan.owners import rival
-from ..plan.plan import Delete, Patch, Plan, Refused, Risk, Step
+from ..plan.plan import Delete, Op, Patch, Plan, Refused, Remove, Risk, Step, escaped
 from ..plan.remediation import Scene
 from ..plan.undo import LOSSES, Given, Loss, Lost, NoUndo, Taken, Unaccepted, Undo
 from .confirm import Confirmed, answered, confirmed
@@ -123,11 +123,16 @@ def _word(undo: Undo, loss: Loss) -> Lost:
 
 
 def _pausing(step: Step, whole: Mapping[str, Any], text: str) -> Step:
-    """The same with a pause of the object, so that nobody repairs again at once what a person took back.
+    """The same with a pause of the object, so that nobody repairs again at once what a person took back, and without
+    an approval of that, which may not have been used.
 
     A patch of a subresource can't pause, what is deleted need not be, and a pause that is there keeps its reason.
     """
-    if not isinstance(step, Patch) or step.subresource or paused_by(annotations_of(whole) or {}) is not None:
+    if not isinstance(step, Patch) or step.subresource:
         return step
-    pause = annotation(applied(whole, step.ops), PAUSED, text)
-    return Patch(target=step.target, ops=(*step.ops, pause))
+    found, more = annotations_of(whole) or {}, list[Op]()
+    if APPROVED_PLAN in found:
+        more.append(Remove(f"/metadata/annotations/{escaped(APPROVED_PLAN)}"))
+    if paused_by(found) is None:
+        more.append(annotation(applied(whole, step.ops), PAUSED, text))
+    return Patch(target=step.target, ops=(*step.ops, *more)) if more else step

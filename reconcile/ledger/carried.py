@@ -28,3 +28,4 @@ class Known(msgspec.Struct, frozen=True):
     shadowed: list[Attempt] = []
     canaries: dict[str, Canary] = {}
     unseen: dict[str, float] = {}
+    since: float = 0.0

@@ -93,6 +93,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
     plan: Plan | None = None  # of what is intended, or shadowed
     mode: str = ""  # "approve", "auto", "apply", "undo" or "shadow"
     by: str = ""  # who asked
+    authorized: bool = (
+        False  # whether the API server held who approved, or resumed, to what they may, and their own name
+    )
     whole: dict[str, Any] | None = None  # the object before, where it is intended or shadowed; after, where it is done
     after: dict[str, Any] | None = None  # where it is shadowed: the object as the write would have left it
     request: dict[str, Any] | None = None  # method, path, query, headers and body as sent, or as they would have been

@@ -44,6 +44,7 @@ class History:
         """
         self._keep, self._war, self._clock, self._shadow = keep, returns, clock, shadow
         self.seq = 0
+        self.since = 0.0  # from when on all that was approved is known: the ledger is younger, or an older copy of it
         self._followed: set[str] = set()  # attempts of which it is still to be seen what became of them
         self._attempts: dict[str, Attempt] = {}
         self._open: dict[str, Attempt] = {}  # those without an end
@@ -75,7 +76,13 @@ class History:
         found.restore(self.carried())
         return found
 
+    def began(self, now: float) -> None:
+        """The ledger has no entry yet. `now` is in seconds since 1970."""
+        self.since = now
+
     def add(self, entry: Entry) -> None:
+        if entry.event is Event.ACCEPTED or (entry.seq == 1 and not self.since):
+            self.since = entry.at
         self.seq = entry.seq
         self._changed()
         if entry.event is Event.SHADOWED:
@@ -172,6 +179,7 @@ class History:
                 list(self._shadowed.values()),
                 self._trials.kept,
                 self._unseen,
+                self.since,
             )
         )
 
@@ -184,7 +192,7 @@ class History:
 
     def restore(self, carried: bytes) -> None:
         known = msgspec.json.decode(carried, type=Known)
-        self.seq = known.seq
+        self.seq, self.since = known.seq, known.since
         self._attempts = {each.id: each for each in known.attempts}
         self._executed = {key: self._attempts[key] for key in known.executed if key in self._attempts}
         self._followed = set(known.followed)

@@ -14,10 +14,10 @@ from typing import Any
 from exporter.store.selector import Requirement, Selector
 
 from ..act.events import REASONS
-from ..plan.annotations import PAUSED, PREFIX, RESUMED
-from ..plan.patterns import Is, Like, quoted
+from ..plan.annotations import APPROVED_PLAN, PAUSED, PREFIX, RESUMED
+from ..plan.patterns import PRESENT, Is, Like, quoted
 from ..plan.remediation import Remediation
-from ..plan.requests import MANAGER
+from ..plan.requests import MANAGER, NOT_PLANNED, PROBE
 from ..plan.writes import PAUSE, Created, Deleted, Field, Form, Patched, Sides, Write, changed_in_cel, levels
 from .accounts import NAME, ServiceAccount, metadata_of
 
@@ -114,7 +114,7 @@ def policy(
     changes = [("changed", changed_in_cel(sides))] if allowed else []
     # A variable is known to those after it.
     variables = [("written", _WRITTEN), ("bound", _BOUND), *sides.variables(), *changes, *allowed.items()]
-    says = f"{account.username} may not make this write: "
+    says = f"{account.username} {NOT_PLANNED}: "
     validations = [
         (
             " || ".join(f"variables.{name}" for name in allowed) or "false",
@@ -187,6 +187,7 @@ def _allowed(enabled: tuple[Enabled, ...], lease: Lease, sides: Sides) -> Iterat
         yield "paused", _where(where, [_guarded(PAUSE, list(patched), sides)])
     yield "event", _event(where, sides)
     yield "lease", _lease(lease, sides)
+    yield "probe", _probe(lease, sides)
 
 
 def _forms(enabled: Enabled) -> dict[Form, list[str]]:
@@ -222,6 +223,15 @@ def _event(where: str, sides: Sides) -> str:
     of = new.key("involvedObject").key("namespace").value()
     there = f"({_NAMESPACE} == {of} && ({where}) || {_NAMESPACE} == 'default' && ({of} == null || {of} == ''))"
     return f"variables.written == 'CREATE events'\n&& {there}\n&& {EVENT.cel(new)}"
+
+
+def _probe(lease: Lease, sides: Sides) -> str:
+    """The dry run that the policy of approvals has to refuse: of two that refuse, one alone is heard of."""
+    approves = Like(metadata=Like(name=PROBE, annotations=Like(**{APPROVED_PLAN: PRESENT}))).cel(sides.new.at())
+    return (
+        f"variables.written == 'CREATE {_LEASES}' && request.?dryRun.orValue(false)\n"
+        f"&& {_NAMESPACE} == {quoted(lease.namespace)} && {approves}"
+    )
 
 
 def _lease(lease: Lease, sides: Sides) -> str:

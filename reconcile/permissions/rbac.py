@@ -24,6 +24,7 @@ from ..plan.remediation import Remediation
 from ..plan.undo import Undo
 from ..plan.undos import undo_of
 from .accounts import NAME, ServiceAccount, metadata_of
+from .approvals import approvals
 from .policy import Enabled, Lease, policy
 
 __all__ = ["base_roles", "guarded", "lease_role", "needed", "read_role", "write_role"]
@@ -72,10 +73,13 @@ def needed(
 
 
 def guarded(config: SidecarConfig, remediations: Iterable[Remediation], account: ServiceAccount) -> Iterator[Manifest]:
-    """The policy by which the API server refuses the ServiceAccount what no plan makes."""
+    """The policies by which the API server refuses the ServiceAccount what no plan makes, and everybody else an
+    approval that is not theirs to give.
+    """
     remediations = tuple(remediations)
     lease = Lease(config.lease.namespace or account.namespace, config.lease.name)
-    return policy(_enabled(config, remediations), remediations, account, lease)
+    yield from policy(_enabled(config, remediations), remediations, account, lease)
+    yield from approvals(remediations, lease.name)
 
 
 def _enabled(config: SidecarConfig, remediations: Iterable[Remediation]) -> Iterator[Enabled]:

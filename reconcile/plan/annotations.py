@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import Any
 
 __all__ = [
+    "ACCEPT",
+    "APPROVALS",
     "APPROVED_PLAN",
     "PAUSED",
     "PREFIX",
@@ -16,12 +18,24 @@ __all__ = [
     "resumed_at",
     "resumed_by",
     "resumes",
+    "said_by",
 ]
 
 PREFIX = "steward.kubevirt-steward.io/"
 PAUSED = f"{PREFIX}paused"  # on a VM, any other object, a Namespace, or the Lease: nothing is written there
 RESUMED = f"{PREFIX}resumed-at"  # what happened before does not count any more; on the Lease also with a remediation
 APPROVED_PLAN = f"{PREFIX}approved-plan"
+ACCEPT = f"{PREFIX}accept-ledger"  # on the Lease: the ledger is taken as it is
+
+
+APPROVALS = "steward-approvals"
+"""The policy by which the API server lets only those set some of these who may, under their own name."""
+_GIVEN = " (as given)"
+
+
+def said_by(name: str, *, authorized: bool) -> str:
+    """A name out of an annotation; `authorized` is whether the API server saw to it that it is that of who wrote it."""
+    return name if authorized or not name else f"{name}{_GIVEN}"
 
 
 def annotations_of(whole: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

@@ -18,6 +18,7 @@ from .effects import ABSENT
 
 __all__ = [
     "ANYTHING",
+    "BLANK",
     "EMPTY",
     "PRESENT",
     "At",
@@ -140,8 +141,20 @@ class _Empty:
         return f"{at.value()} == null"
 
 
+@dataclass(frozen=True)
+class _Blank:
+    """What is not present: absent, null or an empty text."""
+
+    def holds(self, found: Any) -> bool:
+        return not PRESENT.holds(found)
+
+    def cel(self, at: At) -> str:
+        return f"{at.value()} in [dyn(null), dyn('')]"
+
+
 ANYTHING: Pattern = _Anything()
 PRESENT: Pattern = _Present()
+BLANK: Pattern = _Blank()
 EMPTY: Pattern = _Empty()
 
 

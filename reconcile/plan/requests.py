@@ -16,9 +16,24 @@ from exporter.store.kind import ApiKind
 
 from .plan import Create, Delete, Patch, Step
 
-__all__ = ["MANAGER", "Request", "annotating", "event_request", "metadata", "request", "rewriting"]
+__all__ = [
+    "MANAGER",
+    "NOT_APPROVED",
+    "NOT_PLANNED",
+    "PROBE",
+    "Request",
+    "annotating",
+    "event_request",
+    "metadata",
+    "probing",
+    "request",
+    "rewriting",
+]
 
 MANAGER = "kubevirt-steward"  # the field manager of all that is written
+# In what the policies say where they refuse: of what no plan makes, and of what only people may do.
+NOT_PLANNED, NOT_APPROVED = "may not make this write", "may not let repairs be made"
+PROBE = "kubevirt-steward-probe"  # a Lease that is never kept
 _ALL = ("All",)
 _STRICT = (("fieldManager", MANAGER), ("fieldValidation", "Strict"))
 
@@ -77,6 +92,20 @@ def request(step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, An
         headers={"Accept": "application/json, */*"},
         body={**step.body, **({"dryRun": list(_ALL)} if dry else {})},
         dry=dry,
+    )
+
+
+def probing(namespace: str, annotations: Mapping[str, str] | None = None) -> Request:
+    """The dry run of a write that RBAC leaves open and a policy has to refuse: of a Lease that nobody reads, which no
+    plan makes; or with annotations by which only people let something be written.
+    """
+    meta = {"name": PROBE, "namespace": namespace, **({"annotations": dict(annotations)} if annotations else {})}
+    return Request(
+        method="POST",
+        path=f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases",
+        query=(*_DRY, *_STRICT),
+        body={"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": {}},
+        dry=True,
     )
 
 

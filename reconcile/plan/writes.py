@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from .annotations import PAUSED, RESUMED
+from .annotations import APPROVED_PLAN, PAUSED, RESUMED
 from .effects import ABSENT, at
 from .patterns import ANYTHING, EMPTY, PRESENT, At, Both, Like, Pattern, Variables, quoted
 
@@ -152,6 +152,7 @@ class Sides:
 
 Changing: TypeAlias = Field | Item | Entries
 _PAUSED = Field(f"/metadata/annotations/{PAUSED.replace('/', '~1')}", to=PRESENT)
+_DISAPPROVED = Field(f"/metadata/annotations/{APPROVED_PLAN.replace('/', '~1')}", to=EMPTY)
 _IS_PAUSED = Like(metadata=Like(annotations=Like(**{PAUSED: PRESENT})))
 
 
@@ -169,11 +170,15 @@ class Patched:
         return (_path(each.path) for each in self.fields)
 
     def back(self) -> Patched:
-        """What takes it back, to an object that is like `old` again; a patch of the status can't set an annotation."""
-        fields = [each.back() for each in self.fields]
+        """What takes it back, to an object that is like `old` again, and takes off an approval of it; a patch of the
+        status can't change an annotation.
+        """
+        fields: list[Changing] = [each.back() for each in self.fields]
         if self.fields[0].path.startswith("/status/"):
             return Patched(*fields, old=self.new, new=self.old, back=False)
-        return Patched(*fields, Field(_PAUSED.path), old=self.new, new=Both(self.old, _IS_PAUSED), back=False)
+        return Patched(
+            *fields, Field(_PAUSED.path), _DISAPPROVED, old=self.new, new=Both(self.old, _IS_PAUSED), back=False
+        )
 
     def holds(self, new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
         """Whether a write that makes an object `new` is this one."""
@@ -221,8 +226,12 @@ class Deleted:
 
 
 Form: TypeAlias = Patched | Created | Deleted
-PAUSE = Patched(_PAUSED, Field(f"/metadata/annotations/{RESUMED.replace('/', '~1')}", to=EMPTY), back=False)
-"""The annotation by which an edit war pauses an object, in place of one that resumed it. It is never taken off."""
+PAUSE = Patched(
+    _PAUSED, Field(f"/metadata/annotations/{RESUMED.replace('/', '~1')}", to=EMPTY), _DISAPPROVED, back=False
+)
+"""The annotation by which an edit war, or whoever takes a write back, pauses an object, in place of one that resumed it
+and of an approval. It is never taken off.
+"""
 
 
 @dataclass(frozen=True)
@@ -257,7 +266,9 @@ def levels(forms: Iterable[Form]) -> list[Path]:
 def changed(new: Mapping[str, Any], old: Mapping[str, Any], within: Iterable[Path]) -> Iterator[Path]:
     """The fields of these levels that a write changes, as far as it does so by itself.
 
-    A level that is something else than a map, before or after, is one of them itself.
+    A level that is something else than a map, before or after, is one of them itself; and so is a map of nothing that
+    comes or goes in the status, where it may mean something. In metadata the API server leaves out such maps, and in
+    the spec KubeVirt's webhook puts them in.
     """
     within = list(within)
     for level in within:
@@ -265,7 +276,11 @@ def changed(new: Mapping[str, Any], old: Mapping[str, Any], within: Iterable[Pat
         inner = _inner(level, within)
         for key in inner:
             values = [each.get(key) for each in (after, before)]
-            if values[0] != values[1] and not all(each is None or isinstance(each, Mapping) for each in values):
+            if values[0] == values[1]:
+                continue
+            if not all(each is None or isinstance(each, Mapping) for each in values) or (
+                _counts_empty(level) and {} in values and None in values
+            ):
                 yield (*level, key)
         for key in sorted({*after, *before} - {*inner, *_BY_SERVER.get(level, ())}):
             if key in _BY_WEBHOOK.get(level, ()) and key not in before:
@@ -292,10 +307,16 @@ def _changed(level: Path, sides: Sides) -> str:
     ]
     if inner:
         new, old = (At(f"{table}[?k].orValue(dyn(null))") for table in (after, before))
-        stays = f"{new.value()} == {old.value()} || {new.may_be('map')} && {old.may_be('map')}"
+        both = f"[{new.value()}, {old.value()}]"
+        empty = f" && !(dyn({{}}) in {both} && dyn(null) in {both})" if _counts_empty(level) else ""
+        stays = f"{new.value()} == {old.value()} || {new.may_be('map')} && {old.may_be('map')}{empty}"
         found.append(f"{quoted(inner)}.filter(k, !({stays}))")
     listed = "\n  + ".join(found)
     return f"({listed}).map(k, {quoted(_text(level) + '/')} + k)"
+
+
+def _counts_empty(level: Path) -> bool:
+    return level[:1] == ("status",)
 
 
 def _inner(level: Path, within: Iterable[Path]) -> list[str]:

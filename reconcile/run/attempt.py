@@ -90,9 +90,11 @@ class Attempts:
         undoes: str = "",
         canary: Callable[[], str] = str,
         still: Callable[[], Refused | None] = lambda: None,
+        authorized: Callable[[], bool] = lambda: False,
     ) -> Result:
-        """Makes the plan and carries it out, if that is permitted; `by` says who asked, once it is, and `canary` what
-        is on trial by it. Right before it is sent `still` says whether it may be.
+        """Makes the plan and carries it out, if that is permitted; `by` says who asked, once it is, `authorized`
+        whether the API server held them to what they may, and `canary` what is on trial by it. Right before it is sent
+        `still` says whether it may be.
 
         Raises NotLeadingError, LedgerError, KubeError.
         """
@@ -107,10 +109,12 @@ class Attempts:
             return made
         second, read = made
         served = await self._ending.served(second.plan)
-        intended = self._intended(second, served, mode=mode, by=by(), undoes=undoes, canary=canary())
+        intended = self._intended(
+            second, served, mode=mode, by=by(), undoes=undoes, canary=canary(), authorized=authorized()
+        )
         return await self._written(second, served, intended, read, still)
 
-    def _intended(self, made: Confirmed, served: tuple[ApiKind[Any], str], **asked: str) -> Entry:
+    def _intended(self, made: Confirmed, served: tuple[ApiKind[Any], str], **asked: str | bool) -> Entry:
         """Keeps what is about to be sent. Raises LedgerError."""
         sent = msgspec.to_builtins(request(made.plan.step, *served, made.whole, dry=False))
         kept = self._keep(Kept.INTENDED, plan=made.plan, whole=dict(made.whole), request=sent, **asked)

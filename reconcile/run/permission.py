@@ -79,10 +79,12 @@ class Permission:
             return stricter
         if candidate.mode is not Mode.APPROVE:
             return None
-        if why := approved(made.plan, made.whole, now.now, context.config.approval.longest):
-            return Refused("approved", why)
         if self._situation.history.used(approval(made)):
             return Refused("approved", f"the approval of plan {made.plan.hash} has been used; approve anew")
+        authorized, since = context.measures.standing.authorizing, self._situation.history.since
+        longest = context.config.approval.longest
+        if why := approved(made.plan, made.whole, now.now, longest, since=since, authorized=authorized):
+            return Refused("approved", why)
         return None
 
     async def _labels(self, candidate: Candidate) -> Mapping[str, str] | None:

@@ -121,6 +121,7 @@ class Pursuit:
                     by=asked,
                     canary=canary,
                     still=lambda: permission.still(candidate),
+                    authorized=lambda: candidate.mode is Mode.APPROVE and self._context.measures.standing.authorizing,
                 )
         except (NotLeadingError, LedgerError):
             raise

@@ -20,6 +20,7 @@ from exporter.store.kinds import namespace
 from ..confirm.reading import Reads, document
 from ..lease.tenure import WithheldError
 from ..ledger import Head, Ledger, LedgerError
+from ..plan.annotations import ACCEPT as ACCEPTED
 from ..plan.annotations import PREFIX
 from ..plan.requests import metadata
 
@@ -27,7 +28,7 @@ __all__ = ["ACCEPT", "LEDGER", "Witness", "cluster_uid", "decoded", "encoded", "
 
 log = logging.getLogger(__name__)
 LEDGER = "ledger"  # the Lease's annotation, without its prefix
-ACCEPT = "accept-ledger"
+ACCEPT = ACCEPTED.removeprefix(PREFIX)
 _SYSTEM = "kube-system"
 _AGAIN = 10.0  # seconds
 _CODED = re.compile(r"([0-9a-f]{1,64}) ([0-9]{1,15}) ([0-9a-f]{64}|-)")

@@ -116,10 +116,11 @@ class Actions:
 
     async def _approve(self, repair: Repair, token: str) -> str:
         assert repair.bound_to is not None
-        until = self._clock() + min(_LASTS, self._longest())
+        now = self._clock()
+        until = now + min(_LASTS, self._longest())
 
         def approved(by: str) -> Mapping[str, str | None]:
-            return {APPROVED_PLAN: write(repair.hash, by, until)}
+            return {APPROVED_PLAN: write(repair.hash, by, now, until)}
 
         by = await self._on_behalf.annotate(token, repair.bound_to, "RepairApproved", approved)
         return f"{by} has approved of plan {repair.hash} on {repair.bound_to} until {moment(until)}."

@@ -10,6 +10,7 @@ from exporter.findings.causes import Reference, cause_id
 
 from ..decide.approval import parse
 from ..ledger import Entry, Event
+from ..plan.annotations import said_by
 from ..plan.plan import Plan
 from .plans import sentence
 
@@ -22,8 +23,9 @@ class Deed(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
     """One attempt, or what would have been one. Times are in seconds since 1970, None for what did not happen.
 
     `end`: done, failed, not written, not known, unclear, no end, or shadowed. `by` is who approved of it or made it,
-    empty where the configuration lets it. `went` is when the finding of what was shadowed went, and `somebody` whether
-    the object then showed what would have been written.
+    empty where the configuration lets it; of an approval whose name no policy held to its author it is `(as given)`.
+    `went` is when the finding of what was shadowed went, and `somebody` whether the object then showed what would have
+    been written.
     """
 
     attempt: str
@@ -114,9 +116,9 @@ def _by(entry: Entry) -> str:
     if entry.mode != "approve":
         return entry.by
     try:
-        return parse(entry.by).by
+        return said_by(parse(entry.by).by, authorized=entry.authorized)
     except ValueError:
-        return entry.by
+        return said_by(entry.by, authorized=entry.authorized)
 
 
 def _take(deed: Deed, entry: Entry) -> None:

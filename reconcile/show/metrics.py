@@ -17,6 +17,7 @@ from exporter.store.text.skew import Skew
 from ..config.modes import may_write, mode_of
 from ..config.settings import SidecarConfig
 from ..decide.canary import CanaryState, ShownCanary
+from ..plan.annotations import APPROVALS
 from ..plan.remediation import Remediation
 from .plans import ShownRepairs
 
@@ -47,10 +48,16 @@ class RepairTotals:
     skew: Skew | None = None  # between our clock and the API server's
     last_run: float = 0.0  # seconds since 1970
     source_up = False
+    policies: Mapping[str, bool] = MappingProxyType({})  # by name, whether each is there, where that is known
     undone: Mapping[str, int] = MappingProxyType({})  # repairs that people took back, by remediation
 
     def __init__(self) -> None:
         self.config = ReloadStatus()
+
+    @property
+    def authorizing(self) -> bool:
+        """Whether the API server lets nobody approve but who may, under their own name."""
+        return self.policies.get(APPROVALS, False)
 
     def follow(self) -> None:
         """Forgets what only the replica knows that leads: another one reports it from now on."""
@@ -221,6 +228,13 @@ class Measures(Collector):
             "When the configuration was last read.",
             (),
             (((), now.config.tried),),
+        )
+        yield _family(
+            "policy_present",
+            "1 if the API server refuses what a policy has to: steward-reconcile what no plan makes, steward-approvals "
+            "what somebody may not approve; not there while that is not known, or no remediation may write.",
+            ("policy",),
+            (((name,), float(there)) for name, there in sorted(now.policies.items())),
         )
         yield _family(
             "clock_skew_seconds",

@@ -6,6 +6,7 @@ import msgspec
 
 from ..ledger import Entry, Event
 from ..ledger.trials import Trials, scope_of
+from ..plan.annotations import said_by
 
 __all__ = ["CanaryStop", "Stops"]
 
@@ -66,4 +67,5 @@ class Stops:
     def _resumed(self, entry: Entry) -> None:
         for stop in self.found:
             if stop.resumed is None and entry.scope == scope_of(stop.remediation):
-                stop.resumed, stop.by, stop.because = entry.at, entry.by, entry.why
+                by = said_by(entry.by, authorized=entry.authorized)
+                stop.resumed, stop.by, stop.because = entry.at, by, entry.why

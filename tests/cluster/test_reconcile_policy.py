@@ -6,6 +6,7 @@ server stores what a CRD's schema lets through, so each test is run with CRDs th
 
 from __future__ import annotations
 
+import asyncio
 import json
 import uuid
 from collections import Counter
@@ -19,18 +20,20 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN
+from exporter.kube.transport import Transport
 from exporter.store.record import Ref
 from reconcile.act.events import event
+from reconcile.act.execute import PlanWriter
 from reconcile.config.loading import LoadedSidecar, load
 from reconcile.config.settings import SidecarConfig
-from reconcile.permissions.accounts import ServiceAccount
+from reconcile.permissions.accounts import NAME, ServiceAccount
 from reconcile.permissions.rbac import guarded, needed
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED, RESUMED
 from reconcile.plan.plan import Create, Patch, Plan
 from reconcile.plan.plan import Test as Holds
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
-from reconcile.plan.requests import MANAGER, Request, annotating, event_request, request
+from reconcile.plan.requests import MANAGER, PROBE, Request, annotating, event_request, request
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer, Setup
 from tests.cluster.client import ApiError, Client
@@ -90,7 +93,8 @@ def own(cluster: ApiServer, admin: Client, tmp_path_factory: pytest.TempPathFact
     """The sidecar's ServiceAccount, with the roles and the policy of SETTINGS, in effect."""
     config = configured(tmp_path_factory.mktemp("reconcile"), SETTINGS)
     manifests = [
-        *guarded(config, all_remediations(), SIDECAR),
+        # Of two policies that refuse, only one is told: that of approvals is for tests of its own.
+        *(each for each in guarded(config, all_remediations(), SIDECAR) if each["metadata"]["name"] == NAME),
         *needed(config, all_remediations(), all_checks(), SIDECAR),
     ]
     for each in manifests:
@@ -317,6 +321,11 @@ def test_everything_else_is_refused(admin: Client, own: Client) -> None:
     resumed = {"annotations": {RESUMED: "2026-07-01T18:00:00Z"}}
     bare = admin.make({**deepcopy(claim), "metadata": {"name": "bare", "namespace": "ns", **resumed}})
     vm, owned = VMS.path("ns", "may"), IPAM_CLAIMS.path("ns", claim["metadata"]["name"])
+    admin.create(fleet.vm("ns", "plain", firmware={}))
+    firm = fleet.vm("ns", "numbered")
+    firm["spec"]["template"]["spec"]["domain"]["firmware"] = {"serial": "s", "bootloader": {"efi": {}}}
+    admin.create(firm)
+    numbered = VMS.path("ns", "numbered")
     alone = IPAM_CLAIMS.path("ns", bare["metadata"]["name"])
     revisions = "/apis/apps/v1/namespaces/ns/controllerrevisions"
     bound = {"preconditions": {"uid": claim["metadata"]["uid"]}, "kind": "DeleteOptions", "apiVersion": "v1"}
@@ -332,6 +341,13 @@ def test_everything_else_is_refused(admin: Client, own: Client) -> None:
             "PATCH",
             owned,
             {"metadata": {"ownerReferences": [{**owner("VirtualMachine")[0], "name": "may"}]}},
+            OURS | {"dryRun": "All"},
+        ),
+        "a firmware where there is none": write(
+            own,
+            "PATCH",
+            VMS.path("ns", "plain"),
+            guest(domain={"firmware": {"uuid": "u", "serial": "s", "bootloader": {"efi": {"persistent": True}}}}),
             OURS | {"dryRun": "All"},
         ),
         "another MAC address": interfaces(own, {"macAddress": "02:00:00:00:00:02"}),
@@ -360,6 +376,15 @@ def test_everything_else_is_refused(admin: Client, own: Client) -> None:
         "the kernel it boots, to no UUID": write(
             own, "PATCH", vm, guest(domain={"firmware": {"kernelBoot": {"kernelArgs": "x"}, "uuid": None}})
         ),
+        "a kernel to boot, with a UUID": write(
+            own, "PATCH", vm, guest(domain={"firmware": {"kernelBoot": {"kernelArgs": "x"}, "uuid": "u"}})
+        ),
+        "an ACPI table, with a UUID": write(
+            own, "PATCH", vm, guest(domain={"firmware": {"acpi": {"slicNameRef": "x"}, "uuid": "u"}})
+        ),
+        "another bootloader": write(
+            own, "PATCH", numbered, guest(domain={"firmware": {"bootloader": {"efi": None, "bios": {}}}})
+        ),
         "no MAC address": interfaces(own, {"macAddress": ""}),
         "a MAC address where there was none": interfaces(own, {}, {"macAddress": "02:00:00:00:00:02"}),
         "another binding": interfaces(own, {"bridge": None, "masquerade": {}}),
@@ -382,6 +407,9 @@ def test_everything_else_is_refused(admin: Client, own: Client) -> None:
         "RerunOnFailure": write(own, "PATCH", vm, spec(runStrategy="RerunOnFailure", running=None)),
         "a start of the status": write(
             own, "PATCH", f"{vm}/status", {"status": {"stateChangeRequests": [{"action": "Start"}]}}
+        ),
+        "a reference to nothing in the status": write(
+            own, "PATCH", f"{vm}/status", {"status": {"instancetypeRef": {}}}
         ),
         "another field of the status": write(own, "PATCH", f"{vm}/status", {"status": {"ready": True}}),
         "another finalizer": write(own, "PATCH", alone, {"metadata": {"finalizers": ["a"]}}),
@@ -427,6 +455,41 @@ def test_everything_else_is_refused(admin: Client, own: Client) -> None:
     assert said(write(own, "PATCH", vm, stopped, other)) == unbound
     assert said(write(own, "PATCH", vm, stopped, {})) == unbound
     assert said(write(own, "DELETE", vm, bound, {})).startswith("403: ")  # RBAC has no such verb
+
+
+async def test_the_sidecar_finds_out_whether_the_policy_is_there(
+    cluster: ApiServer, admin: Client, own: Client
+) -> None:
+    """`own` has seen it refuse; a server takes a moment to notice that it went or came."""
+    assert own
+
+    async def proven(account: str = SIDECAR.username) -> tuple[bool | None, str]:
+        transport = Transport.from_environment(str(cluster.kubeconfig(account)))
+        try:
+            await transport.load()
+            return await PlanWriter(transport).guarded("kv")
+        finally:
+            await transport.close()
+
+    def guarded_now() -> bool | None:
+        return asyncio.run(proven())[0]
+
+    assert await proven() == (True, "")
+    by_rbac, why = await proven("alice")
+    assert by_rbac is False
+    assert 'User "alice" cannot create resource "leases"' in why
+
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/steward-reconcile"
+    binding = admin.connection.request("GET", path)
+    admin.connection.request("DELETE", path)
+    try:
+        await asyncio.to_thread(wait_until, lambda: guarded_now() is False, 60, "it is gone", every=0.2)
+    finally:
+        kept = {key: binding["metadata"][key] for key in ("name", "labels")}
+        admin.create({**binding, "metadata": kept})
+    await asyncio.to_thread(wait_until, lambda: guarded_now() is True, 60, "it is back", every=0.2)
+    names = [each["metadata"]["name"] for each in admin.connection.request("GET", LEASE)["items"]]
+    assert PROBE not in names
 
 
 def said(act: Callable[[], Object]) -> str:

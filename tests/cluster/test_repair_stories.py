@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from reconcile.decide.approval import write
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED
 from tests.case_files import read_yaml
 from tests.cluster.conftest import MakeApiServer
@@ -94,8 +94,8 @@ def _approve(ground: Ground, stage: Stage, fault: Fault, waiting: Object, ahead:
         done = steward("reconcile", "approve", *words, *own)
         assert done.returncode == 0, done.stderr
         return
-    until = datetime.fromtimestamp(time.time() + ahead + 3600, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    text = f"{waiting['hash']} by alice until {until}"
+    now = time.time() + ahead
+    text = write(waiting["hash"], "alice", now, now + 3600)
     note = {"metadata": {"annotations": {APPROVED_PLAN: text}}}
     stage.client.patch(fault.resource, stage.namespace, fault.name(stage), note)
 

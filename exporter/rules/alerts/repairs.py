@@ -181,6 +181,18 @@ or max by (cluster, job, instance, pod) ({_last("blocked", gate="clock")}) > 0""
         " server's are more than 30 s apart, or it has not been answered with a date. It writes nothing meanwhile."
         " Let NTP set the clock that is wrong.",
     )
+    # Only a sidecar that may write reports it. Nothing is wrong yet: it is in the way of whoever has its token.
+    yield Alerting(
+        alert="StewardRepairPolicyMissing",
+        expr=f"max by (cluster, job, instance, pod, policy) ({_last('policy_present')}) == 0",
+        wait="15m",  # roles and policy are applied after the sidecar, and it asks every few minutes
+        keep="10m",
+        summary=f"Policy {{{{ $labels.policy }}}} is not there for replica {_REPLICA} of the sidecar{_IN}.",
+        description="{{ $labels.instance }} {{ $labels.pod }} may write, and the API server did not refuse the dry run"
+        " of what policy {{ $labels.policy }} is for. Without steward-reconcile whoever gets the sidecar's token can"
+        " write any field of what its roles allow; without steward-approvals whoever may annotate an object approves"
+        " of its repair, under any name. Apply what steward reconcile role prints.",
+    )
     # The configuration before is in effect, with its modes and gates: whoever wrote this one can wait until morning.
     yield Alerting(
         alert="StewardRepairConfigRejected",

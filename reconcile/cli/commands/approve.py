@@ -124,8 +124,9 @@ async def _approved(
     if why := _in_vain(at, found, plan, gates, mode):
         complain(aim_of(at.arguments).command(f"{of}{why}"))
         return 1
-    until = time.time() + at.arguments.lasting
-    code = await _annotate(at, plan, made.whole, APPROVED_PLAN, write(plan.hash, await who(at), until))
+    now = time.time()
+    until = now + at.arguments.lasting
+    code = await _annotate(at, plan, made.whole, APPROVED_PLAN, write(plan.hash, await who(at), now, until))
     if not code:
         _warn(at.arguments, gates, until, of)
     return code

@@ -15,6 +15,7 @@ from exporter.cli.output.text.structured import json_of, written, yaml_of
 from exporter.cli.output.text.terminal import complain, one_line, say
 
 from ...ledger import Entry, Event, LedgerError, prove
+from ...plan.annotations import said_by
 from ...plan.plan import Delete
 from ...plan.time_text import moment
 from ...show.plans import sentence
@@ -98,7 +99,7 @@ def _structured(entries: list[Entry], output: str) -> str:
 
 
 def _one(entries: list[Entry], arguments: argparse.Namespace) -> str:
-    rows = [(moment(each.at), str(each.event), each.mode, each.by, _what(each)) for each in entries]
+    rows = [(moment(each.at), str(each.event), each.mode, _by(each), _what(each)) for each in entries]
     intended, lines = entries[0], list[str]()
     deleted = intended.event is Event.INTENDED and intended.plan is not None and isinstance(intended.plan.step, Delete)
     if intended.plan is not None and deleted:
@@ -107,6 +108,12 @@ def _one(entries: list[Entry], arguments: argparse.Namespace) -> str:
             lines.append(f"Gone for good: {', '.join(intended.plan.loses)}")
     more = "".join(f"{one_line(line)}\n" for line in lines)
     return rows_whole(("AT", "EVENT", "MODE", "BY", "WHAT"), rows, width()) + readable(more, arguments)
+
+
+def _by(entry: Entry) -> str:
+    """Who asked; a name out of an annotation that no policy held to its author is as given."""
+    of_annotation = entry.mode == "approve" or entry.event in (Event.RESUMED, Event.ACCEPTED)
+    return said_by(entry.by, authorized=entry.authorized or not of_annotation)
 
 
 def _what(entry: Entry) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from exporter.cli.output.text.terminal import complain, say
@@ -10,6 +11,7 @@ from exporter.kube.errors import KubeError
 
 from ...act.execute import PlanWriter, WriteOutcome
 from ...plan.annotations import PAUSED, RESUMED, resumes
+from ...plan.requests import NOT_APPROVED
 from ..leases import lease_path
 from ..session import Session, desk, finish, known_remediation
 from ..writing import who
@@ -35,17 +37,27 @@ async def _run(arguments: argparse.Namespace, verb: str) -> int:
             annotations = {PAUSED: f"{arguments.because or 'paused'} ({by})", RESUMED: None}
         else:
             annotations = {PAUSED: None, RESUMED: _now()}
-        try:
-            answer = await PlanWriter(at.transport).annotate(path, annotations)
-            why = "" if answer.outcome is WriteOutcome.ACCEPTED else answer.why
-        except KubeError as error:
-            why = str(error)
+        why, still = await _annotated(at, path, annotations), ""
+        if NOT_APPROVED in why and annotations.get(PAUSED, "") is None:
+            # Whoever may not approve ends a pause of their own, and no more.
+            still, why = why, await _annotated(at, path, {PAUSED: None})
     if why:
         complain(f"cannot {verb} {what}: {why}")
         return 2
     done = "begins anew" if remediation else "is paused" if verb == "pause" else "is not paused any more"
     say(f"{what[0].upper()}{what[1:]} {done}.\n")
+    if still:
+        complain(f"what was reverted before still counts: {still}")
     return 0
+
+
+async def _annotated(at: Session, path: str, annotations: Mapping[str, str | None]) -> str:
+    """Why it could not be, or nothing."""
+    try:
+        answer = await PlanWriter(at.transport).annotate(path, annotations)
+    except KubeError as error:
+        return str(error)
+    return "" if answer.outcome is WriteOutcome.ACCEPTED else answer.why
 
 
 def _remediation(arguments: argparse.Namespace) -> str:

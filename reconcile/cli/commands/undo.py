@@ -14,7 +14,7 @@ from ...act.execute import PlanWriter, WriteOutcome
 from ...confirm.reading import object_path
 from ...ledger.taken import taken
 from ...observe.situation import annotated
-from ...plan.annotations import PAUSED, paused_by
+from ...plan.annotations import APPROVED_PLAN, PAUSED, paused_by
 from ...plan.plan import Create, Delete, Patch, Refused
 from ...plan.undo import AnyUndo, Taken, Unaccepted
 from ...plan.undos import undo_of
@@ -120,16 +120,19 @@ def _apart(own: Taken) -> bool:
 
 
 async def _pause(at: Session, own: Taken) -> str:
-    """Pauses the object for which another one was created, or of which a subresource was patched; any other patch that
-    takes back one does so itself.
+    """Pauses the object for which another one was created, or of which a subresource was patched, and takes off an
+    approval that it has; any other patch that takes back one does so itself.
 
     Before it is taken back: whatever runs would create it again at once. Gives why it could not be, or nothing.
     """
     ref = own.plan.bound_to
     kind = at.kinds[ref.kind]
     found = await annotated(at.reads, kind, ref.namespace, ref.name)
+    wanted: dict[str, str | None] = {PAUSED: f"taken back by {own.by}", APPROVED_PLAN: None}
     if found is not None and paused_by(found) is not None:
-        return ""  # and keeps its reason
+        del wanted[PAUSED]  # and keeps its reason
+        if APPROVED_PLAN not in found:
+            return ""
     path = object_path(kind, await at.reads.served(kind), ref.namespace, ref.name)
-    answer = await PlanWriter(at.transport).annotate(path, {PAUSED: f"taken back by {own.by}"})
+    answer = await PlanWriter(at.transport).annotate(path, wanted)
     return "" if answer.outcome is WriteOutcome.ACCEPTED else f"{ref} cannot be paused: {answer.why}"

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from ..patterns import EMPTY, PRESENT, Begins, Each, Exactly, Is, Like
+from typing import Any
 
-__all__ = ["LIVING", "TERMINATING", "owned_by"]
+from ..patterns import ANYTHING, EMPTY, PRESENT, Begins, Each, Exactly, Is, Like
+
+__all__ = ["LIVING", "TERMINATING", "an_owner", "owned_by"]
 
 TERMINATING = Like(metadata=Like(deletionTimestamp=PRESENT))
 LIVING = Like(metadata=Like(deletionTimestamp=EMPTY))
+
+
+def an_owner(**values: Any) -> Exactly:
+    """An owner reference with some of its values as given."""
+    every = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+    return Exactly(**{**dict.fromkeys(every, ANYTHING), **values})
 
 
 def owned_by(*kinds: str) -> Each:
     """One owner reference to an object of KubeVirt: to its controller, whose deletion it blocks."""
     group = Begins("kubevirt.io/")
     return Each(
-        Exactly(apiVersion=group, kind=Is(*kinds), name=PRESENT, uid=PRESENT, controller=True, blockOwnerDeletion=True),
+        an_owner(
+            apiVersion=group, kind=Is(*kinds), name=PRESENT, uid=PRESENT, controller=True, blockOwnerDeletion=True
+        ),
         one=True,
     )

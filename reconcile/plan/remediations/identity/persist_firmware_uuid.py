@@ -1,8 +1,9 @@
 """Writes the firmware UUID that a VM has in use into its spec, so that no restart or upgrade changes it.
 
 That is the UUID of its VMI, or without one the UUID that KubeVirt derives from its name; virt-controller from 1.6 on
-writes the same. Where the spec has lost or changed what the VMI runs with, it gets back the UUID and what else under
-firmware is missing: the serial, and a bootloader that it had at the start. The guest sees no difference.
+writes the same. Where the spec has lost or changed what the VMI runs with, it gets back the UUID, and where they are
+missing the serial and the bootloader that it had at the start. The guest sees no difference. A kernel to boot and ACPI
+tables are never put back: KubeVirt adds neither, so a person took them out.
 
 A UUID that was changed while the VM runs may be meant: it is not taken back where an applied manifest sets it, nor
 where another VM has the one that runs, nor where managedFields show that somebody wrote it since the VMI was created,
@@ -28,7 +29,7 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.record import epoch
 
 from ...managed_fields import writers
-from ...patterns import PRESENT, Like
+from ...patterns import ANYTHING, BLANK, EMPTY, PRESENT, Both, Exactly
 from ...plan import Patch, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
@@ -141,14 +142,12 @@ def _started(scene: Scene, vmi: VirtualMachineInstance | None) -> Mapping[str, A
 def _lost(
     scene: Scene, old: Mapping[str, Any], vmi: VirtualMachineInstance, started: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What the VMI has beside the UUID, and the spec no more.
+    """The serial that the VMI has and the bootloader that the VM started with, where the spec has none any more.
 
-    A bootloader only where the VM started with one: the VMI may have it from a preference, or from KubeVirt's defaults.
+    The bootloader of a VMI may be from a preference, or from KubeVirt's defaults, and is not taken from there.
     """
     domain = table(table(table(scene.of(vmi.ref)).get("spec")).get("domain"))
-    runs = {name: value for name, value in table(domain.get("firmware")).items() if name not in ("uuid", "bootloader")}
-    if "bootloader" in started:
-        runs["bootloader"] = started["bootloader"]
+    runs = {"serial": table(domain.get("firmware")).get("serial"), "bootloader": started.get("bootloader")}
     return {name: value for name, value in runs.items() if value not in (None, "") and old.get(name) in (None, "")}
 
 
@@ -175,13 +174,22 @@ def _ignores_equal(kubevirt: KubeVirt) -> bool:
     return patch >= (1, 8, 0) or (1, 7, 1) <= patch < (1, 8, 0) or (1, 6, 4) <= patch < (1, 7, 0)
 
 
-_FIRMWARE = Field("/spec/template/spec/domain/firmware", was=Like(), to=Like(uuid=PRESENT))
+# Empty is not absent: `efi: {}` boots by UEFI. So the bootloader is one field, and not a map to look into.
+_BOOTLOADER = Exactly(
+    efi=Exactly(secureBoot=ANYTHING, persistent=ANYTHING),
+    bios=Exactly(useSerial=ANYTHING),
+)
+_PERSISTED = Patched(
+    Field(f"{PATH}/uuid", to=PRESENT),
+    Field(f"{PATH}/serial", was=BLANK, to=PRESENT),
+    Field(f"{PATH}/bootloader", was=EMPTY, to=Both(PRESENT, _BOOTLOADER)),
+)
 REMEDIATION = Remediation(
     id="persist_firmware_uuid",
     title="Write the firmware UUID in use into the VM's spec",
     answers={"firmware_vms": ("NotPersisted", "SpecRunMismatch")},
     reads=(*READS, controller_revision.KIND),
-    writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (Patched(_FIRMWARE),)),),
+    writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (_PERSISTED,)),),
     plan=_plan,
     preconditions=PRECONDITIONS
     | {

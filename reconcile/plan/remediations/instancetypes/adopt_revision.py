@@ -27,7 +27,7 @@ from ...plan import Add, Op, Patch, Plan, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
 from .._grounds import table
-from .._shapes import owned_by
+from .._shapes import an_owner, owned_by
 from ._copies import names
 from ._held import HELD, READS, Held, copied, held, others
 from ._instancetypes import KEPT, LABEL, owner_reference
@@ -96,7 +96,7 @@ def _owned(scene: Scene, found: Held) -> Refused | None:
     return None
 
 
-_OF_VMS = Each(Like(apiVersion=Begins("kubevirt.io/"), kind="VirtualMachine"))
+_OF_VMS = Each(an_owner(apiVersion=Begins("kubevirt.io/"), kind="VirtualMachine"))
 _COPY = Like(data=Like(apiVersion=Begins("instancetype.kubevirt.io/"), kind=Is(*(each.name for each in INSTANCETYPES))))
 REMEDIATION = Remediation(
     id="adopt_revision",

@@ -40,7 +40,7 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 from ...managed_fields import FieldWriter, writers
-from ...patterns import EMPTY, PRESENT, Both, Like
+from ...patterns import ANYTHING, EMPTY, PRESENT, Both, Exactly, Like
 from ...plan import Patch, Plan, Refused, Remove, Risk, Test
 from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
@@ -135,6 +135,13 @@ def _changed(whole: Mapping[str, Any], now: float) -> str:
     return ""
 
 
+_REFERENCE = Exactly(
+    kind=ANYTHING,
+    name=PRESENT,
+    inferFromVolume=ANYTHING,
+    inferFromVolumeFailurePolicy=ANYTHING,
+    controllerRevisionRef=Exactly(name=ANYTHING),
+)
 REMEDIATION = Remediation(
     id="drop_stale_reference",
     title="Take a reference that means nothing out of a VM's status",
@@ -154,7 +161,7 @@ REMEDIATION = Remediation(
             ("patch",),
             tuple(
                 Patched(
-                    Field(f"/status/{role.value}Ref", to=EMPTY, was=Both(PRESENT, Like())),
+                    Field(f"/status/{role.value}Ref", to=EMPTY, was=Both(PRESENT, _REFERENCE)),
                     old=Like(spec=Like(**{role.value: EMPTY})),
                 )
                 for role in ROLES

@@ -38,12 +38,12 @@ from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
-from ...patterns import PRESENT, Each, Like
+from ...patterns import PRESENT, Each
 from ...plan import Patch, Plan, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS
-from .._shapes import LIVING, owned_by
+from .._shapes import LIVING, an_owner, owned_by
 from ._came_meanwhile import came_to_use
 from ._claim_owner import OF_KUBEVIRT, ClaimOwner, named_owner, reference, unsettled
 from ._ipam_claims import (
@@ -126,7 +126,10 @@ def _released(
 
 _ADOPTED = Patched(
     Field(
-        _PATH, was=Each(Like(kind=PRESENT, name=PRESENT, uid=PRESENT), one=True), to=owned_by(*OF_KUBEVIRT), named=True
+        _PATH,
+        was=Each(an_owner(kind=PRESENT, name=PRESENT, uid=PRESENT), one=True),
+        to=owned_by(*OF_KUBEVIRT),
+        named=True,
     ),
     old=LIVING,
 )

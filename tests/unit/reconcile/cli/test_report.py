@@ -80,7 +80,7 @@ def test_what_was_in_the_time_is_counted_by_remediation_and_by_cause(
     assert [(each["what"], each["objects"]) for each in found["causes"]] == [("network blue", 40), ("network red", 3)]
     assert [(each["by"], each["mode"], each["attempts"]) for each in found["approvers"]] == [
         (HOSTILE, "apply", 1),
-        ("alice", "approve", 1),
+        ("alice (as given)", "approve", 1),
     ]
     assert [each["by"] for each in found["takenBack"]] == ["ann"]
     assert found["cluster"] == "c-1"
@@ -191,11 +191,12 @@ def test_it_says_what_stopped_a_canary_when_by_which_finding_and_who_resumed_it(
     ]
     assert [each["remediation"] for each in found] == ["release_ipam_claim"] * 2
     assert [each["at"] - BEGAN for each in found] == [3600, 7800]
-    assert [(each.get("resumed"), each.get("by")) for each in found] == [(BEGAN + 4200, "ann"), (None, None)]
+    assert [(each.get("resumed"), each.get("by")) for each in found] == [(BEGAN + 4200, "ann (as given)"), (None, None)]
     rows = [row for row in text.splitlines() if "flux did" in row]
-    assert [row.rpartition(" | ")[2] for row in rows] == ["2026-09-21T15:23:20Z by ann: flux is out of it |", "no |"]
+    resumed = "2026-09-21T15:23:20Z by ann \\(as given\\): flux is out of it |"
+    assert [row.rpartition(" | ")[2] for row in rows] == [resumed, "no |"]
     assert "Canaries that stopped" in page
-    assert "2026-09-21T15:23:20Z by ann: flux is out of it" in page
+    assert "2026-09-21T15:23:20Z by ann (as given): flux is out of it" in page
 
 
 def test_a_canary_that_stopped_before_the_time_and_was_resumed_in_it_is_there(

@@ -24,15 +24,15 @@ def why_not(text: Any) -> str:
 
 @pytest.mark.parametrize("by", ["alice", "system:serviceaccount:shop:bot", "Ada Lovelace", "a until b", "ä <b@c>"])
 def test_what_is_written_approves(by: str) -> None:
-    text = write(PLAN.hash, by, NOW + DAY)
-    assert parse(text) == Approval(PLAN.hash, by, NOW + DAY)
+    text = write(PLAN.hash, by, NOW, NOW + DAY)
+    assert parse(text) == Approval(PLAN.hash, by, NOW + DAY, NOW)
     assert why_not(text) == ""
 
 
 @each_of("by", ["", " a", "a ", "a\nb", "a\x1bb", "a" * 201, "\ud800"])
 def test_a_name_that_cannot_stand_in_it_is_refused(by: str) -> None:
     with pytest.raises(ValueError, match="no approval"):
-        write(PLAN.hash, by, NOW + DAY)
+        write(PLAN.hash, by, NOW, NOW + DAY)
 
 
 @each_of(
@@ -62,7 +62,7 @@ def test_a_name_that_cannot_stand_in_it_is_refused(by: str) -> None:
         (f"{PLAN.hash.upper()} by a until 2026-05-29T00:00:00Z", "is no approval"),
         (
             f"{'0' * 16} by eve until 2026-05-29T00:00:00Z",
-            f'"eve" approved of plan 0{{16}}, and this is plan {PLAN.hash}',
+            f'"eve" .as given. approved of plan 0{{16}}, and this is plan {PLAN.hash}',
         ),
         (f"{PLAN.hash} by a\x1b[2J until 2026-05-29T00:00:00Z", "is no approval"),
         ("9" * 300_000, "is no approval"),
@@ -81,7 +81,33 @@ def test_an_object_that_cannot_be_read_does_not_approve(whole: Any) -> None:
 
 def test_another_object_of_that_name_has_another_hash() -> None:
     other = plan(target=Ref("IPAMClaim", "shop", "db.blue", "u2"))
-    text = write(PLAN.hash, "a", NOW + 60)
+    text = write(PLAN.hash, "a", NOW, NOW + 60)
     assert "look at it, and approve anew" in approved(
         other, {"metadata": {"annotations": {APPROVED_PLAN: text}}}, NOW, LONGEST
     )
+
+
+@each_of(
+    ("at", "wanted"),
+    [
+        (" at 2026-05-28T20:26:39Z", "^$"),  # the moment from which on it is known
+        (" at 2026-05-28T20:26:38Z", "has what was used since 2026-05-28T20:26:39Z: the approval of .* may be older"),
+        ("", "and it does not say when it was given"),
+        (" at 2026-05-28T20:27:39Z", "^$"),  # a clock that is ahead
+        (" at 2026-05-28T20:28:39Z", "which is not yet"),
+        (" at yesterday", '"yesterday" is no time'),
+    ],
+)
+def test_what_may_be_older_than_the_ledger_approves_of_nothing(at: str, wanted: str) -> None:
+    text = f"{PLAN.hash} by a{at} until 2026-05-29T20:26:00Z"
+    whole = {"metadata": {"annotations": {APPROVED_PLAN: text}}}
+    found = approved(PLAN, whole, NOW, LONGEST, since=NOW - 1, authorized=True)
+    assert re.search(wanted, found), found
+    assert "(as given)" not in found
+
+
+def test_a_name_is_as_given_where_no_policy_holds_its_author_to_it() -> None:
+    text = f"{'0' * 16} by eve until 2026-05-29T00:00:00Z"
+    whole = {"metadata": {"annotations": {APPROVED_PLAN: text}}}
+    assert approved(PLAN, whole, NOW, LONGEST).startswith('"eve" (as given) approved of')
+    assert approved(PLAN, whole, NOW, LONGEST, authorized=True).startswith('"eve" approved of')

@@ -212,7 +212,7 @@ def test_where_labels_select_it_is_bound_everywhere_and_the_policy_asks_for_them
 
     loaded = load(ALL, tmp_path / "reconcile.yaml")
     assert isinstance(loaded, LoadedSidecar)
-    policy, _ = guarded(loaded.config, ALL, ACCOUNT)
+    policy, *_ = guarded(loaded.config, ALL, ACCOUNT)
     expression = next(
         each["expression"] for each in policy["spec"]["variables"] if each["name"] == "release_ipam_claim"
     )
@@ -265,12 +265,15 @@ def test_the_command_prints_what_a_file_needs(tmp_path: Path, capsys: pytest.Cap
     roles = list(yaml.safe_load_all(capsys.readouterr().out))
     assert roles == manifests(tmp_path, file.read_text(encoding="utf-8"))
     assert main(asked) == 0
-    policy, binding, *rest = yaml.safe_load_all(capsys.readouterr().out)
-    assert [each["kind"] for each in (policy, binding)] == [
-        "ValidatingAdmissionPolicy",
-        "ValidatingAdmissionPolicyBinding",
+    found = list(yaml.safe_load_all(capsys.readouterr().out))
+    assert [(each["kind"], each["metadata"]["name"]) for each in found[:5]] == [
+        ("ValidatingAdmissionPolicy", "steward-reconcile"),
+        ("ValidatingAdmissionPolicyBinding", "steward-reconcile"),
+        ("ValidatingAdmissionPolicy", "steward-approvals"),
+        ("ValidatingAdmissionPolicyBinding", "steward-approvals"),
+        ("ClusterRole", "steward-approver"),
     ]
-    assert rest == roles
+    assert found[5:] == roles
 
 
 def test_a_file_with_mistakes_needs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

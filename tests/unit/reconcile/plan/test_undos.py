@@ -12,7 +12,8 @@ import pytest
 from exporter.store.record import Ref
 from reconcile.confirm.confirm import Confirmed
 from reconcile.permissions.rbac import read_role
-from reconcile.plan.annotations import PAUSED
+from reconcile.plan.annotations import APPROVED_PLAN, PAUSED
+from reconcile.plan.managed_fields import applied
 from reconcile.plan.plan import Delete, Patch, Refused
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
@@ -199,6 +200,19 @@ def test_a_pause_that_is_there_keeps_its_reason() -> None:
     assert isinstance(answer, Confirmed)
     assert isinstance(answer.plan.step, Patch)
     assert not [op for op in answer.plan.step.ops if "annotations" in op.path]
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_an_approval_is_taken_off_with_it(paused: bool) -> None:
+    """One that was not used yet would else repair again what a person took back, once the pause ends."""
+    found = made("repair_ipam_claim_metadata", cases("repair_ipam_claim_metadata")["no_deletion_waits"])
+    notes = {APPROVED_PLAN: "x", **({PAUSED: "we look at it"} if paused else {})}
+    found.target["metadata"]["annotations"] = notes
+    answer = found.made()
+    assert isinstance(answer, Confirmed)
+    assert isinstance(answer.plan.step, Patch)
+    after = applied(found.target, answer.plan.step.ops)["metadata"]["annotations"]
+    assert list(after) == [PAUSED]
 
 
 def test_annotations_that_came_since_stay() -> None:

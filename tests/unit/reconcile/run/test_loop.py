@@ -10,6 +10,7 @@ import pytest
 
 from demo.apiserver.errors import ApiError
 from exporter.store.text.skew import Skew
+from reconcile.decide.approval import write
 from reconcile.ledger import Event, Ledger
 from reconcile.ledger.manual import folder
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED
@@ -81,7 +82,7 @@ async def test_approve_waits_for_the_plan_s_hash(tmp_path: Path) -> None:
         assert running.repair().commands[0].startswith("steward reconcile approve ")
         plan = running.repair().hash
         for hash_, writes in (("0" * 16, 0), (plan, 1)):
-            approval = f"{hash_} by alice until 2026-09-21T15:00:00Z"
+            approval = write(hash_, "alice", running.clock[0], running.clock[0] + 3600)
             running.server.patch(
                 "ipamclaims", "ns", "db.blue", {"metadata": {"annotations": {APPROVED_PLAN: approval}}}
             )
@@ -100,7 +101,7 @@ async def test_an_approval_is_for_one_write(tmp_path: Path) -> None:
     async with on(tmp_path, {"remediations": own}, vm, nad, claim) as running:
         await running.run()
         plan = running.repair("db", "repair_ipam_claim_metadata").hash
-        approval = f"{plan} by alice until 2026-09-22T10:00:00Z"
+        approval = write(plan, "alice", running.clock[0], running.clock[0] + 3600)
         annotated = {"metadata": {"annotations": {APPROVED_PLAN: approval}, "finalizers": []}}
         running.server.patch("ipamclaims", "ns", "db.blue", annotated)
         assert await running.run() == 1
@@ -113,6 +114,38 @@ async def test_an_approval_is_for_one_write(tmp_path: Path) -> None:
         assert repair.state == "waiting"
         assert repair.refused is not None
         assert "has been used" in repair.refused.why
+
+
+async def test_with_a_new_ledger_no_approval_is_used_again(tmp_path: Path) -> None:
+    claim = full({"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "finalizers": []})
+    vm, nad = (
+        full({"kind": "VirtualMachine", "name": "db", "uid": "u1"}),
+        full({"kind": "NetworkAttachmentDefinition", "name": "blue"}),
+    )
+    settings = {"remediations": {"repair_ipam_claim_metadata": {"mode": "approve", "minAge": "0s"}}}
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+    async with on(tmp_path / "old", settings, vm, nad, claim) as running:
+        await running.run()
+        plan = running.repair("db", "repair_ipam_claim_metadata").hash
+        given = running.clock[0]
+        used = [write(plan, "alice", given, given + 3600), f"{plan} by alice until 2026-09-22T08:00:00Z"]
+        running.server.patch("ipamclaims", "ns", "db.blue", {"metadata": {"annotations": {APPROVED_PLAN: used[0]}}})
+        assert await running.run() == 1
+        (begun,) = [each for each in running.ledger.entries() if each.event is Event.INTENDED]
+        assert (begun.by, begun.authorized) == (used[0], False)
+
+    # It was reverted, and the ledger lost.
+    async with on(tmp_path / "new", settings, vm, nad, claim, now=given + 600) as running:
+        for text in used:
+            running.server.patch("ipamclaims", "ns", "db.blue", {"metadata": {"annotations": {APPROVED_PLAN: text}}})
+            assert await running.run() == 0
+            refused = running.repair("db", "repair_ipam_claim_metadata").refused
+            assert refused is not None
+            assert "may be older; approve anew" in refused.why
+        again = write(plan, "alice", running.clock[0] + 1, running.clock[0] + 3600)
+        running.server.patch("ipamclaims", "ns", "db.blue", {"metadata": {"annotations": {APPROVED_PLAN: again}}})
+        assert await running.run() == 1
 
 
 async def test_what_is_refused_is_tried_less_and_less_often(tmp_path: Path) -> None:
