@@ -233,7 +233,7 @@ def _contained(made: Row, row: Row) -> None:
 
 def _node(_: str, row: Row, meta: Row) -> Row:
     """`taints` are texts such as `kubevirt.io/drain:NoSchedule`."""
-    return around.node(
+    made: Row = around.node(
         row["name"],
         room=row.get("allocatable", {"cpu": "16", "memory": "64Gi", "pods": "110"}),
         cordoned=row.get("cordoned"),
@@ -243,6 +243,8 @@ def _node(_: str, row: Row, meta: Row) -> Row:
         status={"nodeInfo": {"systemUUID": row.get("systemUUID", ""), "kubeletVersion": row.get("kubelet", "v1.35.0")}},
         **meta,
     )
+    put(made, {"metadata": {"annotations": row["annotations"]}} if "annotations" in row else {})
+    return made
 
 
 def _pdb(namespace: str, row: Row, meta: Row) -> Row:

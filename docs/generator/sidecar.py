@@ -6,6 +6,7 @@ import argparse
 import inspect
 import json
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from prometheus_client.core import Metric
 
@@ -13,6 +14,8 @@ from deploy.generator.chart import CHART
 from exporter.checks import all_checks
 from exporter.config.documents import in_yaml, schema_of
 from exporter.config.keys import Key, keys_within
+from exporter.store.kind import ApiKind
+from exporter.store.reader import Reader
 from reconcile.cli import commands
 from reconcile.config.forms import Blackout, Window
 from reconcile.config.selectors import LabelRequirement, NamespaceSelector
@@ -20,6 +23,7 @@ from reconcile.config.settings import Mode, model_of
 from reconcile.decide.gates import GATES
 from reconcile.permissions.manifests import in_lines
 from reconcile.permissions.rbac import base_roles, write_role
+from reconcile.plan import words
 from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation
 from reconcile.plan.remediations import all_remediations
 from reconcile.plan.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
@@ -63,6 +67,7 @@ def _manual(remediations: tuple[Remediation, ...]) -> Iterator[str]:
     yield from _table(("Precondition of an undo", "What must hold"), COMMON_UNDO_PRECONDITIONS.items())
     yield "\nWhat is lost by that can be given up, by `--accept` and its word:\n"
     yield from _table(("Word", "What is lost"), ((f"`{word}`", what) for word, (what, _) in LOSSES.items()))
+    yield from _words(remediations)
     for remediation in remediations:
         yield from _remediation(remediation)
     yield "\n## Configuration\n"
@@ -88,6 +93,79 @@ def _gates() -> Iterator[str]:
     yield from _table(("Gate", "What must hold", *modes), rows)
 
 
+def _words(remediations: tuple[Remediation, ...]) -> Iterator[str]:
+    yield f"\n### Whose word counts\n\n{inspect.getdoc(words)}\n"
+    readers: dict[str, list[Reader]] = {
+        each.id: [each, *(check for check in all_checks() if check.id in each.answers)] for each in remediations
+    }
+    read = {each: dict.fromkeys(kind for reader in readers[each] for kind in _kinds(reader)) for each in readers}
+    rows = (
+        (
+            f"[{each.id}](#{each.id})",
+            _names(kind for kind in read[each.id] if words.of_platform(kind)),
+            _names(kind for kind in read[each.id] if not words.of_platform(kind)),
+            _others(each),
+        )
+        for each in remediations
+    )
+    head = ("Remediation", "Trusts of the platform", "Trusts of the object's namespace", "Of other namespaces")
+    yield from _table(head, rows)
+    yield "\nWho may write them:\n"
+    every = sorted({kind for kinds in read.values() for kind in kinds}, key=lambda kind: kind.name)
+    yield from _table(("Kind", "Who may write it"), ((kind.name, _WRITERS[kind.name]) for kind in every))
+
+
+def _others(remediation: Remediation) -> str:
+    if remediation.proposes_only:
+        return "it only proposes"
+    note = remediation.heeds_others
+    return f'only what holds it back; all where the object has `{note}: "true"`' if note else "only what holds it back"
+
+
+def _kinds(reader: Reader) -> Iterator[ApiKind[Any]]:
+    return (kind for kind in (*reader.reads, *reader.requires) if isinstance(kind, ApiKind))
+
+
+def _names(kinds: Iterable[ApiKind[Any]]) -> str:
+    return ", ".join(sorted(kind.name for kind in kinds))
+
+
+_EDIT = "users with `edit` in its namespace"
+_GIVEN = "users of its namespace, where a role of the cluster gives it to them"
+_CLUSTER = "who has permissions for cluster-wide objects"
+_WRITERS = (
+    dict.fromkeys(("Deployment", "Pod", "PodDisruptionBudget"), _EDIT)
+    | dict.fromkeys(
+        (
+            *("VirtualMachine", "VirtualMachineInstance", "VirtualMachinePool"),
+            *("VirtualMachineSnapshot", "VirtualMachineRestore", "VirtualMachineSnapshotContent"),
+            *("VirtualMachineBackup", "VirtualMachineClone", "VirtualMachineInstancetype", "VirtualMachinePreference"),
+        ),
+        f"{_EDIT}, as KubeVirt adds it to that role; KubeVirt",
+    )
+    | dict.fromkeys(
+        (
+            *("ControllerRevision", "IPAMClaim", "KubevirtMachine", "NetworkAttachmentDefinition"),
+            *("UserDefinedNetwork", "VirtualMachineInstanceMigration"),
+        ),
+        _GIVEN,
+    )
+    | dict.fromkeys(("Backup", "Restore"), "users of Velero's namespace")
+    | dict.fromkeys(
+        (
+            *("ClusterUserDefinedNetwork", "MutatingWebhookConfiguration", "Namespace"),
+            *("VirtualMachineClusterInstancetype", "VirtualMachineClusterPreference"),
+        ),
+        _CLUSTER,
+    )
+    | {
+        "KubeVirt": "who administers KubeVirt: no role for users of a namespace writes it",
+        "Node": "its kubelet, and who has permissions for nodes",
+        "NodeMaintenance": "who has permissions for NodeMaintenances, which are cluster-wide",
+    }
+)
+
+
 def _remediation(remediation: Remediation) -> Iterator[str]:
     story = inspect.getdoc(inspect.getmodule(remediation.plan)) or ""
     yield f"\n### {remediation.id}\n\n{remediation.title}.\n\n{story}\n"
@@ -97,6 +175,8 @@ def _remediation(remediation: Remediation) -> Iterator[str]:
     again = ", and looks once more after it" if remediation.looks_again is not None else ""
     if remediation.writes:
         yield f"- Sends the write within {remediation.send_seconds:g} s of its last look, or not at all{again}"
+    if remediation.heeds_others:
+        yield f'- Heeds other namespaces only with annotation `{remediation.heeds_others}: "true"` on the object'
     if remediation.opt_in:
         yield f'- Only with annotation `{remediation.opt_in}: "true"` on the VM'
     yield f"- Requests: {_requests(remediation)}"

@@ -18,7 +18,7 @@ REPAIR_STATES: Mapping[str, str] = {
     "waiting": "The repair waits for somebody to approve of its plan.",
     "unclear": "The repair was sent, and nobody knows yet whether it arrived.",
     "failed": "The repair failed.",
-    "proposed": "Somebody else would revert the write: change it where that comes from.",
+    "proposed": "It is for somebody else to carry out: the plan says whom, and how.",
     "blocked": "The repair is held back.",
     "refused": "The repair is refused, since it would not be safe or needed now.",
     "planned": "The repair is planned, and nothing is written in its mode.",

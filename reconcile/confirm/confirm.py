@@ -8,6 +8,8 @@ Listing all pods of a large cluster takes seconds, in which a VM can be created 
 begin, or a controller can fail. So everything is read once more before a plan is given, and of long lists of the whole
 cluster the namespace of the object, with VMs, VMIs, migrations and pods late, and last what saves or restores VMs. A
 pod of another namespace that the list lacks can't refer to the object.
+
+A plan that is not made again without what users of other namespaces write is a proposal (`plan/words.py`).
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from ..plan.owners import claimed
 from ..plan.plan import Plan, Refused
 from ..plan.remediation import Remediation, Scene
 from ..plan.unseen import unanswered, undecodable
+from ..plan.words import allowed, of_strangers, unsupported
 from .reading import Reads, kinds_of, settled
 
 __all__ = ["Confirmed", "Hint", "answered", "confirm", "confirmed", "holds"]
@@ -80,7 +83,7 @@ async def confirm(
     `settings` are the check's; `assumed` is the version to take KubeVirt for, empty for the one that it reports.
     """
 
-    def plan(cluster: FreshCluster) -> Plan | Refused:
+    def made(cluster: FreshCluster) -> Plan | Refused:
         finding = _finding(hint, check, cluster, settings)
         if isinstance(finding, Refused):
             return finding
@@ -90,6 +93,15 @@ async def confirm(
         if early := _early(finding, check, now):
             return Refused("finding_holds", early)
         return msgspec.structs.replace(plan, cause=check.cause_of(finding))
+
+    def plan(cluster: FreshCluster) -> Plan | Refused:
+        found = made(cluster)
+        if isinstance(found, Refused) or found.proposal is not None:
+            return found
+        if allowed(remediation, _whole(cluster, found.bound_to, (check, remediation))):
+            return found
+        without = made(cluster.without(of_strangers(found.bound_to.namespace)))
+        return msgspec.structs.replace(found, proposal=unsupported(found, without))
 
     return await confirmed(plan, (check, remediation), reads, assumed, timer)
 
@@ -102,15 +114,13 @@ async def confirmed(
     timer: Callable[[], float],
 ) -> Confirmed | Refused:
     """The plan that is made of what the readers declare, once all that it takes was read twice."""
-    kinds = kinds_of(readers)
 
     def ask(cluster: FreshCluster) -> Confirmed | Refused:
         plan = make(cluster)
         if isinstance(plan, Refused):
             return plan
         bound_to = plan.bound_to
-        kind = next(each for each in kinds.values() if each.name == bound_to.kind)
-        whole = cluster.whole(kind, bound_to.namespace, bound_to.name)
+        whole = _whole(cluster, bound_to, readers)
         if whole is None or (whole.get("metadata") or {}).get("uid") != bound_to.uid:
             return Refused("same_object", f"{bound_to} with UID {bound_to.uid} is no longer there")
         if plan.proposal is None:
@@ -125,6 +135,11 @@ async def confirmed(
 
     answer = await settled(ask, readers, reads, assumed, again)
     return answer if isinstance(answer, Refused) else replace(answer, read=moments[0])
+
+
+def _whole(cluster: FreshCluster, ref: Ref, readers: tuple[Reader, ...]) -> Mapping[str, Any] | None:
+    kind = kinds_of(readers)[ref.kind]
+    return cluster.whole(kind, ref.namespace, ref.name)
 
 
 async def holds(hint: Hint, check: Check, reads: Reads, settings: Any = None, assumed: str = "") -> Finding | Refused:

@@ -9,7 +9,7 @@ takes depends on the question, and not on how many objects there are (`gathered`
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -46,7 +46,8 @@ class FreshCluster(Cluster):
         self._rounds: Counter[str] = Counter()  # in how many rounds objects of a kind were needed
         self._internal = False
         self._noted: dict[Need, None] | None = None
-        super().__init__((UNREADABLE, *indexes))
+        self._given = tuple(indexes)
+        super().__init__((UNREADABLE, *self._given))
 
     # What is asked.
 
@@ -127,6 +128,20 @@ class FreshCluster(Cluster):
         for record in found:
             if isinstance(record, Undecodable) and any(names(need, record) for need in asked):
                 yield record
+
+    def without(self, left_out: Callable[[str, str], bool]) -> FreshCluster:
+        """The same as if the objects of some kinds, by name, and namespaces did not exist; what is asked of it and was
+        not read is needed here. It is for one answer.
+        """
+        made = FreshCluster(self._kinds.values(), self._given, self._assumed)
+        made._read, made._needs, made._wanted = self._read, self._needs, self._wanted
+        made._whole = {key: None if left_out(*key[:2]) else whole for key, whole in self._whole.items()}
+        for kind in self.kinds():
+            for each in super().all(kind):
+                name = each.kind if isinstance(each, Undecodable) else kind.__name__
+                if not left_out(name, each.namespace):
+                    made.put(each)
+        return made
 
     # What was read.
 

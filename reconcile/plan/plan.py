@@ -126,12 +126,25 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     """Why a plan is for somebody else to carry out, and where.
 
     `owner` is what would revert the write, in words ("Argo CD application `shop`"); `where` is what to change instead,
-    one sentence; `patch` the change as YAML or JSON, as far as it can be given.
+    one sentence; `patch` the change as YAML or JSON, or the command, as far as it can be given. `precondition` is the
+    one that a write would be refused by.
     """
 
     owner: str
     where: str
     patch: str = ""
+    precondition: str = "ours_to_write"
+
+    @property
+    def refused(self) -> Refused:
+        """Why it is not carried out."""
+        owned = self.precondition == "ours_to_write"
+        return Refused(self.precondition, f"{self.owner} owns it" if owned else self.where)
+
+    @property
+    def said(self) -> str:
+        """The same, with what to do instead."""
+        return "; ".join(dict.fromkeys((self.refused.why, self.where)))
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):

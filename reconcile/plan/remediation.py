@@ -32,6 +32,7 @@ COMMON_PRECONDITIONS = {
     "same_object": "the object has the UID that the finding names",
     "not_being_deleted": "the object is not being deleted",
     "namespace_active": "the namespace is not being deleted",
+    "own_word": "the same is planned without what users of other namespaces write",
     "ours_to_write": "nobody who would revert the write owns the object",
     "dry_run_clean": "the API server and its webhooks take the write as a dry run",
     "same_plan": "the plan, made again right before the write, is the same",
@@ -53,9 +54,10 @@ class Remediation:
     `answers` names the reasons of each check that it is for. `plan` reads kinds and indexes that it declares, and whole
     objects of those kinds; what it asked for is read again before the write. `preconditions` is the closed set of names
     that it may refuse with, beside those of all, each with what must hold. `opt_in` is an annotation that the VM must
-    have with the value "true" for it to be carried out. `undo` says how it is taken back in general; its docstring, the
-    manual, has a paragraph `Undo:` with the same. `send_seconds` is how long after the last read the write may leave;
-    after it `looks_again` at who might use what it released.
+    have with the value "true" for it to be carried out; `heeds_others` is one of the object that is written, by which
+    its owner lets the word of users of other namespaces count for the write. `undo` says how it is taken back in
+    general; its docstring, the manual, has a paragraph `Undo:` with the same. `send_seconds` is how long after the last
+    read the write may leave; after it `looks_again` at who might use what it released.
     """
 
     id: str
@@ -69,6 +71,7 @@ class Remediation:
     undo: str
     indexes: tuple[Index, ...] = ()
     opt_in: str = ""
+    heeds_others: str = ""
     proposes_only: bool = False
     send_seconds: float = SEND_SECONDS
     looks_again: LookAgain | None = field(default=None, repr=False)

@@ -166,7 +166,7 @@ async def prepared(
         return refused_as(None, first)
     plan = first.plan
     if plan.proposal is not None:
-        return Result(AttemptState.REFUSED, plan, refused="ours_to_write", why=f"{plan.proposal.owner} owns it")
+        return refused_as(plan, plan.proposal.refused)
     if refused := await permit(first):
         return refused_as(plan, refused)
     if tried is not None and (result := await tried(first)).state != AttemptState.DRY:

@@ -53,7 +53,7 @@ def seeded(binary: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         parts = {rule.labels["part"] for file in FILES for rule in rules_of(file) if rule.name == REMEMBERED}
         prometheus.wait_for(f'count({REMEMBERED}{{part!=""}}) == {len(parts)}')
         prometheus.wait_for("VM:kubevirt_vm_firmware_uuid_info:held")
-        # What is recorded of what is recorded comes evaluation by evaluation: pint would meet one side without the other.
+        # What is recorded of what is recorded comes by and by: pint would meet one side without the other.
         recorded = 'count({__name__=~".+:.+:.+"})'
         prometheus.wait_for(f"{recorded} == ({recorded.replace('})', '} offset 15s)')})", timeout=180)
         yield prometheus

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from exporter.store.kinds.node import DRAINING
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations.drains import start_stopped_vm, stop_blocked_vmi
 from tests.cluster.exporter import Exporter
@@ -15,7 +16,6 @@ from tests.cluster.resources import NODES as NODES_API
 from tests.cluster.resources import VMS
 from tests.cluster.sidecar import Sidecar
 from tests.kubevirt.installation import NODES
-from tests.kubevirt.releases import EVACUATE_CANCEL
 from tests.kubevirt.repairs import ACCOUNT, Repairs, forbid
 from tests.kubevirt.stage import Answer, Stage
 from tests.manifests import Object
@@ -72,6 +72,16 @@ def cordon(stage: Stage) -> None:
     wait_until(dated, 30, f"{HERE} says since when it is cordoned")
 
 
+def draining(stage: Stage, why: str | None) -> None:
+    stage.client.patch(NODES_API, None, HERE, {"metadata": {"annotations": {DRAINING: why}}})
+
+
+def proposed(sidecar: Sidecar, fingerprint: str) -> bool:
+    """Whether the plan is one, with the command that makes it one to carry out."""
+    found = [each for each in sidecar.plans() if each["fingerprint"] == fingerprint]
+    return any(f"{DRAINING}=" in each.get("proposal", {}).get("patch", "") for each in found)
+
+
 def writes(stage: Stage) -> list[Object]:
     """What the sidecar has asked to be written of VMs, dry runs left out."""
     return [
@@ -100,9 +110,12 @@ def test_a_cordon_stops_nothing_a_drain_does_and_its_end_starts_it_again(
         assert (writes(stage), sidecar.events()) == ([], [])
 
         stage.orders.holds.add(stage.key("web"))
-        stage.evict("web")
-        if not EVACUATE_CANCEL.here:  # before 1.7 nothing proves since when it is asked to leave
-            stage.taint(HERE, "medik8s.io/drain")
+        stage.evict("web")  # which whoever may evict one pod can do, and a descheduler does
+        fingerprint = stops.finding("NotMigratable")["fingerprint"]
+        wait_until(lambda: proposed(sidecar, fingerprint), 30, "it is proposed, with how to say it on the node")
+        sidecar.runs_again()
+        assert (writes(stage), sidecar.events()) == ([], [])
+        draining(stage, "maintenance")
         sidecar.wait_for("verified")
     stage.wait_gone("db")
     assert vm(stage)["spec"]["runStrategy"] == "Halted"
@@ -121,7 +134,7 @@ def comes_back(stage: Stage, starts: Repairs, strategy: str) -> None:
     assert stage.vmi("db") is None
     with starts.sidecar("auto") as sidecar:
         before = sidecar.events().count("done")
-        stage.untaint(HERE)
+        draining(stage, None)
         stage.uncordon(HERE)
         sidecar.wait_for("done", before + (2 if strategy == "Manual" else 1))
         stage.wait_running("db")

@@ -12,10 +12,12 @@ from ..kind import ApiKind
 from ..record import Record, Wire, WireCondition, WireMeta, epoch, identity
 from ..text.quantity import Amounts, amounts_of
 
-__all__ = ["CORDON", "KIND", "Node"]
+__all__ = ["CORDON", "DRAINING", "KIND", "Node"]
 
 CORDON = "node.kubernetes.io/unschedulable"
 """The taint of a cordoned node, which the node lifecycle controller adds with its time."""
+DRAINING = "steward.kubevirt-steward.io/draining"
+"""The annotation by which whoever drains a node says so. Its text may be the reason; empty or "false" says nothing."""
 
 
 class _Taint(Wire, frozen=True, gc=False):
@@ -29,6 +31,7 @@ class _Annotations(Wire, frozen=True, gc=False):
     desired_drain: Note = msgspec.field(name="machineconfiguration.openshift.io/desiredDrain", default=None)
     applied_drain: Note = msgspec.field(name="machineconfiguration.openshift.io/lastAppliedDrain", default=None)
     rebooting: Note = msgspec.field(name="weave.works/kured-reboot-in-progress", default=None)
+    draining: Note = msgspec.field(name=DRAINING, default=None)
 
 
 class _Meta(WireMeta, frozen=True, gc=False):
@@ -68,7 +71,7 @@ class Node(Record, frozen=True, gc=False):
     allocatable: Amounts
     ready: bool
     unready_since: float | None  # where it is not, and its condition tells
-    drained_by: str  # who has noted on it that it is being drained for an upgrade or a reboot; empty for nobody
+    drained_by: str  # who has noted on it that it is being drained; empty for nobody
     system_uuid: str  # as it is written
     kubelet: str  # its version, such as v1.34.1; empty where it is not known
 
@@ -84,14 +87,18 @@ class Node(Record, frozen=True, gc=False):
 
 def _drained_by(notes: _Annotations | None) -> str:
     """By what OpenShift's MachineConfig operator and kured note of a drain that has not ended
-    (pkg/daemon/constants of openshift/machine-config-operator, cmd/kured of kubereboot/kured).
+    (pkg/daemon/constants of openshift/machine-config-operator, cmd/kured of kubereboot/kured), else by the annotation
+    that whoever drains it by other means sets.
     """
     if notes is None:
         return ""
     desired = notes.desired_drain
     if isinstance(desired, str) and desired.startswith("drain-") and desired != notes.applied_drain:
         return "the MachineConfig operator"
-    return "kured" if notes.rebooting else ""
+    if notes.rebooting:
+        return "kured"
+    said = notes.draining.strip().lower() if isinstance(notes.draining, str) else ""
+    return f"whoever set annotation {DRAINING}" if said not in ("", "false") else ""
 
 
 _PAIRS: dict[tuple[str, str | None], tuple[str, str]] = {}

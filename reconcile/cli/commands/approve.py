@@ -57,7 +57,7 @@ async def _run(arguments: argparse.Namespace) -> int:
             return 1
         plan = made.plan
         if plan.proposal is not None:
-            complain(f"{plan.proposal.owner} owns it; {plan.proposal.where}")
+            complain(plan.proposal.said)
             return 1
         if arguments.plan and plan.hash != arguments.plan:
             complain(f"the plan is {plan.hash} now, and not {arguments.plan}: {sentence(plan)}; look at it anew")

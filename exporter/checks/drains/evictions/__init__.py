@@ -20,12 +20,13 @@ started again then; a node that was cordoned a quarter of an hour ago and that n
 cordon somebody took off.
 
 A node counts as being drained if it has a drain taint; or if it is cordoned and something else shows it: a
-NodeMaintenance that is not being deleted, a note of OpenShift's MachineConfig operator or of kured, or, since the
-cordon, a VMI that was asked to leave it or a pod that was
-evicted and ends. A request or an eviction whose time is not known counts here; for a write (`stop_blocked_vmi`) it does
-not. Requests of the descheduler, and those by which KubeVirt replaces launchers of an earlier release, are none of a
-drain. A cordon alone is no drain, whatever is left on the node: what would be in the way is an info, and a warning
-after an hour. With KubeVirt's own taint its VMIs are migrated without a request.
+NodeMaintenance that is not being deleted, a note of OpenShift's MachineConfig operator or of kured, the annotation
+`steward.kubevirt-steward.io/draining` with a text that is not `false`, or, since the cordon or at a time that is not
+known, a VMI that was asked to leave it or a pod that was evicted and ends. The last two count here, and for no write
+(`stop_blocked_vmi`): whoever may evict one pod makes them. Requests of the descheduler, and those by which KubeVirt
+replaces launchers of an earlier release, are none of a drain. A cordon alone is no drain, whatever is left on the node:
+what would be in the way is an info, and a warning after an hour. With KubeVirt's own taint its VMIs are migrated
+without a request.
 
 Not seen here: KubeVirt before 1.5, whose webhook lets a second request pass; who asked for an eviction; evictions that
 were refused and left no trace, so that a drain that meets nothing but these looks like a cordon; the nodes that a

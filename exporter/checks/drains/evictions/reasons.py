@@ -243,6 +243,7 @@ REASONS = {
         "NotMigratable",
         3600.0,
         lasting=True,
+        remediation="stop_blocked_vmi",
         forbids=Forbids((Act.MIGRATE,), "it can't be migrated"),
     ),
     "PDBIfDrained": _reason(

@@ -20,7 +20,7 @@ from ....store.record import Record
 from ....store.text.since import UNKNOWN, Since, Time
 from ..eviction import cordoned, drain_taints, kubevirt_taint
 from ..selecting import Selecting
-from .signs import signs, standing
+from .signs import proofs, signs, standing
 
 __all__ = ["INDEXES", "DrainContext", "NodeContext", "drain_context", "node_context"]
 
@@ -108,13 +108,13 @@ class NodeContext:
 
     @property
     def draining(self) -> bool:
-        """For what is reported: a sign whose time is not known counts."""
+        """For what is reported."""
         return bool(self.signals)
 
     @property
     def proven(self) -> bool:
-        """For what is written: only what was certainly asked for since the node is cordoned counts."""
-        return bool(signs(self, certain=True))
+        """For what is written: by nothing that a user with permissions in namespaces alone can bring about."""
+        return bool(proofs(self))
 
     @cached_property
     def since(self) -> Time:

@@ -1,10 +1,12 @@
 """What shows that a node is being drained. A cordon does not: `kubectl cordon` evicts nothing, and a worker of KubeVirt
 carries nothing but launcher pods, pods of DaemonSets and those of the kubelet, whether or not somebody drains it.
 
-Signs are a taint of a drain, a NodeMaintenance, and, on a node that is cordoned, what the MachineConfig operator of
-OpenShift or kured note of a drain, a VMI that was asked to leave it or a pod that was evicted, both since the cordon:
-what was asked before, and never cancelled, was another drain. Where a time is not known, a sign counts for what is
-reported, and not for what is written (`certain`).
+Proofs take permissions for nodes or cluster-wide objects: a taint of a drain, and, on a node that is cordoned, a
+NodeMaintenance, and what the MachineConfig operator of OpenShift, kured, or whoever else drains it notes on the Node.
+Signs are these, and, on a node that is cordoned, a VMI that was asked to leave it or a pod that was evicted, both since
+the cordon, or at a time that is not known: what was asked before, and never cancelled, was another drain. Whoever may
+evict one pod in one namespace makes such a sign, as do a descheduler and an autoscaler of pods: it counts for what is
+reported, and for no write.
 
 Not seen here: a drain that meets nothing but VMIs whose evictions are refused for good: that leaves no trace.
 """
@@ -19,9 +21,8 @@ from ....store.kinds.node import Node
 from ....store.kinds.node_maintenance import NodeMaintenance
 from ....store.kinds.pod import DrainRole, Pod
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ....store.text.since import Since, Time
 
-__all__ = ["OnNode", "signs", "standing"]
+__all__ = ["OnNode", "proofs", "signs", "standing"]
 
 _MAINTENANCE_TAINT = "medik8s.io/drain"
 # Seconds: the taint of a cordon is added, with its time, by a controller that sees the cordon a little later than who
@@ -56,12 +57,17 @@ def standing(maintenances: Iterable[NodeMaintenance]) -> list[NodeMaintenance]:
     return [each for each in maintenances if each.deleting is None]
 
 
-def signs(node: OnNode, *, certain: bool = False) -> tuple[str, ...]:
-    """What shows that the node is being drained, in words, in order; with `certain` only what can't be of before."""
-    return tuple(sorted(_signs(node, certain)))
+def signs(node: OnNode) -> tuple[str, ...]:
+    """What shows that the node is being drained, in words, in order."""
+    return tuple(sorted((*_proofs(node), *_traces(node))))
 
 
-def _signs(node: OnNode, certain: bool) -> Iterator[str]:
+def proofs(node: OnNode) -> tuple[str, ...]:
+    """Those of the signs that nobody makes who has permissions in namespaces alone."""
+    return tuple(sorted(_proofs(node)))
+
+
+def _proofs(node: OnNode) -> Iterator[str]:
     kept = standing(node.maintenances)
     ends = any(node.maintenances) and not kept
     for key in node.taints:
@@ -69,12 +75,17 @@ def _signs(node: OnNode, certain: bool) -> Iterator[str]:
             yield f"taint {key}"
     if not node.cordoned:
         return
-    if node.node is not None and node.node.drained_by and not certain:
+    if node.node is not None and node.node.drained_by:
         yield f"{node.node.drained_by} drains it"
     yield from (f"{each.ref}" for each in kept)
-    if any(_asked(node, each.asked, certain) for each in node.vmis if _of_a_drain(node, each)):
+
+
+def _traces(node: OnNode) -> Iterator[str]:
+    if not node.cordoned:
+        return
+    if any(_after_the_cordon(node, each.asked[0]) for each in node.vmis if _of_a_drain(node, each)):
         yield "VMIs are asked to leave it"
-    if any(_evicted(node, each, certain) for each in node.pods if each.node == node.name):
+    if any(_evicted(node, each) for each in node.pods if each.node == node.name):
         yield "pods on it were evicted and end"
 
 
@@ -84,22 +95,13 @@ def _of_a_drain(node: OnNode, vmi: VirtualMachineInstance) -> bool:
     return vmi.evacuation == node.name and not vmi.descheduled and not updated
 
 
-def _asked(node: OnNode, asked: Time, certain: bool) -> bool:
-    """The time of a write is the last of that writer: the request may be older, and is no younger."""
-    since, source = asked
-    if certain and source is not Since.CONDITION:
-        return False
-    return _after_the_cordon(node, since, certain)
-
-
-def _evicted(node: OnNode, pod: Pod, certain: bool) -> bool:
+def _evicted(node: OnNode, pod: Pod) -> bool:
     if pod.evicted is None or pod.deleting is None or pod.role not in _EVICTABLE:
         return False
-    return _after_the_cordon(node, pod.evicted or None, certain)
+    return _after_the_cordon(node, pod.evicted or None)
 
 
-def _after_the_cordon(node: OnNode, moment: float | None, certain: bool) -> bool:
+def _after_the_cordon(node: OnNode, moment: float | None) -> bool:
+    """A request that is known by the last write of its writer may be older than that, and is no younger."""
     cordoned = node.node.cordoned if node.node is not None else None
-    if moment is None or cordoned is None:
-        return not certain
-    return moment >= cordoned - _ONE_MOMENT
+    return moment is None or cordoned is None or moment >= cordoned - _ONE_MOMENT

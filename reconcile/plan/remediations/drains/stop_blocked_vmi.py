@@ -1,9 +1,16 @@
 """Stops a VM that keeps its node from being drained: its VMI may only be migrated, and can't be.
 
-Its owner has to agree beforehand, by the annotation `steward.kubevirt-steward.io/stop-allowed: "true"` on the VM. A
-cordon is no drain: there has to be a taint of a drain, a NodeMaintenance, or, known to be of since the cordon, an
-evacuation request of a VMI on the node or the eviction of a pod on it. A request counts by the time of its condition
-EvictionRequested, which KubeVirt writes since 1.7; an earlier one proves nothing here.
+Its owner has to agree beforehand, by the annotation `steward.kubevirt-steward.io/stop-allowed: "true"` on the VM. And
+the drain has to be proven by what needs permissions for nodes or cluster-wide objects: a taint of a drain, or, on a
+node that is cordoned, a NodeMaintenance, what the MachineConfig operator or kured notes on the Node, or the annotation
+`steward.kubevirt-steward.io/draining` there. The eviction of a pod and the evacuation request of a VMI prove nothing:
+whoever may evict one pod in one namespace makes them, and so do a descheduler or an autoscaler of pods.
+
+A plain `kubectl drain` leaves nothing else. Where the node is only cordoned, the plan is a proposal with the command
+that sets the annotation, for whoever drains the node. Its text may be the reason, such as `draining=firmware-update`;
+an empty one and `false` say nothing. It counts only while the node is cordoned, and nothing takes it off: who leaves it
+there has said that each later cordon is a drain too. So take it off with the cordon, by `kubectl annotate node NAME
+steward.kubevirt-steward.io/draining-`.
 
 The run strategy is set to Halted, whichever it is, and the same patch notes on the VM by the annotation
 `steward.kubevirt-steward.io/stopped-for-drain` what it was, for which node the VM was stopped, and by whom: there is
@@ -26,13 +33,15 @@ from typing import Any
 from exporter.domain.drains.departure.vmi import VMIContext
 from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
 from exporter.domain.instancetypes.kinds import INSTANCETYPES
+from exporter.findings.advice import filled
 from exporter.findings.finding import Finding
 from exporter.store.kinds import controller_revision
+from exporter.store.kinds.node import DRAINING
 from exporter.store.kinds.virtual_machine import VirtualMachine
 
 from ...effects import annotation
 from ...patterns import PRESENT, Is, Like
-from ...plan import Patch, Plan, Refused, Replace, Risk, Test
+from ...plan import Patch, Plan, Proposal, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
 from ...requests import MANAGER
 from ...writes import Field, Patched, Write
@@ -71,6 +80,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         risk=Risk.DOWNTIME,
         undo=_undo(vm, whole),
         loses=lost_disks(own.vmi, scene),
+        proposal=None if own.node.proven else _say_so(own.vmi.node),
     )
 
 
@@ -83,8 +93,8 @@ def _unwanted(own: VMIContext, vm: Mapping[str, Any]) -> Refused | None:
         return Refused(
             "not_managed", f"{vmi.ref} is a node of another cluster, managed by KubevirtMachine {vmi.handler}"
         )
-    if not own.node.proven:
-        return Refused("node_drained", f"nothing proves that node {vmi.node} is being drained: {_UNPROVEN}")
+    if not own.node.proven and not own.node.cordoned:
+        return Refused("node_drained", f"node {vmi.node} is not cordoned, and has no taint of a drain that goes on")
     if (running := unfinished(own)) or vmi.migrating:
         return Refused("no_migration", running or f"by its status {vmi.ref} is migrating")
     return None
@@ -100,10 +110,17 @@ def _stays(vm: VirtualMachine, whole: Mapping[str, Any]) -> Refused | None:
     return None
 
 
-_UNPROVEN = (
-    "there is no taint of a drain, no NodeMaintenance, and nothing known to be of since the cordon: no evacuation "
-    "request of a VMI on it, and no eviction of a pod on it"
-)
+def _say_so(node: str) -> Proposal:
+    """The annotation needs permissions for nodes, which is what makes it a proof."""
+    says = filled(f"kubectl annotate nodes NODE {DRAINING}=maintenance", {"NODE": node})
+    ends = filled(f"kubectl annotate nodes NODE {DRAINING}-", {"NODE": node})
+    return Proposal(
+        owner="whoever drains the node",
+        where=f"Node {node} is cordoned, and nothing on it proves that it is being drained. If it is, say so on the"
+        f" Node by {says}, and take that back when it is uncordoned: {ends}",
+        patch=says,
+        precondition="node_drained",
+    )
 
 
 def _step(own: VMIContext, vm: VirtualMachine, whole: Mapping[str, Any]) -> Patch:
@@ -155,7 +172,7 @@ _TO_HALTED = Patched(
 REMEDIATION = Remediation(
     id="stop_blocked_vmi",
     title="Stop a VM that blocks a drain, with its owner's consent",
-    answers={"evictions": ("NotMigratable", "NotMigratableAfterRequest")},
+    answers={"evictions": ("NotMigratable", "NotMigratableAfterRequest", "NotMigratableWhileCordoned")},
     reads=(*READS, *INSTANCETYPES, *SAVERS, controller_revision.KIND),
     indexes=INDEXES,
     writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (_TO_HALTED,)),),
@@ -168,8 +185,8 @@ REMEDIATION = Remediation(
         "same_vm": "its VM is there, with the UID that the VMI names",
         "opted_in": f'the VM has the annotation {_ALLOWED}: "true"',
         "not_managed": "no KubevirtMachine of Cluster API stands for the VMI: its guest would not be drained",
-        "node_drained": "something proves that the node is being drained: a taint of a drain, a NodeMaintenance, or, "
-        "known to be of since its cordon, an evacuation request of a VMI or the eviction of a pod that ends",
+        "node_drained": "the node is cordoned, or has a taint of a drain; the plan is a proposal while nothing that "
+        "needs permissions for nodes proves the drain",
         "no_migration": "no migration of the VMI is unfinished",
         "stops": "its run strategy is Always, Once, Manual or RerunOnFailure",
         "no_request": "the VM has no request to start or stop that is not done yet",

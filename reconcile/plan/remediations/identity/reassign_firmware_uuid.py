@@ -117,6 +117,7 @@ REMEDIATION = Remediation(
     ),
     writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (Patched(_UUID),)),),
     plan=_plan,
+    heeds_others=ALLOWED,
     preconditions=PRECONDITIONS
     | {
         "is_a_vm": "the subject is a VM: the firmware of a VMI is immutable",

@@ -43,7 +43,7 @@ from .._grounds import table
 from ._firmware import PRECONDITIONS, READS, forbidden, vm_of
 from ._guest_network import NOT_BY_MAC, known_by_mac
 from ._stopped import STOPPED, saved, stopped
-from ._the_copy import THE_COPY, not_the_copy
+from ._the_copy import ALLOWED, THE_COPY, not_the_copy
 
 __all__ = ["REMEDIATION", "drawn", "having"]
 
@@ -130,6 +130,7 @@ REMEDIATION = Remediation(
         ),
     ),
     plan=_plan,
+    heeds_others=ALLOWED,
     preconditions={name: what for name, what in PRECONDITIONS.items() if name != "has_domain"}
     | THE_COPY
     | STOPPED

@@ -31,7 +31,7 @@ from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
 from ._firmware import PATH, PRECONDITIONS, READS, firmware_of, forbidden, put, vm_of
 from ._stopped import STOPPED, saved, stopped
-from ._the_copy import THE_COPY, not_the_copy
+from ._the_copy import ALLOWED, THE_COPY, not_the_copy
 
 __all__ = ["REMEDIATION"]
 
@@ -73,6 +73,7 @@ REMEDIATION = Remediation(
     reads=(*READS, Pod.KIND, VirtualMachineSnapshotContent.KIND),
     writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (Patched(_SERIAL),)),),
     plan=_plan,
+    heeds_others=ALLOWED,
     preconditions={name: what for name, what in PRECONDITIONS.items() if name != "has_domain"}
     | THE_COPY
     | STOPPED

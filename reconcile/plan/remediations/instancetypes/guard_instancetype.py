@@ -84,6 +84,7 @@ REMEDIATION = Remediation(
     reads=(*INSTANCETYPES, virtual_machine.KIND, controller_revision.KIND, kube_virt.KIND, namespace.KIND),
     writes=tuple(Write(kind.group, kind.plural, ("patch",), (_GUARDED,)) for kind in INSTANCETYPES),
     plan=_plan,
+    heeds_others=ALLOWED,
     preconditions={
         "unguarded": "the object does not have the finalizer yet",
         "not_managed": "no operator manages the object, and no controller owns it",

@@ -15,6 +15,9 @@ only while it is stopped, and if its owner allows another address by the annotat
 `steward.kubevirt-steward.io/new-address-allowed: "true"`; until then an idle reservation is a proposal, for that owner.
 The same holds for an IPAMClaim that somebody deleted: its finalizer keeps the addresses as long as the VM exists.
 
+Where the network is short only by what other namespaces use of it, or say of it, the plan is a proposal: whoever may
+write there could take the addresses of all others.
+
 What uses it may be created after it was looked for. So the finalizer is removed within 2 seconds of the last look or
 not at all, and then it is looked once more: what came in between is reported by the alert StewardRepairInUse.
 

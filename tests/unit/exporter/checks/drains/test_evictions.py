@@ -357,7 +357,7 @@ def test_a_cordon_becomes_a_warning_after_an_hour_and_never_a_drain(cordoned: bo
     assert opened(evaluation) == {"NotMigratableIfDrained", "NotMigratableWhileCordoned"}
     (warning,) = [each for each in evaluation.engine.findings() if each.severity is Severity.WARNING]
     assert "would be refused" in warning.message
-    assert not warning.remediation
+    assert warning.remediation == "stop_blocked_vmi"  # which only proposes, since nothing proves a drain
 
 
 def test_before_1_9_the_turn_of_a_vm_may_have_come_lately_but_not_before_it_was_asked() -> None:
