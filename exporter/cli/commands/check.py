@@ -15,6 +15,7 @@ from ...findings.severity import Severity
 from ...offline.files import DumpError
 from ...sidecar.repairs import Repairs
 from ...views.edits import EditProbes, unsettled
+from ...views.exit_codes import exit_code as ended
 from ...views.findings import Report, take, with_causes
 from ...views.repairs import reconcile_of
 from ..input.config import configured
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _live(arguments: argparse.Namespace, config: Config, filters: Filters) -> int:
     refuse_complete_without_dump(arguments)
     whole, in_time, engine, filters = asyncio.run(_look(arguments, config, filters))
-    known_to(engine.cluster, filters)
+    known_to(engine.cluster, filters.namespaces, filters.selection, whole.findings)
     refuse_none(filters)
     report = undated(with_causes(filters.of(whole, engine), engine))
     refuse_unfound(report, filters)
@@ -102,12 +103,13 @@ def _begun(report: Report, arguments: argparse.Namespace, filters: Filters) -> N
 
 def _running(arguments: argparse.Namespace, filters: Filters) -> int:
     from ..input.asking import refuse_both  # not for a dump
-    from ..input.running import narrowed, report_of
+    from ..input.running import narrowed, refuse_unknown_to, report_of
 
     refuse_both(arguments)
     _refuse_labels(filters)
     refuse_probe_of_dump(arguments, "--probe-features")
     report = narrowed(filters.of(asyncio.run(report_of(arguments))))
+    asyncio.run(refuse_unknown_to(arguments, filters.selection, report.findings))
     refuse_unfound(report, filters)
     show(report, arguments, filters)
     if not report.ready:
@@ -136,12 +138,13 @@ def refuse_unfound(report: Report, filters: Filters) -> None:
 
 
 def exit_code(report: Report, fail_on: str = "info", in_time: bool = True) -> int:
-    """2 goes before 1: what was found may not be all. What is acknowledged does not count."""
-    if report.unknown or unread(report) or not in_time or unsettled(report.probes):
-        return 2
+    """What is acknowledged does not count."""
+    blind = bool(report.unknown or unread(report) or not in_time or unsettled(report.probes))
     known = {(each.cluster, each.cause) for each in report.causes or () if each.is_known}
     open_still = (each for each in report.findings if (each.cluster, each.cause) not in known)
-    return int(any(Severity(each.severity).rank >= Severity(fail_on).rank for each in open_still))
+    return ended(
+        found=any(Severity(each.severity).rank >= Severity(fail_on).rank for each in open_still), unknown=blind
+    )
 
 
 async def _look(

@@ -69,7 +69,7 @@ async def _watched(arguments: argparse.Namespace, config: Config, filters: Filte
     namespaces = filters.namespaces or filters.selection.namespaces
     async with looking(arguments, config, views=(), namespaces=namespaces) as look:
         engine = look.steward.engine
-        known_to(engine.cluster, filters)
+        known_to(engine.cluster, filters.namespaces, filters.selection, take(engine).findings)
         listing = asyncio.create_task(_again_and_again(look))
         try:
             while True:

@@ -42,7 +42,10 @@ class DumpReading:
     config: Config
     filters: Filters
     complete: bool
-    names: Names = field(default_factory=Names)  # that were seen in any of them
+    names: Names = field(init=False)  # that were seen in any of them
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", Names(self.filters.selection.kinds))
 
 
 def evaluate_each(dumps: Sequence[Dump], reading: DumpReading) -> tuple[Report, dict[str, str]]:
@@ -69,7 +72,8 @@ def evaluate_each(dumps: Sequence[Dump], reading: DumpReading) -> tuple[Report, 
             report, read[dump.name] = _unreadable(dump, error, filters.now), ""
         reports.append(report)
     if all(each.sources for each in reports):
-        refuse_unknown(sorted(filters.namespaces), filters.selection, reading.names)
+        findings = [finding for each in reports for finding in each.findings]
+        refuse_unknown(sorted(filters.namespaces), filters.selection, reading.names, findings)
     if filters.selector is not None:
         filters = replace(filters, labelled=frozenset(labelled))
         refuse_none(filters, unseen="vm" in reading.names.blind)

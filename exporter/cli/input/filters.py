@@ -19,7 +19,7 @@ from ...store.selector import Selector
 from ...views.findings import FindingReport, Report
 from .selectors import Selection, selection_of, vms_of
 
-__all__ = ["Filters", "UsageError", "filters_of"]
+__all__ = ["Filters", "UsageError", "concerning", "filters_of"]
 
 _OF_FEATURES = "feature_"  # what the checks begin with whose findings have a feature
 
@@ -53,7 +53,7 @@ class Filters:
         if self.selection.ids:
             unknown = [each for each in unknown if each.check in {found.check for found in findings}]
         elif places := self.namespaces or self.selection.namespaces or self._labelled_in:
-            unknown = list(_concerning(unknown, engine, places) if engine else _not_apart(unknown, places))
+            unknown = list(_concerning(unknown, engine, places) if engine else concerning(unknown, places))
         return msgspec.structs.replace(report, findings=findings, unknown=unknown)
 
     @property
@@ -73,7 +73,7 @@ class Filters:
         )
 
 
-def _not_apart(unknown: Iterable[Unknown], places: frozenset[str]) -> Iterator[Unknown]:
+def concerning(unknown: Iterable[Unknown], places: frozenset[str]) -> Iterator[Unknown]:
     """Without what is known to be of one object in another namespace: a report alone says no more."""
     for each in unknown:
         there = each.partition.partition("/")[0]
