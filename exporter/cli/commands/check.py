@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 
 import msgspec
 
@@ -24,7 +25,7 @@ from ..input.edit_probes import ask_edits, refuse_probe_of_dump
 from ..input.evaluated_dumps import DumpReading, evaluate_each
 from ..input.filters import Filters, UsageError, filters_of
 from ..input.labels import labelled_in_cluster, refuse_none
-from ..input.names import known_to, refuse_misspelt
+from ..input.names import known_to, on_their_nodes, refuse_misspelt
 from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump
 from ..input.undated import undated
 from ..output.edit_probes import edits
@@ -103,13 +104,14 @@ def _begun(report: Report, arguments: argparse.Namespace, filters: Filters) -> N
 
 def _running(arguments: argparse.Namespace, filters: Filters) -> int:
     from ..input.asking import refuse_both  # not for a dump
-    from ..input.running import narrowed, refuse_unknown_to, report_of
+    from ..input.running import narrowed, nodes_of, report_of
 
     refuse_both(arguments)
     _refuse_labels(filters)
     refuse_probe_of_dump(arguments, "--probe-features")
-    report = narrowed(filters.of(asyncio.run(report_of(arguments))))
-    asyncio.run(refuse_unknown_to(arguments, filters.selection, report.findings))
+    whole = asyncio.run(report_of(arguments))
+    nodes = asyncio.run(nodes_of(arguments, filters.selection, whole.findings))
+    report = narrowed(replace(filters, nodes=nodes).of(whole))
     refuse_unfound(report, filters)
     show(report, arguments, filters)
     if not report.ready:
@@ -158,6 +160,7 @@ async def _look(
     async with looking(arguments, config, views=(), namespaces=namespaces) as look:
         steward = look.steward
         filters = await labelled_in_cluster(look.transport, steward.engine.cluster, filters)
+        filters = on_their_nodes(filters, steward.engine.cluster)
         report = take(steward.engine)
         if steward.follower is not None:
             await steward.follower.once()

@@ -30,7 +30,7 @@ from ..output.text.terminal import complain
 from .dumps import Dump
 from .filters import Filters
 from .labels import refuse_none
-from .names import Names, refuse_unknown
+from .names import Names, on_their_nodes, refuse_unknown
 
 __all__ = ["DumpReading", "evaluate_each"]
 
@@ -106,6 +106,7 @@ def _evaluate(
         found = (path for path in noted.paths if not places or path.partition("/")[0] in places)
         labelled |= {(dump.name, path) for path in found}
         filters = replace(filters, labelled=frozenset(labelled))
+    filters = on_their_nodes(filters, engine.cluster, dump.name)
     reading.names.add(engine.cluster, dump=True)
     report = with_causes(filters.of(take(engine, cluster=dump.name), engine), engine, dump.name)
     report.unknown.extend(fleet.add(dump.name, engine.cluster))

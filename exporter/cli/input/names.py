@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...checks import all_checks
@@ -22,10 +22,10 @@ from ...store.record import Record
 from ...store.source import unseen
 from ...views.findings import FindingReport
 from ...views.nearest import meant, shortened
-from .filters import UsageError
+from .filters import Filters, UsageError
 from .selectors import Selection
 
-__all__ = ["Names", "known_to", "refuse_misspelt", "refuse_no_kind", "refuse_unknown"]
+__all__ = ["Names", "known_to", "on_their_nodes", "refuse_misspelt", "refuse_no_kind", "refuse_unknown"]
 
 
 @dataclass
@@ -106,6 +106,14 @@ def refuse_unknown(
         for each in asked:
             if noun not in names.blind and each not in known:
                 raise _unknown(noun, each, known)
+
+
+def on_their_nodes(filters: Filters, cluster: Cluster, name: str = "") -> Filters:
+    """With the nodes that the VMs are on that are asked for, of a cluster that is called `name` in the report."""
+    if not (filters.namespaces or filters.selection.vms or filters.labelled):
+        return filters
+    nodes = {(name, vmi.node) for vmi in cluster.all(VirtualMachineInstance) if filters.asks_for(vmi.ref.path, name)}
+    return replace(filters, nodes=filters.nodes | nodes)
 
 
 def refuse_misspelt(features: Iterable[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Collection, Iterable
+from http import HTTPStatus
 from urllib.parse import quote
 
 import msgspec
@@ -24,7 +25,7 @@ from .filters import UsageError
 from .names import refuse_no_kind
 from .selectors import Selection
 
-__all__ = ["acknowledged_of", "narrowed", "refuse_unknown_to", "release_and_drains", "report_of"]
+__all__ = ["acknowledged_of", "narrowed", "nodes_of", "release_and_drains", "report_of"]
 
 _WAIT = 30.0  # seconds
 
@@ -48,6 +49,14 @@ class _Causes(msgspec.Struct, frozen=True, rename="camel"):
     acknowledged: tuple[KnownCause, ...] = ()
     unknown: list[Unknown] = []
     history: HistoryReport | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Place(msgspec.Struct, frozen=True):
+    node: str = ""
+
+
+class _VM(msgspec.Struct, frozen=True):
+    runs: _Place | None = None
 
 
 class _Features(msgspec.Struct, frozen=True):
@@ -83,19 +92,27 @@ async def acknowledged_of(arguments: argparse.Namespace) -> tuple[tuple[KnownCau
     return found.acknowledged, found.causes, not found.unknown
 
 
-async def refuse_unknown_to(
+async def nodes_of(
     arguments: argparse.Namespace, selection: Selection, findings: Collection[FindingReport]
-) -> None:
-    """Raises UsageError for what is asked for, what no finding is about, and what the steward does not know."""
+) -> frozenset[tuple[str, str]]:
+    """The nodes of the VMs that are asked for, as far as the steward tells. Raises UsageError for what is asked for,
+    what no finding is about, and what the steward does not know.
+    """
     refuse_no_kind(selection, findings)
+    nodes: set[tuple[str, str]] = set()
     async with asking(arguments) as steward:
         for vm in selection.vms:
-            if any(map(Selection(vms=(vm,)).picks, findings)):
-                continue
+            found = any(map(Selection(vms=(vm,)).picks, findings))
             namespace, slash, name = vm.partition("/")
-            if not slash:
+            if not slash and not found:
                 raise UsageError(f"no finding is about a VM {vm}; a running steward is asked for vm/NAMESPACE/{vm}")
-            await steward.get(f"/api/v1/vms/{quote(namespace)}/{quote(name)}", msgspec.Raw)
+            try:
+                whole = await steward.get(f"/api/v1/vms/{quote(namespace)}/{quote(name)}", _VM) if slash else _VM()
+            except UsageError as error:
+                if not found and getattr(error.__cause__, "status", 0) != HTTPStatus.FORBIDDEN:  # to a tenant
+                    raise
+                continue
+            nodes |= {("", whole.runs.node)} if whole.runs is not None and whole.runs.node else set()
         for node in selection.nodes:
             if not any(map(Selection(nodes=(node,)).picks, findings)):
                 await steward.get("/api/v1/drain", msgspec.Raw, [("node", node)])
@@ -107,6 +124,7 @@ async def refuse_unknown_to(
     for kind, path in selection.objects:
         if not any(map(Selection(objects=((kind, path),)).picks, findings)):
             raise UsageError(f"no finding is about {kind}/{path}; a running steward does not tell whether it is there")
+    return frozenset(nodes)
 
 
 def _report(found: _Findings, caused: _Causes) -> Report:

@@ -81,6 +81,7 @@ def exit_code(found: VMWhole, *, whole: bool = True) -> int:
     moves = found.migration is not None and found.migration.migratable == "True"
     refused = any(each.answer == "no" for each in found.verdicts if moves or each.act != "migrate")
     stays = found.drain is not None and found.drain.state == "blocked"
+    stays = stays or (found.migration is not None and bool(found.migration.obstacle))
     wrong = any(Severity(each.severity) is not Severity.INFO for each in found.findings)
     return ended(found=wrong or stays or refused, unknown=blind or not whole)
 
