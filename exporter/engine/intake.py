@@ -145,13 +145,18 @@ class Intake:
             self._empty(kind)  # with its CRD its objects went, whether or not a watch was there to see it
         self._engine.put(Source("", kind.name, "", 0, kind.resource, sync_state, why, since, kind.optional))
 
-    def seen_within(self, kind: ApiKind[Any], namespaces: Iterable[str], why: str) -> None:
-        """Takes in that all of a kind that may not be listed everywhere is seen in some namespaces, by one look."""
+    def seen_within(
+        self,
+        kind: ApiKind[Any],
+        namespaces: Iterable[str],
+        why: str,
+        elsewhere: SyncState = SyncState.FORBIDDEN,
+    ) -> None:
+        """Takes in that all of a kind is seen in some namespaces alone, by one look or in a dump."""
         before = self._engine.cluster.get(Source, "", kind.name)
         since = before.since if before is not None else self._clock()
         places = tuple(sorted(namespaces))
-        forbidden = SyncState.FORBIDDEN
-        self._engine.put(Source("", kind.name, "", 0, kind.resource, forbidden, why, since, kind.optional, places))
+        self._engine.put(Source("", kind.name, "", 0, kind.resource, elsewhere, why, since, kind.optional, places))
 
     def unread(self, file: str, why: str) -> None:
         """Takes in that a file of a dump could not be read; it may have held objects of any kind."""

@@ -7,8 +7,9 @@ name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
-from ..findings.beside import Advice, key_of, restrained, with_others
+from ..findings.beside import Advice, key_of, node_key, restrained, with_others
 from ..findings.finding import Finding
 from ..store.record import Ref
 
@@ -86,15 +87,21 @@ class Restraints:
 
     def applied(self, finding: Finding) -> Finding:
         """The finding with the advice that may be given beside the others of its VM."""
-        return with_others(finding, self._beside(key_of(finding), finding.subject)) if finding.does else finding
+        if not finding.does:
+            return finding
+        return with_others(finding, self._around(key_of(finding), finding.node, finding.subject))
 
-    def advice(self, own: Advice, vm: str) -> Advice:
-        """An advice about this VM as it may be given beside the findings of it."""
-        return restrained(own, self._beside((own.subject.namespace, vm), own.subject)) if own.does else own
+    def advice(self, own: Advice, vm: str, node: str = "") -> Advice:
+        """An advice about this VM as it may be given beside the findings of it, and of the node that it is on."""
+        return restrained(own, self._around((own.subject.namespace, vm), node, own.subject)) if own.does else own
 
-    def of(self, namespace: str, vm: str) -> Iterable[Finding]:
-        """The findings that forbid something to be done to this VM: of each reason one."""
-        return self._beside((namespace, vm), Ref("VirtualMachine", namespace, vm, ""))
+    def _around(self, key: tuple[str, str], node: str, subject: Ref) -> Iterable[Finding]:
+        own, of_node = self._beside(key, subject), node_key(node)
+        return own if not node or key == of_node else chain(own, self._beside(of_node, subject))
+
+    def of(self, namespace: str, vm: str, node: str = "") -> Iterable[Finding]:
+        """The findings on this VM and on its node that forbid something to be done to it: of each reason one."""
+        return self._around((namespace, vm), node, Ref("VirtualMachine", namespace, vm, ""))
 
     def _beside(self, key: tuple[str, str], subject: Ref) -> Iterable[Finding]:
         there = self._forbidding.get(key)

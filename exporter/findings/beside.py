@@ -15,7 +15,7 @@ from ..domain.acts import Act, acts_of
 from ..store.record import Ref
 from .finding import Finding
 
-__all__ = ["Advice", "key_of", "restrained", "with_others"]
+__all__ = ["Advice", "key_of", "node_key", "restrained", "with_others"]
 
 
 class Advice(msgspec.Struct, frozen=True):
@@ -32,6 +32,11 @@ def key_of(finding: Finding) -> tuple[str, str]:
     """What findings have in common that are about one VM; of what is of no VM, the object."""
     subject = finding.subject
     return subject.namespace, finding.vm or f"{subject.kind}/{subject.name}"
+
+
+def node_key(name: str) -> tuple[str, str]:
+    """By which findings on a node are kept: they are about each VM on it."""
+    return "", f"Node/{name}"
 
 
 def with_others(finding: Finding, others: Iterable[Finding]) -> Finding:

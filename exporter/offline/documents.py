@@ -28,18 +28,22 @@ __all__ = ["DumpedList", "DumpedObject", "Malformed", "objects"]
 
 
 class DumpedObject(msgspec.Struct, frozen=True, gc=False):
-    """One object as JSON, with its apiVersion and kind."""
+    """One object as JSON, with its apiVersion and kind. `listed`: it is of the list that came last."""
 
     api_version: str
     kind: str
     raw: bytes | msgspec.Raw
+    listed: bool = False
 
 
 class DumpedList(msgspec.Struct, frozen=True, gc=False):
-    """A list, which may be empty: its `kind` was collected. Empty for a list of any kind."""
+    """A list, which may be empty: its `kind` was collected. Empty for a list of any kind. `cut`: it is a page of a list
+    that goes on elsewhere.
+    """
 
     api_version: str
     kind: str
+    cut: bool = False
 
 
 class Malformed(msgspec.Struct, frozen=True):
@@ -52,8 +56,14 @@ class _Document(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     api_version: Any = None
     kind: Any = None
     items: msgspec.Raw = msgspec.Raw()
+    metadata: msgspec.Raw = msgspec.Raw()
 
 
+class _ListMeta(msgspec.Struct, frozen=True, gc=False, rename={"rest": "continue"}):
+    rest: Any = None
+
+
+_LIST_META = msgspec.json.Decoder(_ListMeta)
 _DOCUMENT = msgspec.json.Decoder(_Document)
 _RAW = msgspec.json.Decoder(msgspec.Raw)
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw] | None)
@@ -170,7 +180,7 @@ _NEXT = re.compile(r"\S")
 
 
 def _flat(
-    raw: bytes | msgspec.Raw, api_version: str = "", kind: str = "", depth: int = 0
+    raw: bytes | msgspec.Raw, api_version: str = "", kind: str = "", depth: int = 0, *, listed: bool = False
 ) -> Iterator[DumpedObject | DumpedList | Malformed]:
     """The objects of one document; the items of a typed list get its apiVersion and kind."""
     if depth > DEEPEST_LISTS:
@@ -193,22 +203,29 @@ def _flat(
     if items and not kind and api_version:
         yield Malformed("truncated: a list without a kind")  # kind follows the items
     elif items and kind.endswith("List"):
-        yield from _items(document.items, api_version, kind.removesuffix("List"), depth)
+        yield from _items(document.items, api_version, kind.removesuffix("List"), depth, _goes_on(document.metadata))
     else:
-        yield DumpedObject(api_version, kind, raw)
+        yield DumpedObject(api_version, kind, raw, listed)
+
+
+def _goes_on(metadata: msgspec.Raw) -> bool:
+    """Whether a list is a page, after which others come."""
+    with contextlib.suppress(msgspec.DecodeError, RecursionError):
+        return bool(_LIST_META.decode(metadata).rest)
+    return False
 
 
 def _items(
-    raw: msgspec.Raw, api_version: str, kind: str, depth: int
+    raw: msgspec.Raw, api_version: str, kind: str, depth: int, goes_on: bool
 ) -> Iterator[DumpedObject | DumpedList | Malformed]:
     try:
         items = _RAWS.decode(raw) or ()
     except msgspec.ValidationError:
         yield Malformed(f"the items of a {kind}List are not a list")
         return
-    yield DumpedList(api_version, kind)
+    yield DumpedList(api_version, kind, goes_on)
     for item in items:
-        yield from _flat(item, api_version if kind else "", kind, depth + 1)
+        yield from _flat(item, api_version if kind else "", kind, depth + 1, listed=True)
 
 
 # -- YAML

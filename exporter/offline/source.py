@@ -3,12 +3,12 @@
 If an object is in two files, the newer state counts: by resourceVersion if both have one, else by creation time, else
 the file read later. A kind that is in no file is missing, not empty, unless the dump is declared complete: it may not
 have been collected. An empty list of the kind (`kind: IPAMClaimList`) proves that it was; a plain `kind: List` proves
-nothing about other kinds. A dispensable kind without objects is empty.
+nothing about other kinds. A dispensable kind without objects is empty. Nor is a kind empty in a namespace of which the
+dump has no object of it, unless `Coverage` knows that all namespaces were collected. A page of a list leaves its kind
+missing in a dump that is declared complete too: it says itself that there is more.
 
 A namespace that an object of a cluster-scoped kind carries does not count, as for the API server. Objects of the other
 kinds without one, as manifests have them, belong to none, and are compared with each other only.
-
-Not seen here: whether a list covers all namespaces.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from ..engine.intake import Intake
 from ..store.decode import MALFORMED, Decoded, ObjectDecoder
 from ..store.kind import ApiKind, Kind, Reach
 from ..store.source import SyncState
+from ..store.text.naming import named
+from .coverage import Coverage
 from .documents import DumpedList, DumpedObject, Malformed, objects
 from .files import DumpError, File, Unread
 from .labelled import LabelledVMs
@@ -43,6 +45,7 @@ class Tally(msgspec.Struct):
 
 
 _PROGRESS_EVERY = 500  # objects
+_NAMED = 3  # namespaces
 _LONGEST_VERSION = 20  # digits of 64 bits
 _NO_FILE = "the dump has no .yaml, .yml or .json file; an archive inside it has to be named itself"
 _NOTHING = "the dump has no Kubernetes object"
@@ -102,6 +105,7 @@ class OfflineSource:
         self._decoders = {kind: ObjectDecoder(kind) for kind in self.kinds}
         self._held: dict[ApiKind[Any], dict[tuple[str, str], _Held]] = {kind: {} for kind in self.kinds}
         self._listed: set[ApiKind[Any]] = set()
+        self._coverage = Coverage()
         self._any = False  # whether there was any object or list
         self._first_unread = ""
 
@@ -118,17 +122,29 @@ class OfflineSource:
             raise DumpError(self._first_unread or (_NOTHING if self.tally.files else _NO_FILE))
         for kind, held in self._held.items():
             await self._intake.swap(kind, {name: each.decoded for name, each in held.items()})
-            if held or self._complete or kind in self._listed or kind.dispensable:
-                self._intake.sync_state(kind, SyncState.READ)
-            else:
-                why = f"no {kind.name} in the dump; add the output of: {command([kind.resource])}"
-                self._intake.sync_state(kind, SyncState.MISSING, why)
+            self._state(kind, held=bool(held))
+
+    def _state(self, kind: ApiKind[Any], *, held: bool) -> None:
+        """Says how much of a kind the dump has."""
+        to_add = f"add the output of: {command([kind.resource])}"
+        if kind in self._coverage.pages:
+            why = f"{self._coverage.pages[kind]} has one page of a list of {kind.resource}, which goes on; {to_add}"
+            self._intake.sync_state(kind, SyncState.MISSING, why)
+        elif not (held or self._complete or kind in self._listed or kind.dispensable):
+            self._intake.sync_state(kind, SyncState.MISSING, f"no {kind.name} in the dump; {to_add}")
+        elif not self._complete and (places := self._coverage.within(kind)):
+            where = named(sorted(places), most=_NAMED)
+            why = f"the dump has {kind.resource} of {where} alone; {to_add}; or say --complete if there are no others"
+            self._intake.seen_within(kind, places, why, SyncState.MISSING)
+        else:
+            self._intake.sync_state(kind, SyncState.READ)
 
     def _unread(self, file: str, why: str) -> None:
         self._first_unread = self._first_unread or f"{_NOTHING} that can be read; {file}: {why}"
         self._intake.unread(file, why)
 
     def _read(self, file: File, progress: Progress) -> None:
+        self._coverage.begin(file.name)
         for found in objects(file.content, self._wanted, json_only=file.json, effort=self._effort):
             if isinstance(found, Malformed):
                 self._unread(file.name, found.why)
@@ -137,6 +153,7 @@ class OfflineSource:
             kind = self._wanted.kind(found.api_version, found.kind)
             if isinstance(found, DumpedList):
                 self._listed |= {kind} if kind else set()
+                self._coverage.begin(file.name, found, kind)
             elif kind:
                 self._hold(kind, found, file.name)
                 if self.tally.objects % _PROGRESS_EVERY == 0:
@@ -145,6 +162,7 @@ class OfflineSource:
                 self._unread(file.name, f"it contains an error response: {_message(found.raw)}")
             else:
                 self.tally.others += 1
+        self._coverage.end()
 
     def _hold(self, kind: ApiKind[Any], found: DumpedObject, file: str) -> None:
         self.tally.objects += 1
@@ -153,6 +171,7 @@ class OfflineSource:
             decoded = msgspec.structs.replace(decoded, record=None, why=why)
         if decoded.why:
             decoded = msgspec.structs.replace(decoded, why=f"{decoded.why[:160]} ({file})")
+        self._coverage.add(kind, decoded.namespace, listed=found.listed)
         state = _Held(decoded, *_rank(found.raw))
         before = self._held[kind].get((decoded.namespace, decoded.name))
         if before is None or before.superseded_by(state):

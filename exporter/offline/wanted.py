@@ -17,6 +17,7 @@ __all__ = ["Wanted", "group_of"]
 _MESSAGE: Keep = {"message": None}  # of a Status, an error response in place of objects
 _LABELS: Keep = {"metadata": {"labels": None}}
 _RANKED: Keep = {"metadata": dict.fromkeys(("name", "namespace", "uid", "resourceVersion", "creationTimestamp"))}
+_LIST: Keep = {"metadata": {"continue": None}}
 
 
 class Wanted:
@@ -24,7 +25,7 @@ class Wanted:
         """`whole` keeps all fields, also those that no record has, and `labels` all labels."""
         self._kinds = {(kind.group, kind.name): kind for kind in kinds}
         self._keep = {key: _united(_RANKED, _fields(kind.wire)) for key, kind in self._kinds.items()}  # type: ignore[arg-type] # a class has a hash
-        self._any: Keep | None = _RANKED
+        self._any = _united(_RANKED, _LIST)
         if whole:
             self._keep = dict.fromkeys(self._keep)
         elif labels:
@@ -44,6 +45,8 @@ class Wanted:
         """The fields to keep of an object; those of all kinds while its kind is not known."""
         if not api_version or not kind:
             return self._any
+        if kind.endswith("List"):
+            return _LIST
         return self._keep.get((group_of(api_version), kind), _MESSAGE)
 
 

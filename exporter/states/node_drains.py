@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ..domain.drains.departure import DrainContext, DrainState, departures, drain_context, node_context
 from ..domain.drains.departure.context import INDEXES
+from ..domain.drains.health import grounded
 from ..store.change import Change
 from ..store.cluster import Cluster
 from ..store.indexes.nodes import NODE, PDB, RUNNING
@@ -85,7 +86,8 @@ def _drain(drain: DrainContext, name: str) -> _Drain | None:
     context = node_context(drain, name)
     if not context.closed:
         return None
-    of_vmis = (each for each in departures(context) if isinstance(each.subject, VirtualMachineInstance))
+    found = (grounded(each, context.node) for each in departures(context))
+    of_vmis = (each for each in found if isinstance(each.subject, VirtualMachineInstance))
     left: Counter[DrainState] = Counter(each.state for each in of_vmis if each.state in _COUNTED)
     return _Drain(left, context.since[0] if context.draining else None)
 

@@ -42,7 +42,7 @@ class SyncState(StrEnum):
     FORBIDDEN = "forbidden"
     ABSENT = "absent"  # not served by this cluster
     READ = "read"  # from a dump, or listed by a command because it may not be watched
-    MISSING = "missing"  # in no file of the dump
+    MISSING = "missing"  # in no file of the dump, or not all of it
 
 
 class Source(Record, frozen=True, gc=False):

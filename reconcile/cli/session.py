@@ -5,25 +5,31 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from exporter.app import assemble, wait_until_seen
 from exporter.checks import all_checks
+from exporter.cli.input.filters import UsageError
+from exporter.cli.input.looking import looking
+from exporter.cli.input.names import Names, known_to, refuse_unknown
+from exporter.cli.input.once import complain_if_late
+from exporter.cli.input.selectors import Selection
 from exporter.cli.output.text.logs import log_as
 from exporter.cli.output.text.terminal import complain
 from exporter.config.loading import Sources
 from exporter.config.loading import load as load_exporter
 from exporter.config.mistakes import Mistakes, MistakesError
 from exporter.config.settings import Config as ExporterConfig
-from exporter.kube.errors import KubeError
+from exporter.kube.errors import AbsentError, KubeError
 from exporter.kube.get_json import JSONServer
 from exporter.kube.greeting import greet
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
+from exporter.store.kinds.namespace import Namespace
+from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.views.nearest import nearest
 
 from ..app import Checks, checks_of, kinds_of
@@ -39,6 +45,7 @@ from ..plan.remediations import all_remediations
 
 __all__ = [
     "Session",
+    "answered_checks",
     "answering",
     "chosen",
     "configured",
@@ -48,6 +55,8 @@ __all__ = [
     "loaded_of",
     "named",
 ]
+
+_NAMESPACE = Namespace.KIND
 
 
 def loaded_of(arguments: argparse.Namespace) -> LoadedSidecar:
@@ -78,18 +87,42 @@ class Session:
     reads: ApiReads
     arguments: argparse.Namespace
 
-    async def observed(self) -> Observed:
-        """The findings now. Raises SourceError, KubeError."""
+    async def observed(self, namespace: str | None = None) -> Observed:
+        """The findings now; `namespace` is that of which they are asked for, None for all. Raises SourceError,
+        KubeError, and UsageError where nothing of it may be seen, or it does not exist.
+        """
+        places = [namespace] if namespace else []
         if self.arguments.exporter:
-            return await self._exporter().observed()
-        wanted = {check for each in all_remediations() for check in each.answers}
-        checks = [check for check in self.checks.by_id.values() if check.id in wanted]
-        own = Transport.from_environment(self.arguments.kubeconfig, self.arguments.context)
-        steward = assemble(own, self.exporter, checks=checks, views=())
-        async with steward.watching():
-            if not await wait_until_seen(steward, self.arguments.timeout, complain):
-                complain(f"not everything was seen within {self.arguments.timeout:.0f} s")
-            return await EngineSource(steward.engine, time.time).observed()
+            observed = await self._exporter().observed()
+            await self.refuse_no_namespace(namespace)
+            return observed
+        asked = {"kubeconfig": self.arguments.kubeconfig, "context": self.arguments.context}
+        checks = [check for check in self.checks.by_id.values() if check.id in answered_checks(all_remediations())]
+        config = self.exporter.model_copy(update=asked)
+        async with looking(self.arguments, config, checks=checks, views=(), namespaces=places) as look:
+            known_to(look.steward.engine.cluster, places, Selection(), ())
+            complain_if_late(self.arguments, look.in_time)
+            observed = await EngineSource(look.steward.engine, time.time).observed()
+            return replace(observed, ready=observed.ready and look.in_time)
+
+    async def refuse_no_namespace(self, name: str | None) -> None:
+        """Raises UsageError where there is none of the name, as far as it may be read."""
+        if name is None:
+            return
+        names = Names()
+        try:
+            raw = await self.reads.get(_NAMESPACE, await self.reads.served(_NAMESPACE), "", name)
+            names.namespaces |= {name} if raw is not None else set()
+        except KubeError:
+            names.blind.add("namespace")
+        refuse_unknown([name], Selection(), names, ())
+
+    async def refuse_no_kubevirt(self) -> None:
+        """Raises UsageError where the cluster serves no VMs: of nothing there, nothing is said. Raises KubeError."""
+        try:
+            await self.reads.served(VirtualMachine.KIND)
+        except AbsentError as error:
+            raise UsageError(f"{error}: there is no KubeVirt here") from None
 
     def _exporter(self) -> ExporterSource:
         """As the options say, else the configuration."""
@@ -130,6 +163,11 @@ async def desk(arguments: argparse.Namespace) -> AsyncIterator[Session]:
         yield Session(config, exporter, checks_of(exporter), kinds, transport, ApiReads(transport), arguments)
     finally:
         await transport.close()
+
+
+def answered_checks(remediations: Iterable[Remediation]) -> set[str]:
+    """The ids of the checks whose findings they repair."""
+    return {check for each in remediations for check in each.answers}
 
 
 def answering(found: Found) -> list[Remediation]:
@@ -173,6 +211,6 @@ def finish(main: Coroutine[Any, Any, int]) -> int:
     """Runs a command; what is wrong is one sentence and exit code 2."""
     try:
         return asyncio.run(main)
-    except (SourceError, KubeError, LedgerError, ValueError) as error:
+    except (UsageError, SourceError, KubeError, LedgerError, ValueError) as error:
         complain(str(error))
         return 2

@@ -11,10 +11,11 @@ from typing import Any, Protocol
 import msgspec
 
 from exporter.engine.engine import Engine
-from exporter.findings.finding import Finding
+from exporter.findings.finding import Finding, Unknown
 from exporter.kube.errors import MALFORMED
 from exporter.kube.get_json import GetError, JSONServer
 from exporter.store.record import Ref
+from exporter.views.findings import NotApplicable
 from exporter.views.fleet import fleet_of
 
 from ..confirm.confirm import Hint
@@ -51,8 +52,9 @@ class Found:
 
 @dataclass(frozen=True)
 class Observed:
-    """What is found now. `unknown` has the checks that have no answer for the whole cluster; `fleet` is the number of
-    VMs, None where nobody knows; `age` (seconds) that of the oldest kind that is not current, 0 while all are.
+    """What is found now. `unknown` has the checks that have no answer for the whole cluster, `unanswered` where there
+    is no answer and why, `not_applicable` why a check has nothing to look at; `fleet` is the number of VMs, None where
+    nobody knows; `age` (seconds) that of the oldest kind that is not current, 0 while all are.
     """
 
     findings: tuple[Found, ...]
@@ -62,6 +64,8 @@ class Observed:
     age: float = 0.0
     generation: int = 0
     by_fingerprint: Mapping[str, Found] = field(default_factory=dict)
+    unanswered: tuple[Unknown, ...] = ()
+    not_applicable: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by_fingerprint", {each.hint.fingerprint: each for each in self.findings})
@@ -83,14 +87,16 @@ class EngineSource:
 
     async def observed(self) -> Observed:
         engine = self._engine
-        fleet = fleet_of(engine.cluster)
+        fleet, unanswered = fleet_of(engine.cluster), tuple(engine.unknowns())
         return Observed(
             tuple(_found(each) for each in engine.findings()),
-            frozenset(each.check for each in engine.unknowns() if not each.partition),
+            frozenset(each.check for each in unanswered if not each.partition),
             engine.ready,
             fleet.virtual_machines,
             self._clock() - _epoch(fleet.out_of_date_since) if fleet.out_of_date_since else 0.0,
             engine.generation,
+            unanswered=unanswered,
+            not_applicable=engine.not_applicable(),
         )
 
     async def changed(self, seconds: float) -> None:
@@ -134,24 +140,20 @@ class _Finding(msgspec.Struct, frozen=True):
     cause: str = ""
 
 
-class _Unknown(msgspec.Struct, frozen=True):
-    check: str
-    partition: str = ""
-
-
 class _Fleet(msgspec.Struct, frozen=True, rename="camel"):
     virtual_machines: int | None = None
     out_of_date_since: str = ""  # RFC 3339; empty while everything is current
 
 
-class _Report(msgspec.Struct, frozen=True):
+class _Report(msgspec.Struct, frozen=True, rename="camel"):
     """What /api/v1/findings answers, as far as it is read."""
 
     generation: int
     findings: list[_Finding]
-    unknown: list[_Unknown]
+    unknown: list[Unknown]
     ready: bool
     fleet: _Fleet
+    not_applicable: list[NotApplicable] = []
 
 
 _REPORT = msgspec.json.Decoder(_Report)
@@ -196,6 +198,8 @@ class ExporterSource:
             report.fleet.virtual_machines,
             self._clock() - _epoch(report.fleet.out_of_date_since) if report.fleet.out_of_date_since else 0.0,
             report.generation,
+            unanswered=tuple(report.unknown),
+            not_applicable={each.check: each.why for each in report.not_applicable},
         )
 
     async def changed(self, seconds: float) -> None:

@@ -20,8 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ...domain.acts import Act
+from ...domain.acts import Act, Forbids
+from ...domain.drains.departure import REMEDIES
 from ...domain.drains.eviction import drain_taints
+from ...domain.drains.health import unheard
 from ...domain.features.node_sets import SCHEDULABLE, UNSCHEDULABLE, closed
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
@@ -47,9 +49,10 @@ _REASONS = {
         "A node is Ready and open, VMIs are on it, and virt-handler there gives no sign.",
         Family("kubevirt_node_unheard", "virt-handler of a node with VMIs gives no sign, though the node is Ready."),
         grace=600.0,
-        next="Look at virt-handler on node NODE: its log, its device plugins; a restart of its pod harms no guest.",
-        commands=(_HANDLERS, "kubectl get nodes NODE -o yaml"),
+        next=REMEDIES["NodeUnheard"].next,
+        commands=REMEDIES["NodeUnheard"].commands,
         alert="KubeVirtNodeUnheard",
+        forbids=Forbids((Act.MIGRATE, Act.DRAIN), "virt-handler on its node gives no sign, and hands no guest over"),
         cause=Cause.NODE,
     ),
     "PodMissing": Reason(
@@ -115,8 +118,7 @@ def find(view: View) -> Iterator[Finding | None]:
 
 
 def _unheard(node: Node) -> bool:
-    labelled = any(key == SCHEDULABLE for key, _ in node.label_pairs)
-    return labelled and closed(node) == UNSCHEDULABLE and not drain_taints(node, None)
+    return unheard(node) and closed(node) == UNSCHEDULABLE and not drain_taints(node, None)
 
 
 def _silent(node: Node, here: list[VirtualMachineInstance]) -> Finding:

@@ -2,30 +2,33 @@
 
 KubeVirt derived UUIDs from VMs' names, which clusters share; exports, backups and manifests carry a UUID along.
 Licences, inventories and cloud-init then take two VMs for one. UUIDs that identify nobody, such as a vendor's
-placeholder, are not compared. VMs of one cluster that share a UUID are findings of firmware_duplicates.
+placeholder, are not compared. VMs of one cluster that share a UUID are findings of firmware_duplicates; two dumps are
+of one cluster where the UID of kube-system or of a VM is the same. Both ends of a migration between clusters have the
+UUID while it goes on, and are no duplicates of each other.
 
 `steward check` with several dumps evaluates it; rules/fleet.yaml asks Prometheus the same of clusters that are watched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, combinations, islice
 
 import msgspec
 
 from ...domain.acts import Act
 from ...domain.identity.firmware import group_id
-from ...domain.identity.identified import Identified, vms
+from ...domain.identity.identified import InCluster, MigrationEnd, in_cluster
 from ...findings.causes import Cause
 from ...findings.check import PER_FLEET, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
-from ...store.kinds import virtual_machine, virtual_machine_instance
+from ...store.kinds import virtual_machine, virtual_machine_instance, virtual_machine_instance_migration
 from ...store.text.naming import NAMED, named
 from .firmware_duplicates.reasons import of_vmi
 
 __all__ = ["CHECK"]
 
+_BEFORE = "Give one of them another firmware UUID before both run."
 
 _REASONS = {
     "DuplicateAcrossClusters": Reason(
@@ -46,7 +49,7 @@ _REASONS = {
 
 class _Holder(msgspec.Struct, frozen=True, gc=False):
     cluster: str
-    vm: Identified
+    vm: InCluster
 
     @property
     def path(self) -> str:
@@ -54,13 +57,27 @@ class _Holder(msgspec.Struct, frozen=True, gc=False):
 
 
 def find(view: View) -> Iterator[Finding]:
+    one = _one_cluster(view.clusters)
     groups: dict[str, dict[str, list[_Holder]]] = {}
     for cluster, held in view.clusters.items():
         for vm in held:
-            groups.setdefault(vm.uuid, {}).setdefault(cluster, []).append(_Holder(cluster, vm))
+            if not vm.awaits:
+                groups.setdefault(vm.uuid, {}).setdefault(one[cluster], []).append(_Holder(cluster, vm))
     for group in groups.values():
         if len(group) > 1:
             yield from _findings(group)
+
+
+def _one_cluster(clusters: Mapping[str, Sequence[InCluster]]) -> dict[str, str]:
+    """By the name of each dump that of the first one of the same cluster: a UID is of one object alone."""
+    first: dict[str, str] = {}
+    one: dict[str, str] = {}
+    for name, held in clusters.items():
+        uids = {vm.ref.uid for vm in held} | {vm.cluster for vm in held}
+        known = next((first[uid] for uid in uids if uid in first), name)
+        first |= dict.fromkeys(uids - {""} - first.keys(), known)
+        one[name] = known
+    return one
 
 
 def _findings(group: dict[str, list[_Holder]]) -> Iterator[Finding]:
@@ -68,15 +85,50 @@ def _findings(group: dict[str, list[_Holder]]) -> Iterator[Finding]:
     for held in group.values():
         held.sort(key=lambda holder: not holder.vm.running)
     everyone = [holder for held in group.values() for holder in held]
-    running = sum(held[0].vm.running for held in group.values())
-    severity = Severity.WARNING if running > 1 else Severity.INFO
     legacy = all(holder.vm.legacy for holder in everyone)
     common = f"legacy: {'both' if len(everyone) == 2 else 'all'} derive it from their name" if legacy else ""
-    for holder in everyone:
-        own = "legacy: derived from the VM's name" if holder.vm.legacy else ""
-        others = chain(*(held for name, held in group.items() if name != holder.cluster), group[holder.cluster])
-        shown = list(islice((other for other in others if other is not holder), NAMED))
-        yield _finding(holder, shown, len(everyone), severity, common or own)
+    moving, sources = _migrations(everyone)
+    heads = (held[0] for held in group.values())
+    running = (head.path for head in heads if head.vm.running and sources.get(head.path) != head.path)
+    collide = any(one not in moving.get(other, ()) for one, other in combinations(running, 2))
+    severity = Severity.WARNING if collide else Severity.INFO
+    for name, held in group.items():
+        for holder in held:
+            apart = moving.get(holder.path, frozenset())
+            if all(other.path in apart for key, there in group.items() if key != name for other in there):
+                continue  # with the other end of its own migration alone
+            own = "legacy: derived from the VM's name" if holder.vm.legacy else ""
+            others = chain(*(there for key, there in group.items() if key != name), held)
+            shown = [*islice((other for other in others if other is not holder and other.path not in apart), NAMED)]
+            made = _finding(holder, shown, len(everyone) - len(apart), severity, common or own)
+            yield made if severity is Severity.WARNING else _informing(made, sources.get(holder.path, ""))
+
+
+def _migrations(everyone: Iterable[_Holder]) -> tuple[dict[str, frozenset[str]], dict[str, str]]:
+    """By the path of each end of a migration that goes on those of its other ends, and of each end of one that has
+    succeeded that of the VM that is left behind.
+    """
+    ends = [(holder.path, end) for holder in everyone for end in holder.vm.ends]
+    targets: dict[str, list[tuple[str, MigrationEnd]]] = {}
+    for path, end in ends:
+        if not end.sends:
+            targets.setdefault(end.pairing, []).append((path, end))
+    moving: dict[str, set[str]] = {}
+    sources: dict[str, str] = {}
+    for path, out in ends:
+        for target, into in targets.get(out.pairing, ()) if out.sends else ():
+            if not (out.finished and into.finished):
+                moving.setdefault(path, set()).add(target)
+                moving.setdefault(target, set()).add(path)
+            elif out.left:
+                sources |= {path: path, target: path}
+    return {path: frozenset(others - {path}) for path, others in moving.items()}, sources
+
+
+def _informing(found: Finding, source: str) -> Finding:
+    """Where at most one runs: there is nothing to stop. `source` is a VM that was migrated away."""
+    left = f"Delete {source}, or give it a new UUID before it is started: nothing else removes it."
+    return msgspec.structs.replace(found, next=left if source else _BEFORE, does=())
 
 
 def _finding(holder: _Holder, shown: list[_Holder], holders: int, severity: Severity, hint: str) -> Finding:
@@ -99,9 +151,9 @@ def _finding(holder: _Holder, shown: list[_Holder], holders: int, severity: Seve
 CHECK = Check(
     id="firmware_across_clusters",
     title="VMs of different clusters that share a firmware UUID",
-    reads=(virtual_machine.KIND, virtual_machine_instance.KIND),
+    reads=(virtual_machine.KIND, virtual_machine_instance.KIND, virtual_machine_instance_migration.KIND),
     scope=PER_FLEET,
-    facts=vms,
+    facts=in_cluster,
     cause=Cause.GROUP,
     reasons=_REASONS,
     find=find,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 
 import msgspec
 
@@ -15,6 +16,7 @@ from ...findings.severity import Severity
 from ...offline.files import DumpError
 from ...sidecar.repairs import Repairs
 from ...views.edits import EditProbes, unsettled
+from ...views.exit_codes import exit_code as ended
 from ...views.findings import Report, take, with_causes
 from ...views.repairs import reconcile_of
 from ..input.config import configured
@@ -23,7 +25,7 @@ from ..input.edit_probes import ask_edits, refuse_probe_of_dump
 from ..input.evaluated_dumps import DumpReading, evaluate_each
 from ..input.filters import Filters, UsageError, filters_of
 from ..input.labels import labelled_in_cluster, refuse_none
-from ..input.names import known_to, refuse_misspelt
+from ..input.names import known_to, on_their_nodes, refuse_misspelt
 from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump
 from ..input.undated import undated
 from ..output.edit_probes import edits
@@ -62,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _live(arguments: argparse.Namespace, config: Config, filters: Filters) -> int:
     refuse_complete_without_dump(arguments)
     whole, in_time, engine, filters = asyncio.run(_look(arguments, config, filters))
-    known_to(engine.cluster, filters)
+    known_to(engine.cluster, filters.namespaces, filters.selection, whole.findings)
     refuse_none(filters)
     report = undated(with_causes(filters.of(whole, engine), engine))
     refuse_unfound(report, filters)
@@ -102,12 +104,14 @@ def _begun(report: Report, arguments: argparse.Namespace, filters: Filters) -> N
 
 def _running(arguments: argparse.Namespace, filters: Filters) -> int:
     from ..input.asking import refuse_both  # not for a dump
-    from ..input.running import narrowed, report_of
+    from ..input.running import narrowed, nodes_of, report_of
 
     refuse_both(arguments)
     _refuse_labels(filters)
     refuse_probe_of_dump(arguments, "--probe-features")
-    report = narrowed(filters.of(asyncio.run(report_of(arguments))))
+    whole = asyncio.run(report_of(arguments))
+    nodes = asyncio.run(nodes_of(arguments, filters.selection, whole.findings))
+    report = narrowed(replace(filters, nodes=nodes).of(whole))
     refuse_unfound(report, filters)
     show(report, arguments, filters)
     if not report.ready:
@@ -136,12 +140,13 @@ def refuse_unfound(report: Report, filters: Filters) -> None:
 
 
 def exit_code(report: Report, fail_on: str = "info", in_time: bool = True) -> int:
-    """2 goes before 1: what was found may not be all. What is acknowledged does not count."""
-    if report.unknown or unread(report) or not in_time or unsettled(report.probes):
-        return 2
+    """What is acknowledged does not count."""
+    blind = bool(report.unknown or unread(report) or not in_time or unsettled(report.probes))
     known = {(each.cluster, each.cause) for each in report.causes or () if each.is_known}
     open_still = (each for each in report.findings if (each.cluster, each.cause) not in known)
-    return int(any(Severity(each.severity).rank >= Severity(fail_on).rank for each in open_still))
+    return ended(
+        found=any(Severity(each.severity).rank >= Severity(fail_on).rank for each in open_still), unknown=blind
+    )
 
 
 async def _look(
@@ -155,6 +160,7 @@ async def _look(
     async with looking(arguments, config, views=(), namespaces=namespaces) as look:
         steward = look.steward
         filters = await labelled_in_cluster(look.transport, steward.engine.cluster, filters)
+        filters = on_their_nodes(filters, steward.engine.cluster)
         report = take(steward.engine)
         if steward.follower is not None:
             await steward.follower.once()

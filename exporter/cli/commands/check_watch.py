@@ -13,7 +13,7 @@ from ...engine.engine import Engine
 from ...views.findings import Report, take, with_causes
 from ..input.filters import Filters, UsageError
 from ..input.labels import labelled_in_cluster
-from ..input.names import known_to
+from ..input.names import known_to, on_their_nodes
 from ..input.undated import undated
 from ..output.findings.changes import changes
 from ..output.text.screen import width
@@ -69,12 +69,13 @@ async def _watched(arguments: argparse.Namespace, config: Config, filters: Filte
     namespaces = filters.namespaces or filters.selection.namespaces
     async with looking(arguments, config, views=(), namespaces=namespaces) as look:
         engine = look.steward.engine
-        known_to(engine.cluster, filters)
+        known_to(engine.cluster, filters.namespaces, filters.selection, take(engine).findings)
         listing = asyncio.create_task(_again_and_again(look))
         try:
             while True:
                 generation = engine.generation
                 chosen = await labelled_in_cluster(look.transport, engine.cluster, filters)
+                chosen = on_their_nodes(chosen, engine.cluster)
                 yield undated(with_causes(chosen.of(take(engine), engine), engine))
                 await _changed(engine, generation)
                 if listing.done():

@@ -6,6 +6,7 @@ import argparse
 
 from ...offline.files import DumpError
 from ...views.differences import Change, Differences, differences
+from ...views.exit_codes import exit_code
 from ..input.config import configured
 from ..input.reports import report_at
 from ..output.differences import differed
@@ -29,6 +30,5 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _exit_code(found: Differences) -> int:
-    if any(each.change is Change.UNKNOWN for each in found.differences):
-        return 2
-    return int(bool(found.differences))
+    unknown = any(each.change is Change.UNKNOWN for each in found.differences)
+    return exit_code(found=bool(found.differences), unknown=unknown)

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.output,
     )
     complain_if_late(arguments, in_time)
-    return exit_code(drain) if in_time and not unsettled(drain) else 2
+    return exit_code(drain, whole=in_time and not unsettled(drain))
 
 
 async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Drain, bool]:

@@ -12,6 +12,7 @@ from ...dump import read_dump
 from ...engine.engine import Engine
 from ...offline.files import DumpError
 from ...usage.features import FeatureUsage
+from ...views.exit_codes import exit_code
 from ...views.features import READER, Features, NoSuchFeatureError, selected, take
 from ..input.config import configured
 from ..input.filters import UsageError
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         complain(f"nothing is counted while {', '.join(found.unseen)} can't be seen; {_check(arguments)} says why")
     elif not found.complete:
         complain(f"there may be more than is counted: an object is undecodable; {_check(arguments)} names it")
-    return 2 if found.unknown or not found.complete or not in_time else 0
+    return exit_code(unknown=bool(found.not_applicable or found.unknown) or not found.complete or not in_time)
 
 
 def _check(arguments: argparse.Namespace) -> str:

@@ -14,6 +14,7 @@ from ...engine.engine import Engine
 from ...findings.acknowledged import moment_of
 from ...offline.files import DumpError
 from ...views.causes import CauseReport, KnownCause, causes_of, known_causes
+from ...views.exit_codes import exit_code
 from ..input.config import configured, sources_of
 from ..input.filters import UsageError
 from ..input.once import of_running, refuse_complete_without_dump
@@ -25,18 +26,22 @@ from ..output.text.terminal import complain, say
 
 __all__ = ["run"]
 
-_Seen = tuple[tuple[KnownCause, ...], list[CauseReport], dict[str, str]]
-"""What each entry comes to, the open causes, and the cause of each finding, both by their ids."""
+_Seen = tuple[tuple[KnownCause, ...], list[CauseReport], dict[str, str], bool]
+"""What each entry comes to, the open causes, the cause of each finding by their ids, and whether all was seen."""
+_CLOSED = "closed"
 
 
 def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments).config
     try:
         _refuse(arguments)
-        known, causes, of = asyncio.run(_seen(arguments, config))
+        known, causes, of, whole = asyncio.run(_seen(arguments, config))
         if arguments.list:
             say(written(known, arguments.output, lambda each: listed(each, causes, width())), arguments.output)
-            return 0
+            perhaps = not whole and any(each.state == _CLOSED for each in known)
+            if perhaps:
+                complain("not everything was seen: a cause that is not open here may be")
+            return exit_code(unknown=perhaps)
         return _acknowledge(arguments, known, _named(arguments.cause, causes, of))
     except (UsageError, DumpError) as error:
         complain(str(error))
@@ -71,24 +76,25 @@ async def _seen(arguments: argparse.Namespace, config: Config) -> _Seen:
     if of_running(arguments):
         from ..input.running import acknowledged_of, report_of  # not for a dump
 
-        known, causes = await acknowledged_of(arguments)
+        known, causes, whole = await acknowledged_of(arguments)
         report = None if arguments.list else await report_of(arguments)
-        return known, causes, {each.fingerprint: each.cause for each in report.findings} if report else {}
+        return known, causes, {each.fingerprint: each.cause for each in report.findings} if report else {}, whole
     if arguments.dump is not None:
         with progress_line() as progress:
             reading = read_dump(arguments.dump, time.time(), config, complete=arguments.complete, progress=progress)
             engine, _ = await reading
-        return _of(engine)
+        return _of(engine, True)
     from ..input.looking import looking  # not for a dump
 
     async with looking(arguments, config, views=()) as look:
-        return _of(look.steward.engine)
+        return _of(look.steward.engine, look.in_time)
 
 
-def _of(engine: Engine) -> _Seen:
+def _of(engine: Engine, in_time: bool) -> _Seen:
     known = known_causes(engine.acknowledged, engine.causes.severity_of, engine.clock())
     causes = causes_of(engine.findings(), engine.checks, known=engine.known)
-    return known, causes, {each.fingerprint: each.cause for each in engine.findings()}
+    whole = in_time and not any(engine.unknowns())
+    return known, causes, {each.fingerprint: each.cause for each in engine.findings()}, whole
 
 
 def _named(wanted: str, causes: list[CauseReport], of: dict[str, str]) -> CauseReport:

@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     say(written(impact, arguments.output, lambda each: impacted(each, width())), arguments.output)
     complain_if_late(arguments, in_time)
-    return exit_code(impact) if in_time and not unsettled(impact.probes) else 2
+    return exit_code(impact, whole=in_time and not unsettled(impact.probes))
 
 
 async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Impact, bool]:

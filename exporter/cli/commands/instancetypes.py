@@ -14,6 +14,7 @@ from ...dump import read_dump
 from ...engine.engine import Engine
 from ...offline.files import DumpError
 from ...usage.instancetypes import InstancetypeUsage
+from ...views.exit_codes import exit_code
 from ...views.instancetypes import READER, Instancetypes, take
 from ...views.nearest import meant, shortened
 from ..input.config import configured
@@ -44,7 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     elif found.unseen:
         how = "the answer is incomplete" if found.objects else "nothing is counted"
         complain(f"{how} while {_these(found)}; `steward check{aim_of(arguments).steward}` says why, and what to add")
-    return 2 if found.unseen or not in_time or not all(each.complete for each in found.objects) else 0
+    blind = bool(found.not_applicable or found.unseen) or not all(each.complete for each in found.objects)
+    return exit_code(unknown=blind or not in_time)
 
 
 def _these(found: Instancetypes) -> str:

@@ -14,6 +14,7 @@ from ...dump import read_dump
 from ...engine.engine import Engine
 from ...offline.files import DumpError
 from ...usage.addresses import AddressUsage
+from ...views.exit_codes import exit_code
 from ...views.nearest import meant, shortened
 from ...views.networks import Networks, take
 from ..input.config import configured
@@ -41,7 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
     complain_if_late(arguments, in_time)
     if networks.unseen:
         complain(f"nothing is counted while {', '.join(networks.unseen)} can't be seen")
-    return 2 if networks.unseen or not in_time or not all(each.complete for each in networks.networks) else 0
+    blind = bool(networks.unseen) or not all(each.complete for each in networks.networks)
+    return exit_code(unknown=blind or not in_time)
 
 
 async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Networks, bool]:

@@ -15,6 +15,7 @@ from ...offline.files import DumpError
 from ...store.kinds.kube_virt import KubeVirt
 from ...views.drain import READER, draining
 from ...views.drain import take as drained
+from ...views.exit_codes import exit_code
 from ...views.findings import Report, take, with_causes
 from ..input.config import configured
 from ..input.filters import UsageError
@@ -46,9 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
     text = written(found, arguments.output, lambda each: status(each, checks, now, width(), more))
     say(text, arguments.output, painted if colours() else str)
     complain_if_late(arguments, in_time)
-    if found.report.unknown or unread(found.report) or not in_time:
-        return 2
-    return int(bool(found.report.findings))
+    blind = bool(found.report.unknown or unread(found.report) or not in_time)
+    return exit_code(found=bool(found.report.findings), unknown=blind)
 
 
 async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Status, bool]:

@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     text = written(found, arguments.output, lambda each: whole_vm(aimed(each, aim_of(arguments)), prose_width()))
     say(text, arguments.output)
     complain_if_late(arguments, in_time)
-    return exit_code(found) if in_time else 2
+    return exit_code(found, whole=in_time)
 
 
 def _refuse(arguments: argparse.Namespace) -> None:

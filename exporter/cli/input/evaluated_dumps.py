@@ -14,12 +14,14 @@ import msgspec
 
 from ...checks import all_checks
 from ...config.settings import Config
+from ...domain.identity.identified import uid_of
 from ...dump import read_dump
 from ...engine.fleet import ClusterComparison
 from ...engine.restraints import Restraints
 from ...findings.finding import Finding
 from ...offline.files import DumpError
 from ...offline.labelled import LabelledVMs
+from ...store.cluster import Cluster
 from ...store.source import FILE
 from ...views.causes import causes_of
 from ...views.findings import Report, UndecodableReport, merged, reported, take, with_causes
@@ -30,7 +32,7 @@ from ..output.text.terminal import complain
 from .dumps import Dump
 from .filters import Filters
 from .labels import refuse_none
-from .names import Names, refuse_unknown
+from .names import Names, on_their_nodes, refuse_unknown
 
 __all__ = ["DumpReading", "evaluate_each"]
 
@@ -42,7 +44,11 @@ class DumpReading:
     config: Config
     filters: Filters
     complete: bool
-    names: Names = field(default_factory=Names)  # that were seen in any of them
+    names: Names = field(init=False)  # that were seen in any of them
+    clusters: dict[str, str] = field(default_factory=dict)  # the names of their dumps, by what tells them apart
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", Names(self.filters.selection.kinds))
 
 
 def evaluate_each(dumps: Sequence[Dump], reading: DumpReading) -> tuple[Report, dict[str, str]]:
@@ -69,14 +75,16 @@ def evaluate_each(dumps: Sequence[Dump], reading: DumpReading) -> tuple[Report, 
             report, read[dump.name] = _unreadable(dump, error, filters.now), ""
         reports.append(report)
     if all(each.sources for each in reports):
-        refuse_unknown(sorted(filters.namespaces), filters.selection, reading.names)
+        findings = [finding for each in reports for finding in each.findings]
+        refuse_unknown(sorted(filters.namespaces), filters.selection, reading.names, findings)
     if filters.selector is not None:
         filters = replace(filters, labelled=frozenset(labelled))
         refuse_none(filters, unseen="vm" in reading.names.blind)
     compared = tuple(fleet.findings(filters.now))
     across = filters.of(Report(0, [reported(shown(finding)) for finding in compared], [], [], []))
-    left = {finding.fingerprint for finding in across.findings}
-    causes = causes_of((each for each in compared if each.fingerprint in left), all_checks(), shown=shown)
+    left = {(finding.cluster, finding.fingerprint) for finding in across.findings}
+    of = {dump.name: [each for each in compared if (dump.name, each.fingerprint) in left] for dump in dumps}
+    causes = [made for name, own in of.items() for made in causes_of(own, all_checks(), name, shown)]
     return merged((*reports, msgspec.structs.replace(across, causes=causes))), read
 
 
@@ -102,10 +110,18 @@ def _evaluate(
         found = (path for path in noted.paths if not places or path.partition("/")[0] in places)
         labelled |= {(dump.name, path) for path in found}
         filters = replace(filters, labelled=frozenset(labelled))
+    filters = on_their_nodes(filters, engine.cluster, dump.name)
     reading.names.add(engine.cluster, dump=True)
+    _complain_of_twice(dump.name, engine.cluster, reading.clusters)
     report = with_causes(filters.of(take(engine, cluster=dump.name), engine), engine, dump.name)
     report.unknown.extend(fleet.add(dump.name, engine.cluster))
     return report, f"read {tally}", engine.restraints
+
+
+def _complain_of_twice(name: str, cluster: Cluster, known: dict[str, str]) -> None:
+    uid = uid_of(cluster)
+    if uid and (other := known.setdefault(uid, name)) != name:
+        complain(f"{other} and {name} are of one cluster: their VMs are not compared with each other")
 
 
 def _unreadable(dump: Dump, error: DumpError, now: float) -> Report:

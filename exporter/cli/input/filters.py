@@ -11,6 +11,7 @@ import msgspec
 
 from ...checks import all_checks
 from ...config.mistakes import nearest
+from ...domain.drains.health import AILMENTS
 from ...engine.engine import Engine
 from ...findings.check import PER_FLEET, Check
 from ...findings.finding import Severity, Unknown
@@ -19,7 +20,7 @@ from ...store.selector import Selector
 from ...views.findings import FindingReport, Report
 from .selectors import Selection, selection_of, vms_of
 
-__all__ = ["Filters", "UsageError", "filters_of"]
+__all__ = ["Filters", "UsageError", "concerning", "filters_of"]
 
 _OF_FEATURES = "feature_"  # what the checks begin with whose findings have a feature
 
@@ -31,7 +32,8 @@ class UsageError(Exception):
 @dataclass(frozen=True)
 class Filters:
     """`min_age` is in seconds; `now` is in seconds since 1970. `labelled` are the VMs that the `selector` selects, each
-    with its cluster, once they are known.
+    with its cluster, once they are known; `nodes` likewise those that the VMs are on that are asked for: where one of
+    them lets no VM go, that is about each of these.
     """
 
     checks: frozenset[str]
@@ -44,6 +46,7 @@ class Filters:
     now: float
     selector: Selector | None = None
     labelled: frozenset[tuple[str, str]] | None = None
+    nodes: frozenset[tuple[str, str]] = frozenset()
 
     def of(self, report: Report, engine: Engine | None = None) -> Report:
         """What is left of it. What the chosen checks don't know is left where it concerns the chosen namespaces, as far
@@ -53,7 +56,7 @@ class Filters:
         if self.selection.ids:
             unknown = [each for each in unknown if each.check in {found.check for found in findings}]
         elif places := self.namespaces or self.selection.namespaces or self._labelled_in:
-            unknown = list(_concerning(unknown, engine, places) if engine else _not_apart(unknown, places))
+            unknown = list(_concerning(unknown, engine, places) if engine else concerning(unknown, places))
         return msgspec.structs.replace(report, findings=findings, unknown=unknown)
 
     @property
@@ -63,17 +66,34 @@ class Filters:
     def _wants(self, finding: FindingReport) -> bool:
         return (
             finding.check in self.checks
-            and (not self.namespaces or finding.subject.namespace in self.namespaces)
             and (not self.reasons or finding.reason in self.reasons)
             and (not self.features or finding.feature in self.features)
             and Severity(finding.severity) in self.severities
-            and self.selection.picks(finding)
-            and (self.labelled is None or any((finding.cluster, vm) in self.labelled for vm in vms_of(finding)))
+            and (self._is_about(finding) or self._is_of_a_node(finding))
             and (not self.min_age or self.now - (epoch(finding.since) or self.now) >= self.min_age)
         )
 
+    def _is_about(self, finding: FindingReport) -> bool:
+        return (
+            (not self.namespaces or finding.subject.namespace in self.namespaces)
+            and self.selection.picks(finding)
+            and (self.labelled is None or any((finding.cluster, vm) in self.labelled for vm in vms_of(finding)))
+        )
 
-def _not_apart(unknown: Iterable[Unknown], places: frozenset[str]) -> Iterator[Unknown]:
+    def _is_of_a_node(self, finding: FindingReport) -> bool:
+        return finding.reason in AILMENTS and (finding.cluster, finding.node) in self.nodes
+
+    def asks_for(self, vm: str, cluster: str) -> bool:
+        """Whether a VM, NAMESPACE/NAME, is among those that are asked for."""
+        namespace, _, name = vm.partition("/")
+        return (
+            (not self.namespaces or namespace in self.namespaces)
+            and (not self.selection or vm in self.selection.vms or name in self.selection.vms)
+            and (self.labelled is None or (cluster, vm) in self.labelled)
+        )
+
+
+def concerning(unknown: Iterable[Unknown], places: frozenset[str]) -> Iterator[Unknown]:
     """Without what is known to be of one object in another namespace: a report alone says no more."""
     for each in unknown:
         there = each.partition.partition("/")[0]

@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from ...checks import all_checks
 from ...config.mistakes import nearest
 from ...domain.features.gates import NAMES
 from ...domain.features.rules import BY_ID
 from ...store.cluster import Cluster
 from ...store.indexes.networks import NETWORK
+from ...store.kind import Kind
 from ...store.kinds.namespace import Namespace
 from ...store.kinds.node import Node
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...store.reader import watched
 from ...store.record import Record
 from ...store.source import unseen
+from ...views.findings import FindingReport
 from ...views.nearest import meant, shortened
 from .filters import Filters, UsageError
 from .selectors import Selection
 
-__all__ = ["Names", "known_to", "refuse_misspelt", "refuse_unknown"]
+__all__ = ["Names", "known_to", "on_their_nodes", "refuse_misspelt", "refuse_no_kind", "refuse_unknown"]
 
 
 @dataclass
 class Names:
-    """Of one cluster or several. `blind` has what can't be known of one of them: its names are not all."""
+    """Of one cluster or several. `objects` are those of the kinds that are `asked` for in small letters. `blind` has
+    what can't be known of one of them: its names are not all.
+    """
 
+    asked: Collection[str] = ()
     namespaces: set[str] = field(default_factory=set)
     vms: set[str] = field(default_factory=set)
     nodes: set[str] = field(default_factory=set)
     networks: set[str] = field(default_factory=set)
+    objects: dict[str, set[str]] = field(default_factory=dict)
     blind: set[str] = field(default_factory=set)
 
     def add(self, cluster: Cluster, *, dump: bool = False) -> None:
@@ -43,30 +52,68 @@ class Names:
         kinds: dict[str, tuple[type[Record], ...]] = {"node": (Node,), "vm": _VMS, "network": NETWORK.of}
         self.blind |= {name for name, of in kinds.items() if unseen(cluster, of)}
         self.blind |= {"namespace"} if not dump and unseen(cluster, (Namespace,)) else set()
+        for kind in {each.record for each in _kinds() if each.name.lower() in self.asked}:
+            name = kind.__name__.lower()
+            self.objects.setdefault(name, set()).update(each.ref.path for each in cluster.all(kind))
+            self.blind |= {name} if unseen(cluster, (kind,)) else set()
 
 
 _VMS = (VirtualMachine, VirtualMachineInstance)
 
 
-def known_to(cluster: Cluster, filters: Filters) -> None:
-    """Raises UsageError as `refuse_unknown` does, of what the filters name and a cluster lacks."""
-    names = Names()
+def _kinds() -> Iterable[Kind[Any]]:
+    """All that can have a finding."""
+    return watched(all_checks())
+
+
+def known_to(
+    cluster: Cluster, namespaces: Iterable[str], selection: Selection, findings: Collection[FindingReport]
+) -> None:
+    """Raises UsageError as `refuse_unknown` does, of what is asked for and a cluster lacks."""
+    names = Names(selection.kinds)
     names.add(cluster)
-    refuse_unknown(sorted(filters.namespaces), filters.selection, names)
+    refuse_unknown(sorted(namespaces), selection, names, findings)
 
 
-def refuse_unknown(namespaces: Iterable[str], selection: Selection, names: Names) -> None:
-    """Raises UsageError for the first namespace, VM, node or network that is asked for and not there."""
+def refuse_no_kind(selection: Selection, findings: Collection[FindingReport]) -> None:
+    """Raises UsageError for the first kind that is none, and that no finding is about."""
+    known = {each.name.lower() for each in _kinds()}
+    for kind, path in selection.objects:
+        if kind not in known and not _found(Selection(objects=((kind, path),)), findings):
+            raise _unknown("kind that is checked", kind, known)
+
+
+def refuse_unknown(
+    namespaces: Iterable[str], selection: Selection, names: Names, findings: Collection[FindingReport]
+) -> None:
+    """Raises UsageError for the first namespace, VM, node, network, kind or object that is asked for and not there.
+    What a finding is about is there, or was.
+    """
+    refuse_no_kind(selection, findings)
+    for kind, path in selection.objects:
+        there = names.objects.get(kind, set())
+        found = any(path in (each, each.rpartition("/")[2]) for each in there)
+        if not (found or kind in names.blind or _found(Selection(objects=((kind, path),)), findings)):
+            raise _unknown(f"{kind} that is looked at", path, there, "such objects")
     for each in namespaces:
         if each and "namespace" not in names.blind and each not in names.namespaces:  # "": what has none
             raise _unknown("namespace", each, names.namespaces)
     for vm in selection.vms:
-        if "vm" not in names.blind and not any(vm in (path, path.partition("/")[2]) for path in names.vms):
+        found = any(vm in (path, path.partition("/")[2]) for path in names.vms)
+        if not (found or "vm" in names.blind or _found(Selection(vms=(vm,)), findings)):
             raise _unknown("VM", vm, names.vms)
     for noun, asked, known in (("node", selection.nodes, names.nodes), ("network", selection.networks, names.networks)):
         for each in asked:
             if noun not in names.blind and each not in known:
                 raise _unknown(noun, each, known)
+
+
+def on_their_nodes(filters: Filters, cluster: Cluster, name: str = "") -> Filters:
+    """With the nodes that the VMs are on that are asked for, of a cluster that is called `name` in the report."""
+    if not (filters.namespaces or filters.selection.vms or filters.labelled):
+        return filters
+    nodes = {(name, vmi.node) for vmi in cluster.all(VirtualMachineInstance) if filters.asks_for(vmi.ref.path, name)}
+    return replace(filters, nodes=filters.nodes | nodes)
 
 
 def refuse_misspelt(features: Iterable[str]) -> None:
@@ -79,5 +126,9 @@ def refuse_misspelt(features: Iterable[str]) -> None:
             raise UsageError(f"no feature or feature gate is called {shortened(each)}; did you mean {close}?")
 
 
-def _unknown(noun: str, name: str, known: Iterable[str]) -> UsageError:
-    return UsageError(f"no {noun} is called {shortened(name)!r}; {meant(name, known, f'{noun}s')}")
+def _found(asked: Selection, findings: Iterable[FindingReport]) -> bool:
+    return any(map(asked.picks, findings))
+
+
+def _unknown(noun: str, name: str, known: Iterable[str], nouns: str = "") -> UsageError:
+    return UsageError(f"no {noun} is called {shortened(name)!r}; {meant(name, known, nouns or f'{noun}s')}")

@@ -13,7 +13,9 @@ from ...views.findings import FindingReport, Report, take, with_causes
 from ..output.text.progress import progress_line
 from .config import configured
 from .filters import UsageError
+from .names import known_to
 from .once import of_running, refuse_complete_without_dump
+from .selectors import Selection
 from .undated import undated
 
 __all__ = ["finding_of"]
@@ -50,4 +52,6 @@ async def _report(arguments: argparse.Namespace, config: Config) -> Report:
     within = [arguments.namespace] if arguments.namespace else []
     async with looking(arguments, config, views=(), namespaces=within) as look:
         engine = look.steward.engine
-        return undated(with_causes(take(engine), engine))
+        report = take(engine)
+        known_to(engine.cluster, within, Selection(), report.findings)
+        return undated(with_causes(report, engine))

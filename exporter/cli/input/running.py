@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from http import HTTPStatus
+from urllib.parse import quote
 
 import msgspec
 
@@ -15,11 +17,15 @@ from ...views.causes import CauseReport, HistoryReport, KnownCause, cause_order
 from ...views.drain import Drain, NodeReport
 from ...views.findings import FindingReport, NotApplicable, Report, SourceReport, UndecodableReport
 from ...views.fleet import UNSEEN_FLEET, FleetSummary
+from ...views.nearest import meant, shortened
+from ...views.networks import Networks
 from ...views.repairs import Reconcile
 from .asking import SECONDS, answer_of, asking
 from .filters import UsageError
+from .names import refuse_no_kind
+from .selectors import Selection
 
-__all__ = ["acknowledged_of", "narrowed", "release_and_drains", "report_of"]
+__all__ = ["acknowledged_of", "narrowed", "nodes_of", "release_and_drains", "report_of"]
 
 _WAIT = 30.0  # seconds
 
@@ -41,7 +47,16 @@ class _Findings(msgspec.Struct, frozen=True, rename="camel"):
 class _Causes(msgspec.Struct, frozen=True, rename="camel"):
     causes: list[CauseReport]
     acknowledged: tuple[KnownCause, ...] = ()
+    unknown: list[Unknown] = []
     history: HistoryReport | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Place(msgspec.Struct, frozen=True):
+    node: str = ""
+
+
+class _VM(msgspec.Struct, frozen=True):
+    runs: _Place | None = None
 
 
 class _Features(msgspec.Struct, frozen=True):
@@ -69,10 +84,47 @@ async def report_of(arguments: argparse.Namespace, after: int | None = None) -> 
         return _report(found, await steward.get("/api/v1/causes", _Causes))
 
 
-async def acknowledged_of(arguments: argparse.Namespace) -> tuple[tuple[KnownCause, ...], list[CauseReport]]:
-    """What each entry of its configuration comes to, and its causes. Raises UsageError where it does not answer."""
+async def acknowledged_of(arguments: argparse.Namespace) -> tuple[tuple[KnownCause, ...], list[CauseReport], bool]:
+    """What each entry of its configuration comes to, its causes, and whether there may be no others. Raises UsageError
+    where it does not answer.
+    """
     found = await answer_of(arguments, "/api/v1/causes", _Causes)
-    return found.acknowledged, found.causes
+    return found.acknowledged, found.causes, not found.unknown
+
+
+async def nodes_of(
+    arguments: argparse.Namespace, selection: Selection, findings: Collection[FindingReport]
+) -> frozenset[tuple[str, str]]:
+    """The nodes of the VMs that are asked for, as far as the steward tells. Raises UsageError for what is asked for,
+    what no finding is about, and what the steward does not know.
+    """
+    refuse_no_kind(selection, findings)
+    nodes: set[tuple[str, str]] = set()
+    async with asking(arguments) as steward:
+        for vm in selection.vms:
+            found = any(map(Selection(vms=(vm,)).picks, findings))
+            namespace, slash, name = vm.partition("/")
+            if not slash and not found:
+                raise UsageError(f"no finding is about a VM {vm}; a running steward is asked for vm/NAMESPACE/{vm}")
+            try:
+                whole = await steward.get(f"/api/v1/vms/{quote(namespace)}/{quote(name)}", _VM) if slash else _VM()
+            except UsageError as error:
+                if not found and getattr(error.__cause__, "status", 0) != HTTPStatus.FORBIDDEN:  # to a tenant
+                    raise
+                continue
+            nodes |= {("", whole.runs.node)} if whole.runs is not None and whole.runs.node else set()
+        for node in selection.nodes:
+            if not any(map(Selection(nodes=(node,)).picks, findings)):
+                await steward.get("/api/v1/drain", msgspec.Raw, [("node", node)])
+        networks = set(selection.networks) - {each.network for each in findings}
+        if networks:
+            known = [each.network for each in (await steward.get("/api/v1/networks", Networks)).networks]
+            for each in sorted(networks - set(known)):
+                raise UsageError(f"no network is called {shortened(each)!r}; {meant(each, known, 'networks')}")
+    for kind, path in selection.objects:
+        if not any(map(Selection(objects=((kind, path),)).picks, findings)):
+            raise UsageError(f"no finding is about {kind}/{path}; a running steward does not tell whether it is there")
+    return frozenset(nodes)
 
 
 def _report(found: _Findings, caused: _Causes) -> Report:

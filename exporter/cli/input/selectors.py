@@ -45,6 +45,11 @@ class Selection:
         )
 
     @property
+    def kinds(self) -> frozenset[str]:
+        """Those of its objects, in small letters."""
+        return frozenset(kind for kind, _ in self.objects)
+
+    @property
     def namespaces(self) -> frozenset[str]:
         """Those that all of it is in; empty where it may be anywhere."""
         paths = (*self.vms, *(path for _, path in self.objects))

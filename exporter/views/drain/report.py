@@ -6,6 +6,7 @@ import msgspec
 
 from ...domain.drains.departure import DrainState
 from ...store.record import Ref
+from ..exit_codes import exit_code as ended
 
 __all__ = [
     "LEAVES",
@@ -137,11 +138,11 @@ class Drain(msgspec.Struct, frozen=True, rename="camel"):
     not_considered: tuple[str, ...] = NOT_CONSIDERED
 
 
-def exit_code(drain: Drain) -> int:
-    """0 if everything leaves by itself, 1 if something does not; 2 goes before 1: the answer may be incomplete, or
-    something may stay.
+def exit_code(drain: Drain, *, whole: bool = True) -> int:
+    """0 if everything leaves by itself, 1 if something does not, 2 where something may, or the answer may be
+    incomplete: it is not `whole`.
     """
     states = {vm.state for node in drain.nodes for vm in node.vms}
-    if drain.unseen or drain.unread or not states.isdisjoint((DrainState.UNKNOWN, DrainState.MAY_MIGRATE)):
-        return 2
-    return 1 if drain.webhook or not states.isdisjoint(STAYS) else 0
+    perhaps = not states.isdisjoint((DrainState.UNKNOWN, DrainState.MAY_MIGRATE))
+    stays = bool(drain.webhook) or not states.isdisjoint(STAYS)
+    return ended(found=stays, unknown=bool(drain.unseen or drain.unread) or perhaps or not whole)

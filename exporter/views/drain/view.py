@@ -22,7 +22,8 @@ from ...domain.drains.departure import (
 )
 from ...domain.drains.departure.context import INDEXES as OF_DEPARTURES
 from ...domain.drains.eviction import EvictionAnswer, cordoned, drain_taints, left_to_drain, webhook_down
-from ...findings.beside import Advice, key_of, restrained
+from ...domain.drains.health import ailment, grounded
+from ...findings.beside import Advice, key_of, node_key, restrained
 from ...findings.finding import Finding
 from ...store.cluster import Cluster
 from ...store.indexes.migrations import EVACUATED
@@ -103,7 +104,7 @@ def steps(
         contexts[each.name] = node_context(context, each.name)
         leaving: list[Departure] = []
         for departure in each_departure(contexts[each.name]):
-            leaving.append(departure)
+            leaving.append(grounded(departure, each))
             yield
         found[each.name] = in_order(leaving)
     places, volumes = (yield from _plan(cluster, there, found)), seen(cluster)
@@ -167,6 +168,7 @@ def _plan(
     moving = [
         (_size(each.pod, each), node, each.pod, each.vmi)
         for node in nodes
+        if ailment(node) is None
         for each in found[node.name]
         if each.vmi is not None and each.pod is not None and _moves(each)
     ]
@@ -301,7 +303,8 @@ def _advice(departure: Departure, forbidding: dict[tuple[str, str], list[Finding
     subject = departure.subject
     own = Advice(departure.reason, subject.ref, departure.next, departure.commands, departure.remedy.does)
     name = subject.domain if isinstance(subject, Pod) else subject.name
-    return restrained(own, forbidding.get((subject.namespace, name), ()))
+    node = departure.values.get("NODE", "")
+    return restrained(own, [*forbidding.get((subject.namespace, name), ()), *forbidding.get(node_key(node), ())])
 
 
 def _shown(findings: Iterable[Finding]) -> tuple[dict[Key, list[Shown]], dict[tuple[str, str], list[Finding]]]:

@@ -8,6 +8,7 @@ from msgspec import UNSET, UnsetType
 from ...findings.finding import Unknown
 from ...store.record import Ref
 from ..edits import EditProbes
+from ..exit_codes import exit_code as ended
 from ..findings import FindingReport
 from .gates import GateChange
 from .who_breaks import SubjectOutcome
@@ -78,8 +79,7 @@ class Impact(msgspec.Struct, frozen=True, rename="camel"):
     probes: EditProbes | UnsetType = UNSET
 
 
-def exit_code(impact: Impact) -> int:
-    """0 if nothing gets worse, 1 if something does; 2 goes before 1: the answer may be incomplete."""
-    if impact.unread or impact.unknown_in_all:
-        return 2
-    return 1 if impact.counts[SubjectOutcome.BREAKS] or impact.counts[SubjectOutcome.WORSE] else 0
+def exit_code(impact: Impact, *, whole: bool = True) -> int:
+    """0 if nothing gets worse, 1 if something does, 2 where the answer may be incomplete: it is not `whole`."""
+    worse = impact.counts[SubjectOutcome.BREAKS] or impact.counts[SubjectOutcome.WORSE]
+    return ended(found=bool(worse), unknown=bool(impact.unread or impact.unknown_in_all) or not whole)

@@ -9,6 +9,7 @@ import msgspec
 from ...findings.finding import Severity, Unknown
 from ...store.record import Ref
 from ..drain.report import UnseenKind, VMReport
+from ..exit_codes import exit_code as ended
 from ..findings import FindingReport
 from .report import (
     FailureReport,
@@ -71,18 +72,18 @@ class VMWhole(msgspec.Struct, frozen=True, rename="camel"):
     unanswered_in_all: int
 
 
-def exit_code(found: VMWhole) -> int:
+def exit_code(found: VMWhole, *, whole: bool = True) -> int:
     """0 if nothing is wrong with it, 1 if something is: it has a finding above info, must not be started, restarted or
-    migrated, or keeps its node from being drained; 2 goes before 1: the answer may be incomplete. That nobody can
-    migrate it is no fault by itself.
+    migrated, or keeps its node from being drained; 2 where the answer may be incomplete: it is not `whole`. That nobody
+    can migrate it is no fault by itself.
     """
-    if found.unseen or found.unread or found.unanswered_in_all or _unknown(found):
-        return 2
+    blind = bool(found.unseen or found.unread or found.unanswered_in_all) or _unknown(found)
     moves = found.migration is not None and found.migration.migratable == "True"
     refused = any(each.answer == "no" for each in found.verdicts if moves or each.act != "migrate")
     stays = found.drain is not None and found.drain.state == "blocked"
+    stays = stays or (found.migration is not None and bool(found.migration.obstacle))
     wrong = any(Severity(each.severity) is not Severity.INFO for each in found.findings)
-    return 1 if wrong or stays or refused else 0
+    return ended(found=wrong or stays or refused, unknown=blind or not whole)
 
 
 def _unknown(found: VMWhole) -> bool:

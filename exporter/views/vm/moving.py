@@ -9,12 +9,14 @@ from ...domain.drains.departure.remedies import Remedy
 from ...domain.drains.departure.vmi import VMIContext
 from ...domain.drains.eviction import strategy_of
 from ...domain.drains.failures import CLASSES, FailedMigration, failures_shown
+from ...domain.drains.health import ailment
 from ...domain.drains.moving import moving, troubles
 from ...domain.features.rule import Migrates
 from ...domain.features.rules import BY_ID
 from ...engine.restraints import Restraints
 from ...findings.beside import Advice
 from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.node import Node
 from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ...store.source import unseen
@@ -68,6 +70,9 @@ def ability(context: OneVM, vmi: VirtualMachineInstance) -> MigrationAbility:
     kubevirt = min(context.cluster.all(KubeVirt), key=lambda each: each.ref, default=None)
     default = "kubevirt" if kubevirt is not None and kubevirt.strategy else "builtin"
     rules = dict.fromkeys(BY_ID[rule] for rule, _ in vmi.asks)
+    node = context.cluster.get(Node, "", vmi.node)
+    gone = f"node {vmi.node} does not exist" if node is None and not context.blind(Node) else ""
+    ails = ailment(node)
     return MigrationAbility(
         migratable=vmi.migratable,
         reason=vmi.hindrance if vmi.migratable != "True" else "",
@@ -75,6 +80,7 @@ def ability(context: OneVM, vmi: VirtualMachineInstance) -> MigrationAbility:
         strategy="" if unknown else strategy_of(vmi, kubevirt),
         strategy_source="unknown" if unknown else "vmi" if vmi.strategy else default,
         features=tuple(each.phrase for each in rules if each.migrates is Migrates.NEVER),
+        obstacle=ails.why if ails is not None else gone,
     )
 
 
@@ -113,7 +119,7 @@ def held(own: VMIContext, open_reasons: Container[str], restraints: Restraints) 
         since, source = each.since
         lasts = each.reason == _FAILING or each.reason in open_reasons
         given = Advice(each.reason, own.vmi.ref, each.next, each.commands, each.remedy.does)
-        advice = restraints.advice(given, own.vmi.name)
+        advice = restraints.advice(given, own.vmi.name, own.vmi.node)
         yield HeldMigration(
             lasts=lasts,
             reason=each.reason if lasts else "",
@@ -143,7 +149,7 @@ def _failure(
     values = {"NAMESPACE": vmi.namespace, "NAME": vmi.name, "NODE": vmi.node, "UID": vmi.uid}
     commands = tuple(filled(each, values) for each in remedy.commands)
     given = Advice(_FAILING, vmi.ref, filled(remedy.next, values), commands, remedy.does)
-    advice = restraints.advice(given, vmi.name)
+    advice = restraints.advice(given, vmi.name, vmi.node)
     return FailureReport(
         at=rfc3339(failed.at),
         migration=failed.migration,

@@ -88,7 +88,8 @@ class RunningPlace(msgspec.Struct, frozen=True, rename="camel"):
 class MigrationAbility(msgspec.Struct, frozen=True, rename="camel"):
     """`migratable` is the status of the condition LiveMigratable, empty where it is not evaluated yet, with its
     `reason` and `message`. `strategy` is the evictionStrategy in effect, and `strategy_source` who says it: `vmi`,
-    `kubevirt`, `builtin`, or `unknown`. `features` are those it uses with which no VMI can be migrated.
+    `kubevirt`, `builtin`, or `unknown`. `features` are those it uses with which no VMI can be migrated. `obstacle` says
+    why nothing is migrated off its node, whatever `migratable` is.
     """
 
     migratable: str
@@ -97,6 +98,7 @@ class MigrationAbility(msgspec.Struct, frozen=True, rename="camel"):
     strategy: str = ""
     strategy_source: str = ""
     features: tuple[str, ...] = ()
+    obstacle: str = ""
 
 
 class HeldMigration(msgspec.Struct, frozen=True, rename="camel"):

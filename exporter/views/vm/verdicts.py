@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from ...domain.acts import Act
+from ...domain.drains.health import AILMENTS
 from ...findings.check import Check
 from ...findings.finding import Finding, Unknown
 from .answer import VMWhole
@@ -31,7 +32,9 @@ def verdicts(
     silent = {each.check: each.why for each in blanks}
     made = []
     for act in _acts(found):
-        no = [*_by_findings(act, forbids), *(Objection("", None, each) for each in _obstacles(act, found))]
+        no = [*_by_findings(act, forbids)]
+        said = any(each.reason in AILMENTS for each in no)  # what is the matter with its node
+        no += [Objection("", None, each) for each in _obstacles(act, found, of_node=not said)]
         blank = [f"{check}: {why}" for check, why in silent.items() if able.get(check, frozenset()) & _PARTS[act]]
         unknown = [Objection("", None, each) for each in dict.fromkeys((*_unseen(act, found), *blank))]
         if no:
@@ -67,9 +70,11 @@ def _by_findings(act: Act, forbidding: Iterable[Finding]) -> Iterator[Objection]
             yield Objection(each.reason, each.subject, each.forbids.why)
 
 
-def _obstacles(act: Act, found: VMWhole) -> Iterator[str]:
+def _obstacles(act: Act, found: VMWhole, *, of_node: bool) -> Iterator[str]:
     ability, restart = found.migration, found.restart
     if act is Act.MIGRATE:
+        if ability is not None and ability.obstacle and of_node:
+            yield ability.obstacle
         if ability is not None and ability.migratable == "False":
             why = ": ".join(filter(None, (ability.reason, ability.message)))
             yield f"it can't be migrated ({why})" if why else "it can't be migrated"

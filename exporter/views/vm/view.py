@@ -53,7 +53,8 @@ def steps(
     own = [each for each in engine.findings() if _key(each) in refs]
     shown = engine.restraints.applied
     reports = [reported(shown(each), "", engine.unknown_of(each)) for each in sorted(own, key=order)]
-    forbidding = engine.restraints.of(namespace, name)
+    node = context.vmi.node if context.vmi is not None else ""
+    forbidding = engine.restraints.of(namespace, name, node)
     return (yield from whole(context, engine, reports, forbidding, list(unanswered(context, engine))))
 
 
@@ -119,11 +120,12 @@ def _moving(context: OneVM, engine: Engine, made: VMWhole) -> Generator[None, No
     vmi = context.vmi
     assert vmi is not None
     own = own_migrations(context, vmi)
-    targets = yield from _targets(context)
+    able = ability(context, vmi)
+    targets = None if able.obstacle else (yield from _targets(context))
     drain, why = yield from drained(context, vmi, engine)
     return msgspec.structs.replace(
         made,
-        migration=ability(context, vmi),
+        migration=able,
         under_way=under_way(own),
         held=tuple(held(own, {each.reason for each in made.findings}, engine.restraints)),
         failures=failures(context, own, engine.restraints),

@@ -6,11 +6,13 @@ import argparse
 import shlex
 
 from exporter.cli.output.text.terminal import complain, say
+from exporter.views.exit_codes import exit_code
 
 from ...config.settings import Mode
 from ...observe.source import Found, Observed
 from ...plan.plan import Refused
 from ...plan.remediation import Remediation
+from ..answering import complain_unanswered
 from ..applying import Applying, ended
 from ..by_cause import in_order
 from ..fitting import readable
@@ -30,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
 async def _run(arguments: argparse.Namespace) -> int:
     remediation = _several(arguments)
     async with desk(arguments) as at:
-        observed = await at.observed()
+        observed = await at.observed(arguments.namespace)
         if remediation is not None:
             return await _all_of(at, observed, remediation)
         return await _one(at, observed)
@@ -73,12 +75,15 @@ async def _all_of(at: Session, observed: Observed, remediation: Remediation) -> 
     arguments = at.arguments
     findings = [each for each in in_order(observed.findings) if _wanted(each, remediation, arguments)]
     plans = await listed(at, findings, remediation, Mode.APPLY, arguments.limit or AT_ONCE)
+    perhaps = complain_unanswered(observed, [remediation], arguments.namespace)
+    if not findings and perhaps:
+        return exit_code(unknown=True)
     say(readable(shown([each.repair for each in plans.chosen]), arguments))
     where = f" -n {shlex.quote(arguments.namespace)}" if arguments.namespace else ""
     if others := plans.others(f"--remediation {remediation.id}{where}"):
         say(readable(f"\n{others}\n", arguments))
     if not plans.chosen:
-        return 1 if plans.refused or plans.proposed else 0
+        return exit_code(found=bool(plans.refused or plans.proposed), unknown=perhaps)
     count = len(plans.chosen)
     if not agreed(arguments, f"Carry out {'it' if count == 1 else f'these {count}, until one fails'}?"):
         return 1

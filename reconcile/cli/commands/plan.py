@@ -11,21 +11,24 @@ from exporter.cli.output.text.aimed import Aim
 from exporter.cli.output.text.screen import width
 from exporter.cli.output.text.structured import written
 from exporter.cli.output.text.terminal import say
+from exporter.views.exit_codes import exit_code
 
 from ...act.execute import PlanWriter
 from ...confirm.confirm import Confirmed
 from ...observe.source import Found
 from ...plan.plan import Refused
 from ...plan.remediation import Remediation
+from ...plan.remediations import all_remediations
 from ...run.attempt import AttemptState, dry_run
 from ...show.plans import Repair
 from ...show.repair_causes import grouped
+from ..answering import complain_unanswered, is_of, refuse_unfound
 from ..fitting import readable
 from ..gating import Gating, asked_as, mode_at
 from ..kustomization import component, snippet
 from ..plan_diff import diffs
 from ..plan_text import shown, shown_by_cause, shown_wide
-from ..session import Session, answering, desk, finish
+from ..session import Session, answering, desk, finish, known_remediation
 from ..writing import known
 
 __all__ = ["run"]
@@ -39,19 +42,31 @@ async def _run(arguments: argparse.Namespace) -> int:
     output = arguments.output
     if arguments.directory is not None and output != "kustomize":
         raise ValueError("--directory is for -o kustomize")
+    if arguments.namespace == "":
+        raise ValueError("a name is empty; for all namespaces leave -n out")
+    asked = [known_remediation(arguments.remediation)] if arguments.remediation else all_remediations()
     if arguments.by_cause and output in ("wide", "diff", "kustomize"):
         raise ValueError("--by-cause is for tables, JSON and YAML")
     async with desk(arguments) as at:
-        observed = await at.observed()
+        observed = await at.observed(arguments.namespace)
+        refuse_unfound(observed, arguments.fingerprints)
         gating = Gating(at, observed, known(arguments, at))
         plans = [
             await _repair(at, found, remediation, gating)
             for found in observed.findings
             if _chosen(found, arguments)
             for remediation in answering(found)
-            if arguments.remediation in (None, remediation.id)
+            if remediation in asked
         ]
     repairs = [repair for repair, _ in plans]
+    perhaps = not arguments.fingerprints and complain_unanswered(observed, asked, arguments.namespace)
+    if repairs or not perhaps or output in ("json", "yaml"):
+        _show(plans, arguments)
+    return exit_code(unknown=perhaps)
+
+
+def _show(plans: list[tuple[Repair, Confirmed | None]], arguments: argparse.Namespace) -> None:
+    output, repairs = arguments.output, [repair for repair, _ in plans]
     if arguments.by_cause:
         say(written(grouped(repairs), output, lambda found: shown_by_cause(found, width())), output)
     elif output == "wide":
@@ -65,7 +80,6 @@ async def _run(arguments: argparse.Namespace) -> int:
     else:
         tried = _tried(repairs) if arguments.dry_run else ""
         say(written(repairs, output, lambda found: readable(f"{shown(found)}{tried}", arguments)), output)
-    return 0
 
 
 def _remarks_aimed(text: str, aim: Aim) -> str:
@@ -83,9 +97,8 @@ def _tried(repairs: Sequence[Repair]) -> str:
 
 def _chosen(found: Found, arguments: argparse.Namespace) -> bool:
     wanted = arguments.fingerprints
-    return arguments.namespace in (None, found.namespace) and (
-        not wanted or any(each.startswith(given) for given in wanted for each in (found.hint.fingerprint, found.cause))
-    )
+    own = arguments.namespace in (None, found.namespace)
+    return own and (not wanted or any(is_of(found, each) for each in wanted))
 
 
 async def _repair(

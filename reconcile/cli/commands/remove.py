@@ -63,6 +63,8 @@ async def _run(arguments: argparse.Namespace) -> int:
             replace(guard_of(each.ref, each.whole, by, attempted), pauses=False) for each in scan.found if each.guarded
         ]
         guards = [await considered(at, each, ()) for each in own]
+        if not scan.found:
+            await at.refuse_no_kubevirt()
         scan.left += [each for each in guards if isinstance(each, str)]
         say(aim_of(arguments).command(_shown(scan, width())))
         if not scan.found:

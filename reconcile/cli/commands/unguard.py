@@ -28,9 +28,11 @@ async def _run(arguments: argparse.Namespace) -> int:
     if arguments.namespace == "":
         raise ValueError("a name is empty; for all namespaces leave -n out")
     async with desk(arguments) as at:
+        await at.refuse_no_namespace(arguments.namespace)
         directory, cluster = directory_of(arguments, at), await cluster_uid(at.reads)
         found = await guards(at, arguments.namespace, await who(at), known_guards(known(arguments, at)))
         if not found:
+            await at.refuse_no_kubevirt()
             say("Nothing bears the guard.\n")
             return 0
         rows = [await considered(at, each, arguments.accept) for each in found]

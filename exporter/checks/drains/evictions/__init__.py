@@ -50,6 +50,7 @@ from ....domain.drains.departure import (
     node_context,
     orphans,
 )
+from ....domain.drains.health import treated
 from ....findings.check import Check, Lookup, Scope, View
 from ....findings.finding import Finding
 from ....store.indexes.networks import VM
@@ -74,7 +75,7 @@ def find(view: View) -> Iterator[Finding | None]:
     context = node_context(drain_context(view), view.partition)
     found: list[Departure] = []
     for each in each_departure(context) if context.closed else _asked(context):
-        found.append(each)
+        found.append(treated(each, context.node))
         yield None
     found = in_order(found)
     for each in found:

@@ -40,11 +40,6 @@ _PDB, _TERMINATING, _STALLED = "VMEvictionPDBBlocks", "VMEvictionTerminatingStuc
 _ON_NODE = "kubectl get virtualmachineinstances.kubevirt.io -A -l kubevirt.io/nodeName=NODE"
 _RESIDUAL = Remedy("Follow the findings of the VMIs that are left on node NODE.", (_ON_NODE,))
 
-_LOST = Remedy(
-    "Bring node NODE back. If its host is lost, switch the host off, then taint the node as out of service or delete"
-    " it: VMs with run strategy Always or RerunOnFailure then start on others, all other VMs have to be started.",
-    ("kubectl get nodes -o wide", _ON_NODE),
-)
 _IDLE = Remedy("Drain node NODE, or uncordon it.", (_ON_NODE, "kubectl uncordon NODE"), does=(Act.DRAIN,))
 _UNDONE = Remedy(
     "Cordon node NODE again, or delete NodeMaintenance MAINTENANCE.",
@@ -304,9 +299,10 @@ REASONS = {
     "NodeLost": _reason(
         "A node is not Ready and VMIs are on it: they start nowhere else while their launcher pods are there.",
         "KubeVirtNodeLost",
-        _LOST,
+        "NodeLost",
         300.0,
         family=_LOST_NODE,
+        forbids=Forbids((Act.MIGRATE, Act.DRAIN), "its node is not Ready, and nothing is migrated off it"),
         cause=Cause.NODE,
     ),
     "CordonedWithVMs": _reason(

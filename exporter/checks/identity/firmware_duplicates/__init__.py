@@ -22,6 +22,7 @@ from ....domain.identity.identity import next_boot, owned
 from ....findings.causes import Cause
 from ....findings.check import Check, Scope, View
 from ....findings.finding import Finding, Severity, Since
+from ....findings.partial import known
 from ....store.indexes.identities import IDENTITY, LEGACY_NAME
 from ....store.indexes.networks import VM
 from ....store.kinds.kube_virt import KubeVirt
@@ -46,13 +47,14 @@ _REASON = {
 
 
 def find(view: View) -> Iterator[Finding | None]:
-    records = tuple(view.sharing(IDENTITY, view.partition))
+    records, whole = known(view.sharing(IDENTITY, view.partition))
     if not records:
         return
-    group = yield from group_of(view, records, partial(_silent, view))
+    group = yield from group_of(view, records, partial(_silent, view), whole=whole)
     if len(group.members) > 1:
         yield from _shared(view, group)
-    yield from legacy_derived(view, group)
+    if group.whole:
+        yield from legacy_derived(view, group)
 
 
 def _silent(view: View, vm: VirtualMachine) -> VirtualMachineInstance | None:
@@ -67,7 +69,7 @@ def _shared(view: View, group: SharedValue) -> Iterator[Finding | None]:
         proposal = yield from keeper(group.live, view.partition)
     for member in group.members:
         standing = group.standing(member)
-        if standing is None:
+        if standing is None or not (group.whole or member.key in group.certain):
             continue
         reason, severity = _REASON[standing]
         since = group.collided(member) if standing is MemberRole.RUNS_TOGETHER else None
@@ -124,6 +126,7 @@ CHECK = Check(
             "created",
             "deleting",
             "identity",
+            "migration",
             "owner",
             "phase",
             "sealed",
@@ -132,5 +135,5 @@ CHECK = Check(
         ),
         KubeVirt.KIND: ("assumed", "counts"),
     },
-    requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
+    requires=(VirtualMachineInstance.KIND,),
 )

@@ -9,6 +9,7 @@ from ....domain.acts import Act
 from ....domain.identity.firmware import legacy
 from ....findings.check import View
 from ....store.kinds.kube_virt import KubeVirt
+from ....store.record import UnseenError
 from ....store.text.naming import NAMED, named, the
 from .keeper import KeeperChoice, keeps_state
 from .members import Member, MemberRole, SharedValue
@@ -110,13 +111,13 @@ def hints(view: View, group: SharedValue, member: Member) -> list[str]:
 
 def pool_was_updated(view: View, member: Member) -> bool:
     """Whether such an update may have removed a member's UUID: KubeVirt then derived one from its name."""
-    versions = [each.release for each in view.all(KubeVirt)]
-    return (
-        member.vm is not None
-        and bool(member.vm.pool)
-        and member.vm.identity == view.partition == legacy(member.vm.name)
-        and any((1, 6) <= release < (1, 8) for release in versions)
-    )
+    vm = member.vm
+    if vm is None or not vm.pool or not (vm.identity == view.partition == legacy(vm.name)):
+        return False
+    try:
+        return any((1, 6) <= each.release < (1, 8) for each in view.all(KubeVirt))
+    except UnseenError:
+        return False
 
 
 def _origin(member: Member) -> str:

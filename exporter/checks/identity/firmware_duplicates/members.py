@@ -7,8 +7,10 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from ....domain.identity.identified import awaited, migrated_away
 from ....domain.lazy import Lazy
 from ....findings.check import View
+from ....findings.partial import known
 from ....store.indexes.networks import VM, vm_key
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
@@ -18,7 +20,6 @@ from ....store.record import Record, Ref
 __all__ = ["Member", "MemberRole", "SharedValue", "group_of"]
 
 Migration = VirtualMachineInstanceMigration
-_AWAITED = "WaitingForSync"
 _PAUSES = 50  # objects between two
 
 
@@ -82,11 +83,7 @@ class Member:
 
     @property
     def awaited(self) -> bool:
-        """Whether it is the target of a migration that has not arrived yet, with the identity of its source."""
-        if self.vmi is not None and self.vmi.phase == _AWAITED:
-            return True
-        arrived = self.vmi is not None and self.vmi.phase == "Running"
-        return self.vm is not None and self.vm.run_strategy == "WaitAsReceiver" and not arrived
+        return awaited(self.vm, self.vmi)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +94,7 @@ class SharedValue:
     members: tuple[Member, ...]
     ending: frozenset[str]  # keys of those that won't have it for long
     moving: dict[str, frozenset[str]]  # the other ends of a member's migration, with which it shares it meanwhile
+    whole: bool = True  # whether all are known, and all migrations between them
     kept: tuple[Member, ...] = ()  # VMs that were migrated away and are not being deleted: started, they collide again
 
     @Lazy
@@ -110,6 +108,12 @@ class SharedValue:
     @Lazy
     def _live_keys(self) -> frozenset[str]:
         return frozenset(each.key for each in self.live)
+
+    @Lazy
+    def certain(self) -> frozenset[str]:
+        """Those that run together whatever can't be seen: an end of a migration that goes on says so in its VMI."""
+        there = {each.key for each in self.live if each.runs and each.vmi is not None and not each.vmi.migrating}
+        return frozenset(there if len(there) > 1 else ())
 
     def standing(self, member: Member) -> MemberRole | None:
         """None where it shares the value with nobody, but for the other end of its own migration."""
@@ -144,10 +148,15 @@ class SharedValue:
 
 
 def group_of(
-    view: View, records: Iterable[Record], silent: Callable[[VirtualMachine], VirtualMachineInstance | None]
+    view: View,
+    records: Iterable[Record],
+    silent: Callable[[VirtualMachine], VirtualMachineInstance | None],
+    *,
+    whole: bool | None = None,
 ) -> Generator[None, None, SharedValue]:
     """Returns the group of the records under one value, and pauses now and then. `silent` gives the VMI by which a VM
-    runs with the value though the VMI does not report it.
+    runs with the value though the VMI does not report it. `whole` says that there are no other records; None that what
+    can't be seen of migrations between them raises UnseenError.
     """
     vms: dict[str, VirtualMachine] = {}
     vmis: dict[str, VirtualMachineInstance] = {}
@@ -169,20 +178,26 @@ def group_of(
     moving: dict[str, frozenset[str]] = {}
     left: frozenset[str] = frozenset()
     if len(present) > 1:
-        moving, left = yield from _migrations(view, present)
+        moving, left, seen = yield from _migrations(view, present, partly=whole is not None)
+        whole = whole is not False and seen
     ending = {each.key for each in present if each.deleting or each.key in left}
     kept = tuple(each for each in present if each.key in left and each.vm is not None and not each.deleting)
-    return SharedValue(tuple(present), frozenset(ending), moving, kept)
+    return SharedValue(tuple(present), frozenset(ending), moving, whole is not False, kept)
 
 
 def _migrations(
-    view: View, members: list[Member]
-) -> Generator[None, None, tuple[dict[str, frozenset[str]], frozenset[str]]]:
-    """Of migrations between two members: which ends belong together, and which sources were migrated away."""
+    view: View, members: list[Member], *, partly: bool
+) -> Generator[None, None, tuple[dict[str, frozenset[str]], frozenset[str], bool]]:
+    """Of migrations between two members: which ends belong together, which sources were migrated away, and whether all
+    of them are seen.
+    """
     sent: dict[str, list[tuple[Member, Migration]]] = defaultdict(list)
     received: dict[str, list[tuple[Member, Migration]]] = defaultdict(list)
+    whole = True
     for member in members:
-        for record in view.sharing(VM, member.key):
+        records, all_there = known(view.sharing(VM, member.key)) if partly else ([*view.sharing(VM, member.key)], True)
+        whole = whole and all_there
+        for record in records:
             if isinstance(record, Migration) and record.pairing:
                 (sent if record.sends else received)[record.pairing].append((member, record))
         yield
@@ -194,15 +209,12 @@ def _migrations(
                 if not (out.finished and into.finished):
                     moving[source.key].add(target.key)
                     moving[target.key].add(source.key)
-                elif out.phase == into.phase == "Succeeded" and _left(view, source, out):
+                elif into.phase == "Succeeded" and _left(view, source, out):
                     left.add(source.key)
-    return {key: frozenset(keys - {key}) for key, keys in moving.items()}, frozenset(left)
+    return {key: frozenset(keys - {key}) for key, keys in moving.items()}, frozenset(left), whole
 
 
 def _left(view: View, source: Member, out: Migration) -> bool:
-    """Whether nothing was started there since it migrated away: it is halted, or its VMI is the old one."""
     place = source.record.namespace, source.record.name
-    vmi = source.vmi or view.named(VirtualMachineInstance, *place)  # which may have ended already
-    if vmi is None:
-        return source.vm is not None and source.vm.run_strategy == "Halted"
-    return vmi.created is not None and out.created is not None and vmi.created <= out.created
+    # Its VMI may have ended already.
+    return migrated_away(source.vm, source.vmi or view.named(VirtualMachineInstance, *place), out)

@@ -166,7 +166,8 @@ def totals(report: Report) -> str:
     found = ["acknowledged" if (f.cluster, f.cause) in known else f.severity for f in report.findings]
     names = (*(each.value for each in reversed(Severity)), "acknowledged")
     counts = [(found.count(each), each) for each in names]
-    return ", ".join(f"{count:,} {name}" for count, name in counts if count) or "No findings"
+    none = "No findings in what could be evaluated" if report.unknown or unread(report) else "No findings"
+    return ", ".join(f"{count:,} {name}" for count, name in counts if count) or none
 
 
 def of_causes(report: Report) -> str:

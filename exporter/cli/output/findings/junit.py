@@ -52,7 +52,7 @@ def _suite(root: Element, name: str, title: str, rows: list[Row]) -> None:
 def _failure(finding: FindingReport) -> Row:
     test = _at(f"{finding.reason} {finding.subject}", finding.cluster)
     message = f"{finding.severity}: {finding.message} (since {finding.since})"
-    return "failure", test, finding.reason, message, "\n".join(advice(finding))
+    return "failure", test, finding.reason, message, "\n".join((f"fingerprint {finding.fingerprint}", *advice(finding)))
 
 
 def _at(text: str, cluster: str) -> str:

@@ -103,11 +103,11 @@ def answered(report: Report, cluster: str, checks: frozenset[str], read: str) ->
 
 
 def _missing(report: Report, checks: frozenset[str], cluster: str) -> dict[ApiKind[Any], str]:
-    """The kinds that the chosen checks read and the dump of a cluster lacks, and what is said of each."""
+    """The kinds that the chosen checks read and of which a dump has nothing, and what is said of each."""
     read = {kind.name: kind for check in all_checks() if check.id in checks for kind in check.reads}
     found = {
         read.get(each.kind): each.why
         for each in report.sources
-        if each.cluster == cluster and each.state == SyncState.MISSING
+        if each.cluster == cluster and each.state == SyncState.MISSING and not each.objects
     }
     return {kind: why for kind, why in found.items() if isinstance(kind, ApiKind)}

@@ -242,8 +242,6 @@ def _unasked(own: VMIContext) -> Departure:
     if left := [pod.name for pod in own.besides if pod.deleting is None]:
         why = f"KubeVirt waits until the VMI has one pod, and another has not ended: {named(left)}"
         return of(own, DrainState.BLOCKED, "SeveralPods", why)
-    if own.node.node is not None and not own.node.node.ready:
-        return of(own, DrainState.UNKNOWN, "", "its node is not Ready, so whether it can be migrated is not known")
     if own.pod is None:
         return of(own, DrainState.UNKNOWN, "", "its launcher pod is not seen on the node")
     return _after_failures(own) or of(own, DrainState.WAITING, "", "it migrates when it is evicted")

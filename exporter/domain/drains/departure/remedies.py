@@ -298,6 +298,16 @@ REMEDIES = {
         ("kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME", _DELETE_POD),
         does=(Act.DELETE,),
     ),
+    "NodeLost": Remedy(
+        "Bring node NODE back. If its host is lost, switch the host off, then taint the node as out of service or"
+        " delete it: VMs with run strategy Always or RerunOnFailure then start on others, all other VMs have to be"
+        " started.",
+        (_NODES, "kubectl get virtualmachineinstances.kubevirt.io -A -l kubevirt.io/nodeName=NODE"),
+    ),
+    "NodeUnheard": Remedy(
+        "Look at virt-handler on node NODE: its log, its device plugins; a restart of its pod harms no guest.",
+        (_HANDLERS, "kubectl get nodes NODE -o yaml"),
+    ),
     # What only a drain says, beforehand.
     "NotEvaluated": Remedy("Wait until it runs, and check that virt-handler runs on its node.", (_VMI, _ON_NODE)),
     "NameTooLong": Remedy(

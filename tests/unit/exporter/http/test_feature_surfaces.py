@@ -337,7 +337,7 @@ async def test_a_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     server.unserve("virtualmachines")
     code, out, err = await live(server, tmp_path, capsys)
     await server.stop()
-    assert code == 0
+    assert code == 2
     assert err == "steward: not applicable: the cluster does not serve virtualmachines.kubevirt.io"
 
 

@@ -246,7 +246,7 @@ async def test_a_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     server.unserve(SERVED)
     code, out, err = await live(server, tmp_path, capsys)
     await server.stop()
-    assert code == 0
+    assert code == 2
     assert err == f"steward: not applicable: the cluster does not serve {SERVED}.instancetype.kubevirt.io"
 
 

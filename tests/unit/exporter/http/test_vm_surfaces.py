@@ -87,6 +87,7 @@ async def test_the_api_answers_on_one_vm(http: aiohttp.ClientSession) -> None:
         "strategy": "LiveMigrate",
         "strategySource": "vmi",
         "features": [],
+        "obstacle": "",
     }
     assert [(each["node"], each["answer"]) for each in found["targets"]["nodes"]] == [
         ("node02", "no"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
+from exporter.cli.output.findings.report import _RENDERERS
 from exporter.domain.identity.firmware import group_id, legacy
 from tests.case_files import read_yaml
 from tests.dumps import many, plain_list
@@ -62,6 +64,16 @@ def vmi(name: str, uuid: str = "", phase: str = "Running", alone: bool = False, 
     }
 
 
+def of_cluster(name: str, value: Any) -> Any:
+    """Objects as this cluster has them: their UIDs are its own."""
+    if isinstance(value, list):
+        return [of_cluster(name, each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    uids = ("uid", "kubevirt.io/created-by")
+    return {key: f"{name}-{each}" if key in uids else of_cluster(name, each) for key, each in value.items()}
+
+
 @pytest.fixture
 def shared(check: Check, tmp_path: Path) -> Callable[..., list[Any]]:
     """The findings on UUIDs that clusters a, b, … share, worst first; the clusters hold these objects."""
@@ -69,7 +81,8 @@ def shared(check: Check, tmp_path: Path) -> Callable[..., list[Any]]:
     def find(*clusters: list[Object]) -> list[Any]:
         words: list[str] = []
         for name, objects in zip("abcdef", clusters, strict=False):
-            (tmp_path / f"{name}.yaml").write_text(many([*objects, vm(f"other-{name}")]), encoding="utf-8")
+            own = of_cluster(name, [*objects, vm(f"other-{name}")])
+            (tmp_path / f"{name}.yaml").write_text(many(own), encoding="utf-8")
             words += ["--from", str(tmp_path / f"{name}.yaml")]
         _, out, err = check(*words, "--complete", "--check", FLEET, "-o", "json")
         report = json.loads(out)
@@ -92,7 +105,7 @@ def test_two_that_run_with_one_uuid_are_a_warning_on_each(shared: Callable[..., 
 
     assert brief([one, two]) == [("a", "db", "warning"), ("b", "copy", "warning")]
     assert (one["check"], one["reason"]) == (FLEET, "DuplicateAcrossClusters")
-    assert one["subject"] == {"kind": "VirtualMachine", "namespace": "ns", "name": "db", "uid": "vm-db"}
+    assert one["subject"] == {"kind": "VirtualMachine", "namespace": "ns", "name": "db", "uid": "a-vm-db"}
     assert one["evidence"] == {"uuid": ALIKE, "running": True, "others": ["b/ns/copy"], "holders": 2}
     assert one["group"] == two["group"] == group_id(ALIKE)
     assert one["message"] == "The VM's firmware UUID is also that of b/ns/copy (running)."
@@ -107,15 +120,15 @@ def test_two_that_run_with_one_uuid_are_a_warning_on_each(shared: Callable[..., 
     [
         [vm("db", ALIKE)],
         [vm("db", ALIKE), vmi("db", ALIKE, phase="Succeeded")],
-        [vm("db", ALIKE), vmi("db", ALIKE, phase="WaitingForSync")],
         [vm("db", ALIKE, deletionTimestamp=NOW), vmi("db", ALIKE)],
         [vm("db", ALIKE), vmi("db", ALIKE, deletionTimestamp=NOW)],
     ],
-    ids=["stopped", "ended", "receiving", "going", "stopping"],
+    ids=["stopped", "ended", "going", "stopping"],
 )
 def test_one_that_does_not_run_informs(second: list[Object], shared: Callable[..., list[Any]]) -> None:
     found = shared([vm("db", ALIKE), vmi("db", ALIKE)], second)
     assert brief(found) == [("a", "db", "info"), ("b", "db", "info")]
+    assert {f["next"] for f in found} == {"Give one of them another firmware UUID before both run."}
 
 
 def test_the_uuid_that_runs_counts_not_that_of_the_next_start(shared: Callable[..., list[Any]]) -> None:
@@ -186,7 +199,7 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     names = {"shop", "kubevirt"}
     shop = [thing for thing in objects if names & {thing["metadata"].get("namespace"), thing["metadata"]["name"]}]
     folder = tmp_path_factory.mktemp("dumps")
-    for name, held in (("north", list(objects)), ("south", shop)):
+    for name, held in (("north", list(objects)), ("south", of_cluster("south", shop))):
         (folder / f"{name}.json").write_text(json.dumps(plain_list(held)), encoding="utf-8")
     return str(folder / "north.json"), str(folder / "south.json")
 
@@ -342,3 +355,164 @@ def test_it_is_explained(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "across" not in text.replace(FLEET, "").replace("AcrossClusters", "").replace("#duplicateacrossclusters", "")
     main(["explain"])
     assert FLEET in capsys.readouterr().out
+
+
+# -- what is no duplicate, and what is one whatever else is seen
+
+
+def migration(name: str, vmi: str, phase: str, **end: Any) -> Object:
+    """One end of a migration between clusters."""
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceMigration",
+        "metadata": {"namespace": "ns", "name": name, "uid": name, "creationTimestamp": "2026-11-20T10:00:00Z"},
+        "spec": {"vmiName": vmi, **end},
+        "status": {"phase": phase},
+    }
+
+
+OLD = "2026-11-19T10:00:00Z"
+SENDS, RECEIVES = {"sendTo": {"migrationID": "m1", "connectURL": "x"}}, {"receive": {"migrationID": "m1"}}
+
+
+def receiving(phase: str) -> list[Object]:
+    awaits = vm("db", ALIKE)
+    awaits["spec"]["runStrategy"] = "WaitAsReceiver"
+    return [awaits, vmi("db", ALIKE, phase=phase)]
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [("Running", "WaitingForSync"), ("Running", "Running"), ("Succeeded", "Running"), ("Running", "Scheduled")],
+)
+def test_both_ends_of_a_migration_between_clusters_have_one_uuid_by_design(
+    source: str, target: str, shared: Callable[..., list[Any]]
+) -> None:
+    """Whichever of the two was dumped when."""
+    sends = [vm("db", ALIKE), vmi("db", ALIKE, creationTimestamp=OLD)]
+    one = [*sends, migration("out", "db", "Running" if source == "Running" else source, **SENDS)]
+    other = [*receiving(target), migration("in", "db", "Running", **RECEIVES)]
+    assert shared(one, other) == []
+    assert shared(other, one) == []
+
+
+def test_beside_the_two_ends_of_a_migration_a_third_one_is_a_duplicate(shared: Callable[..., list[Any]]) -> None:
+    one = [vm("db", ALIKE), vmi("db", ALIKE), migration("out", "db", "Running", **SENDS)]
+    other = [*receiving("Running"), migration("in", "db", "Running", **RECEIVES)]
+    found = shared(one, other, [vm("copy", ALIKE), vmi("copy", ALIKE)])
+    assert brief(found) == [("a", "db", "warning"), ("b", "db", "warning"), ("c", "copy", "warning")]
+    assert [f["evidence"]["others"] for f in found] == [["c/ns/copy"], ["c/ns/copy"], ["a/ns/db", "b/ns/db"]]
+    informs = shared(one, other, [vm("copy", ALIKE)])
+    assert {f["severity"] for f in informs} == {"info"}
+
+
+def test_a_vm_that_was_migrated_away_is_not_to_be_stopped_but_not_to_be_started(
+    shared: Callable[..., list[Any]],
+) -> None:
+    halted = vm("db", ALIKE)
+    halted["spec"]["runStrategy"] = "Halted"
+    other = [*receiving("Running"), migration("in", "db", "Succeeded", **RECEIVES)]
+    for left in ([halted], [vm("db", ALIKE), vmi("db", ALIKE, creationTimestamp=OLD)]):
+        found = shared([*left, migration("out", "db", "Succeeded", **SENDS)], other)
+        assert brief(found) == [("a", "db", "info"), ("b", "db", "info")]
+        assert {f["next"] for f in found} == {
+            "Delete a/ns/db, or give it a new UUID before it is started: nothing else removes it."
+        }
+
+
+@pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
+def test_started_again_after_a_migration_it_is_a_duplicate(phase: str, shared: Callable[..., list[Any]]) -> None:
+    again = [vm("db", ALIKE), vmi("db", ALIKE, creationTimestamp="2026-11-20T12:00:00Z")]
+    other = [*receiving("Running"), migration("in", "db", phase, **RECEIVES)]
+    found = shared([*again, migration("out", "db", phase, **SENDS)], other)
+    assert brief(found) == [("a", "db", "warning"), ("b", "db", "warning")]
+
+
+def system(uid: str) -> Object:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": uid}}
+
+
+@pytest.mark.parametrize("alike", ["objects", "kube-system"])
+def test_two_dumps_of_one_cluster_share_nothing(alike: str, tmp_path: Path, check: Check) -> None:
+    """By the UIDs of their VMs, or by that of kube-system where a VM was made anew."""
+    held = [vm("db", ALIKE), vmi("db", ALIKE)]
+    third = of_cluster("third", [vm("copy", ALIKE)])
+    later = held if alike == "objects" else of_cluster("anew", held)
+    systems = [[], []] if alike == "objects" else [[system("s")], [system("s")]]
+    words: list[str] = []
+    for name, objects in (("one", [*held, *systems[0]]), ("two", [*later, *systems[1]]), ("three", third)):
+        (tmp_path / f"{name}.yaml").write_text(many(objects), encoding="utf-8")
+        words += ["--from", str(tmp_path / f"{name}.yaml")]
+    _, out, err = check(*words[:4], "--complete", "--check", FLEET, "-o", "json")
+    assert json.loads(out)["findings"] == []
+    said = "steward: one and two are of one cluster: their VMs are not compared with each other\n"
+    assert err == (said if systems[0] else "")
+    found = json.loads(check(*words, "--complete", "--check", FLEET, "-o", "json")[1])["findings"]
+    assert brief(found) == [("one", "db", "info"), ("three", "copy", "info"), ("two", "db", "info")]
+
+
+def test_two_that_run_are_a_duplicate_whatever_else_a_dump_lacks(tmp_path: Path, check: Check) -> None:
+    """Within one cluster and across two, with nothing but VMIs."""
+    words: list[str] = []
+    for name in ("one", "two"):
+        held = of_cluster(name, [vmi("db", ALIKE), vmi("copy", ALIKE, namespace="other")])
+        (tmp_path / f"{name}.json").write_text(json.dumps(plain_list(held)), encoding="utf-8")
+        words += ["--from", str(tmp_path / f"{name}.json")]
+    code, out, _ = check(*words[:2], "-o", "json")
+    report = json.loads(out)
+    assert code == 2
+    assert {f["reason"] for f in report["findings"]} == {"Duplicate"}
+    assert sorted(f["subject"]["name"] for f in report["findings"]) == ["copy", "db"]
+    assert "firmware_duplicates" in {each["check"] for each in report["unknown"]}
+    code, out, _ = check(*words, "-o", "json")
+    report = json.loads(out)
+    assert code == 2
+    across = [f for f in report["findings"] if f["check"] == FLEET]
+    assert [(f["cluster"], f["severity"]) for f in across] == [("one", "warning")] * 2 + [("two", "warning")] * 2
+
+
+# -- every format shows what the JSON has
+
+
+def test_every_format_shows_every_finding(dumps: tuple[str, str], check: Check) -> None:
+    words = [word for path in dumps for word in ("--from", path)] + ["--complete"]
+    report = json.loads(check(*words, "-o", "json")[1])
+    findings = report["findings"]
+    assert {FLEET} < {f["check"] for f in findings}
+    ids = sorted(f["fingerprint"] for f in findings)
+
+    wrong: dict[str, list[Any]] = {}
+    for output in sorted(_RENDERERS.keys() - {"json"}):
+        text = check(*words, "-o", output)[1]
+        missing = [each for each in findings if not _shown(each, output, text)]
+        wrong |= {output: missing} if missing else {}
+    assert wrong == {}
+
+    by_id = r"(?<![0-9a-f])[0-9a-f]{16}(?![0-9a-f])"
+    for output in ("wide", "csv", "html", "sarif", "yaml", "junit"):
+        text = check(*words, "-o", output)[1]
+        counted = Counter(re.findall(by_id, text))
+        assert [each for each in set(ids) if counted[each] < ids.count(each)] == [], output
+    assert all(
+        any(c["cause"] == f["cause"] and c["cluster"] == f["cluster"] for c in report["causes"]) for f in findings
+    )
+
+
+def _shown(finding: Any, output: str, text: str) -> bool:
+    """By its fingerprint; by its object where a format has none, or names as many as fit."""
+    subject = finding["subject"]
+    path = "/".join(filter(None, (subject["namespace"], subject["name"])))
+    if output == "name":
+        return f"{subject['kind'].lower()}/{path}" in text.splitlines()
+    if output == "table":
+        of = [line for line in text.splitlines() if finding["reason"] in line and line.startswith(finding["cluster"])]
+        return bool(of) and (path in text or " more: steward check" in text)
+    return finding["fingerprint"] in text
+
+
+def test_without_vmims_the_ends_of_a_migration_say_that_they_are_such(tmp_path: Path, check: Check) -> None:
+    held = [vmi("db", ALIKE), vmi("copy", ALIKE, namespace="other")]
+    held[0]["status"]["migrationState"] = {"migrationUid": "m", "startTimestamp": OLD}
+    (tmp_path / "one.json").write_text(json.dumps(plain_list(held)), encoding="utf-8")
+    code, out, _ = check("--from", str(tmp_path / "one.json"), "-o", "json")
+    assert (code, json.loads(out)["findings"]) == (2, [])

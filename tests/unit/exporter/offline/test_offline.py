@@ -146,7 +146,7 @@ def written(path: Path, *documents: Object) -> Path:
 
 
 def test_a_kind_in_no_file_is_missing_and_not_empty(tmp_path: Path, check: Check) -> None:
-    path = written(tmp_path / "claims.yaml", plain_list([claim()]))
+    path = written(tmp_path / "claims.yaml", plain_list([claim(), claim(namespace="other")]))
 
     code, report = check(path, "-o", "json")
     states = {source["kind"]: source["state"] for source in report["sources"]}

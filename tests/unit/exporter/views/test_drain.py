@@ -353,10 +353,10 @@ def test_the_summary_of_a_node() -> None:
     assert drain.draining(view.engine.cluster) == ["node01"]
 
 
-def test_what_would_migrate_off_a_node_that_is_not_ready_is_not_known() -> None:
+def test_what_would_leave_a_node_that_is_not_ready_stays() -> None:
     nodes = [node("node01", ready=False), node("node02")]
-    assert Drained(*guest("a"), nodes=nodes).reported() == ("unknown", "")
-    assert Drained(*guest("a", **NONE), nodes=nodes).reported() == ("shuts_down", "WillShutDown")
+    assert Drained(*guest("a"), nodes=nodes).reported() == ("blocked", "NodeLost")
+    assert Drained(*guest("a", **NONE), nodes=nodes).reported() == ("blocked", "NodeLost")
     view = Drained(nodes=nodes).take()
     assert (view.nodes[0].ready, drain.exit_code(view)) == (False, 0)
 

@@ -12,6 +12,7 @@ from demo.fleet.sample import sample_fleet
 from exporter.checks import all_checks
 from exporter.checks.drains.evictions.reasons import BLOCKED
 from exporter.domain.drains.departure import DrainState
+from exporter.domain.drains.health import AILMENTS, ailment
 from exporter.findings.finding import Finding
 from exporter.states.node_drains import STATE, Drains
 from exporter.store.kinds.node import Node
@@ -37,7 +38,7 @@ IF_DRAINED = {"NotMigratableIfDrained": ("NotMigratable",), "PDBIfDrained": ("Us
 OR_BESIDE = ("RequestOnSchedulableNode", "RequestByWorkloadUpdate")
 HANGING = ("MigrationHanging",)  # beside the failures before it, and with one of those above beside it
 # What a drain says before anybody asks a VMI to leave: no finding of the check.
-BEFOREHAND = ("NotEvaluated", "NameTooLong", "NotEnded", "SeveralPods", "ExternalNoHandler")
+BEFOREHAND = ("NotEvaluated", "NameTooLong", "NotEnded", "SeveralPods", "ExternalNoHandler", *AILMENTS)
 PLANNED = ("NoTarget", "NoRoomLeft")
 # Blocked for the check once it has lasted; by itself the VMI goes, is shut down, or waits for who manages it.
 IN_TIME = {
@@ -110,7 +111,8 @@ class Surfaces(Evaluation):
         for (node, ref), vm in reports.items():
             if ref.kind == "VirtualMachineInstance" and vm.state is not DrainState.ARRIVING and node in left:
                 state = LASTS.get(vm.reason, vm.state)
-                if vm.reason == "ExternalAwaiting" and vm.to:
+                ails = ailment(self.engine.cluster.get(Node, "", node)) is not None
+                if vm.reason == "ExternalAwaiting" and vm.to and not ails:
                     state = DrainState.EXTERNAL
                 counted[node][DrainState.WAITING if vm.reason in PLANNED else state] += 1
         # The metric knows no plan: what has no room waits there, or may migrate where its last migrations failed.
@@ -134,7 +136,9 @@ class Surfaces(Evaluation):
             shown = self.engine.restraints.applied(finding)
             assert (vm.next, vm.commands) == (shown.next, shown.commands)
             if CHECK.reasons[finding.reason].family is BLOCKED:
-                assert vm.state in IN_TIME.get(finding.reason, {DrainState.BLOCKED})
+                ails = ailment(self.engine.cluster.get(Node, "", at[0])) is not None  # whatever time may do elsewhere
+                in_time = IN_TIME.get(finding.reason, {DrainState.BLOCKED})
+                assert vm.state in in_time | ({DrainState.BLOCKED} if ails else set())
 
     def _reports_are_in_findings(
         self, findings: dict[tuple[str, Ref], Finding], reports: dict[tuple[str, Ref], VMReport], closed: set[str]

@@ -46,7 +46,11 @@ def _with_its_vms(evaluation: Evaluation) -> Evaluation:
     """Of a finding on a VMI that stands alone, or on a pod whose VM is gone: the VM is there, too."""
     for each in list(evaluation.engine.findings()):
         name = each.vm or each.subject.name
-        if each.forbids and not evaluation.engine.cluster.get(VirtualMachine, each.subject.namespace, name):
+        if (
+            each.forbids
+            and each.subject.kind != "Node"
+            and not evaluation.engine.cluster.get(VirtualMachine, each.subject.namespace, name)
+        ):
             row = {"kind": "VirtualMachine", "namespace": each.subject.namespace, "name": name, "uid": f"vm-{name}"}
             evaluation.seen(full(row | {"runStrategy": "Always"}))
     evaluation.evaluate()
@@ -58,10 +62,14 @@ def _of_vms(evaluation: Evaluation) -> dict[tuple[str, str], list[Finding]]:
     found: dict[tuple[str, str], list[Finding]] = {}
     cluster = evaluation.engine.cluster
     for each in evaluation.engine.findings():
-        key = each.subject.namespace, each.vm or each.subject.name
-        there = any(cluster.get(kind, *key) for kind in (VirtualMachine, VirtualMachineInstance))
-        if each.forbids is not None and each.forbids.acts and there:
-            found.setdefault(key, []).append(each)
+        keys = [(each.subject.namespace, each.vm or each.subject.name)]
+        if each.subject.kind == "Node":  # it is about each VM there
+            here = (vmi for vmi in cluster.all(VirtualMachineInstance) if vmi.node == each.subject.name)
+            keys = [(vmi.namespace, vmi.name) for vmi in here]
+        for key in keys:
+            there = any(cluster.get(kind, *key) for kind in (VirtualMachine, VirtualMachineInstance))
+            if each.forbids is not None and each.forbids.acts and there:
+                found.setdefault(key, []).append(each)
     return found
 
 
