@@ -66,8 +66,8 @@ def api_kinds(check: Check) -> list[str]:
     return [kind.name for kind in check.reads if isinstance(kind, ApiKind)]
 
 
-# Two VMIs that run with one UUID are a duplicate, unless the status of one says that it migrates. VMIs of the cases have
-# no such status: of the ends of a migration there, its VMIMs alone tell.
+# Two VMIs that run with one UUID are a duplicate, unless the status of one says that it migrates. VMIs of the cases
+# have no such status: of the ends of a migration there, its VMIMs alone tell.
 ENDS = ("firmware_duplicates", "VirtualMachineInstanceMigration")
 
 
