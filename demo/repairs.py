@@ -129,7 +129,8 @@ async def join(kubeconfig: Path, engine: Awaitable[Engine]) -> AsyncIterator[Dem
     """The sidecar at work while entered, beside the exporter of the demo."""
     ledger = kubeconfig.parent / "ledger"
     transport = Transport.from_environment(str(kubeconfig))
-    async with run(_config(ledger), transport, ExporterConfig(), source=_Awaited(engine)) as (url, sidecar):
+    sidecar_runs = run(_config(ledger), transport, ExporterConfig(), source=_Awaited(engine), policies=False)
+    async with sidecar_runs as (url, sidecar):  # the demo's API server has no admission policies
         yield Demo(url, sidecar.board, kubeconfig, ledger)
 
 

@@ -106,10 +106,12 @@ async def run(
     times: Times | None = None,
     wall: Callable[[], float] | None = None,
     arrives: float | None = None,
+    policies: bool = True,
 ) -> AsyncIterator[tuple[str, Sidecar]]:
     """The sidecar, at work while entered, and its URL. With TLS only those are answered who may see what they ask for,
     by the `reviews` of the API server. `wall` is the clock that is compared with the API server's, where that is not
-    `clock`, and `arrives` stands for `settleAfter`, in seconds. Raises OSError, LedgerError, ConfigError.
+    `clock`, and `arrives` stands for `settleAfter`, in seconds. Without `policies` nobody asks whether the API server
+    has them. Raises OSError, LedgerError, ConfigError.
     """
     remediations, tls = all_remediations(), certificates_of(config.tls, config.insecure)
     if tls is not None:
@@ -232,7 +234,7 @@ async def run(
             aclosing(access) if access else nullcontext(),
             alongside(
                 {"identify": witness.identify(reads), "elect": election.run(), "repair": sidecar.run()}
-                | ({"guard": guarding.run()} if writes else {})
+                | ({"guard": guarding.run()} if writes and policies else {})
             ),
         ):
             yield url, sidecar

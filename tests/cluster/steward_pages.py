@@ -31,6 +31,8 @@ from exporter.states import all_states
 from exporter.store.text.skew import Skew
 from reconcile.decide.canary import CanaryState, ShownCanary
 from reconcile.decide.gates import GATES, Blocked
+from reconcile.permissions.accounts import NAME as POLICY
+from reconcile.plan.annotations import APPROVALS
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import COMMON_PRECONDITIONS
 from reconcile.plan.remediations import all_remediations
@@ -159,6 +161,7 @@ def _sidecar(trouble: bool) -> bytes:
     state: CanaryState = "stopped" if trouble else "over"
     measures.standing.canaries = [ShownCanary(remediation=each, state=state) for each in sorted(ids)]
     measures.standing.skew = Skew(ahead=45.0 if trouble else 0.1, spread=0.0, host="the node of the sidecar")
+    measures.standing.policies = dict.fromkeys((POLICY, APPROVALS), not trouble)
     return generate_latest(measures.registry)
 
 
