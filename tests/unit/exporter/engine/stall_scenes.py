@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
 from tests.rows import full
 
-__all__ = ["SCENES", "SHARED_UUID", "crowd"]
+__all__ = ["SCENES", "SHARED_UUID", "crowd", "slower"]
 
 Row = dict[str, Any]
 
 SHARED_UUID = "5d307ca9-b3ef-428c-8861-06e72d69f223"
+
+
+_NOMINAL = 0.006  # seconds of CPU that `_pace` takes on the host that limits of turns are for
+
+
+def slower() -> float:
+    """How many times as long as on that host work of the kind that an evaluation is takes on this one now: a slow or
+    busy one has as much more time.
+    """
+    return max(1.0, min(_pace() for _ in range(5)) / _NOMINAL)
+
+
+def _pace() -> float:
+    began = time.thread_time()
+    texts = [f"namespace-{number % 100}/vm-{number}" for number in range(10_000)]
+    pairs = sorted((text.partition("/")[2], text) for text in texts)
+    assert len(dict(pairs)) == len(texts)
+    return time.thread_time() - began
 
 
 def _nad(**more: Any) -> Row:

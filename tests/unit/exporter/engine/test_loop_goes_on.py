@@ -15,7 +15,7 @@ from exporter.checks import all_checks
 from exporter.findings.check import PER_FLEET
 from exporter.store.source import SyncState
 from tests.served import Served, served
-from tests.unit.exporter.engine.stall_scenes import SCENES, crowd
+from tests.unit.exporter.engine.stall_scenes import SCENES, crowd, slower
 
 pytestmark = pytest.mark.long
 
@@ -117,7 +117,8 @@ async def test_no_page_of_a_large_fleet_takes_long_turns(scene: str) -> None:
         if max(taken.values()) >= _LONGEST:
             again = await turns_of_all(scene)
             taken = {what: min(seconds, again[what]) for what, seconds in taken.items()}
-    assert {what: round(seconds, 3) for what, seconds in taken.items() if seconds >= _LONGEST} == {}
+    most = _LONGEST * slower()
+    assert {what: round(seconds, 3) for what, seconds in taken.items() if seconds >= most} == {}
 
 
 ODD = {
