@@ -156,7 +156,8 @@ def granted(repairs: bool) -> Iterator[str]:
     if repairs:
         yield "steward reconcile role --config reconcile.yaml -n kubevirt-steward | kubectl apply -f -"
         for key in ANNOTATIONS:
-            yield f"kubectl annotate virtualmachine,ipamclaim -n shop --all {key}=x"
+            value = f"'{'0' * 16} by admin'" if key == APPROVED_PLAN else "x"
+            yield f"kubectl annotate virtualmachine,ipamclaim -n shop --all {key}={value}"
         yield f"kubectl annotate ipamclaim -n shop --all {STOPPED_FOR_DRAIN}=x"  # a VM that is off keeps it
         yield f"kubectl annotate namespace shop {PAUSED}=x {RESUMED}=x"
 
