@@ -39,7 +39,7 @@ _VARIES = (
     (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UUID"),
     (r"\d{4}-\d\d-\d\d(T[\d:]+Z)?", "DATE"),
     (r"\bdb-\d\b", "db-N"),
-    (r" by \w+( until|:|$)", r" by SOMEBODY\1"),
+    (r" by \w+( at| until|:|$)", r" by SOMEBODY\1"),
     (r"\s+", " "),
 )
 
