@@ -20,12 +20,12 @@ from ..plan.patterns import quoted
 from ..plan.remediation import Remediation
 from ..plan.requests import NOT_APPROVED, PROBE
 from .accounts import metadata_of
+from .policy import denying
 
 __all__ = ["APPROVER", "approvals"]
 
 APPROVER = "steward-approver"
 GROUP, RESOURCE, VERB = "steward.kubevirt-steward.io", "repairs", "approve"
-_API = "admissionregistration.k8s.io"
 _NEW, _OLD = "object.metadata.?annotations", "oldObject.metadata.?annotations"
 _CREATED = "request.operation == 'CREATE'"
 _LEASE, _NAMESPACE = "request.resource.resource == 'leases'", "request.resource.resource == 'namespaces'"
@@ -86,32 +86,8 @@ def approvals(remediations: Iterable[Remediation], lease: str) -> Iterator[Manif
         (_OWN_NAME, f"{says} under another name: annotation {APPROVED_PLAN} has to be HASH' + variables.by + ' …'"),
         (_OWN_NAMES, f"{says} under another name: the annotation has to say' + variables.by"),
     ]
-    yield {
-        "apiVersion": f"{_API}/v1",
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": metadata_of(APPROVALS),
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {"resourceRules": list(_matched(remediations, lease))},
-            "matchConditions": [
-                {
-                    "name": "approves",
-                    "expression": f"{_SETS}\n|| ({_LEASE} || {_NAMESPACE}) && {_PAUSE_CHANGES}",
-                }
-            ],
-            "variables": [{"name": name, "expression": expression} for name, expression in _VARIABLES.items()],
-            "validations": [
-                {"expression": expression, "messageExpression": message, "reason": "Forbidden"}
-                for expression, message in validations
-            ],
-        },
-    }
-    yield {
-        "apiVersion": f"{_API}/v1",
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": metadata_of(APPROVALS),
-        "spec": {"policyName": APPROVALS, "validationActions": ["Deny"]},
-    }
+    condition = {"name": "approves", "expression": f"{_SETS}\n|| ({_LEASE} || {_NAMESPACE}) && {_PAUSE_CHANGES}"}
+    yield from denying(APPROVALS, _matched(remediations, lease), condition, _VARIABLES.items(), validations)
     yield {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",

@@ -21,7 +21,7 @@ from ..plan.requests import MANAGER, NOT_PLANNED, PROBE
 from ..plan.writes import PAUSE, Created, Deleted, Field, Form, Patched, Sides, Write, changed_in_cel, levels
 from .accounts import NAME, ServiceAccount, metadata_of
 
-__all__ = ["EVENT", "Enabled", "Lease", "policy"]
+__all__ = ["EVENT", "Enabled", "Lease", "denying", "policy"]
 
 _API = "admissionregistration.k8s.io"
 _OPERATIONS = {Created: "CREATE", Patched: "UPDATE", Deleted: "DELETE"}
@@ -125,17 +125,29 @@ def policy(
             quoted(f"{says}a deletion needs a UID and a resourceVersion, any other fieldManager {MANAGER}"),
         ),
     ]
+    condition = {"name": "sidecar", "expression": f"request.userInfo.username == {quoted(account.username)}"}
+    yield from denying(NAME, _matched(remediations, lease), condition, variables, validations)
+
+
+def denying(
+    name: str,
+    matched: Iterable[Manifest],
+    condition: Manifest,
+    variables: Iterable[tuple[str, str]],
+    validations: Iterable[tuple[str, str]],
+) -> Iterator[Manifest]:
+    """A policy that denies whatever a validation does not hold for, and its binding. `matched` are rules of resources;
+    a validation is an expression and the one that says what is wrong.
+    """
     yield {
         "apiVersion": f"{_API}/v1",
         "kind": "ValidatingAdmissionPolicy",
-        "metadata": metadata_of(NAME),
+        "metadata": metadata_of(name),
         "spec": {
             "failurePolicy": "Fail",
-            "matchConstraints": {"resourceRules": list(_matched(remediations, lease))},
-            "matchConditions": [
-                {"name": "sidecar", "expression": f"request.userInfo.username == {quoted(account.username)}"}
-            ],
-            "variables": [{"name": name, "expression": expression} for name, expression in variables],
+            "matchConstraints": {"resourceRules": list(matched)},
+            "matchConditions": [condition],
+            "variables": [{"name": each, "expression": expression} for each, expression in variables],
             "validations": [
                 {"expression": expression, "messageExpression": message, "reason": "Forbidden"}
                 for expression, message in validations
@@ -145,8 +157,8 @@ def policy(
     yield {
         "apiVersion": f"{_API}/v1",
         "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": metadata_of(NAME),
-        "spec": {"policyName": NAME, "validationActions": ["Deny"]},
+        "metadata": metadata_of(name),
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
     }
 
 

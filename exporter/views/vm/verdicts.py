@@ -77,7 +77,7 @@ def _obstacles(act: Act, found: VMWhole, *, of_node: bool) -> Iterator[str]:
             yield ability.obstacle
         if ability is not None and ability.migratable == "False":
             why = ": ".join(filter(None, (ability.reason, ability.message)))
-            yield f"it can't be migrated ({why})" if why else "it can't be migrated"
+            yield f"its condition LiveMigratable is False{f' ({why})' if why else ''}"
         if found.targets is not None and found.targets.none:
             yield "no other node could take it"
     elif restart is not None:

@@ -101,7 +101,7 @@ async def test_the_api_answers_on_one_vm(http: aiohttp.ClientSession) -> None:
     assert restart == {"act": "restart", "answer": "yes", "reasons": []}
     assert (migrate["act"], migrate["answer"]) == ("migrate", "no")
     assert [each["why"] for each in migrate["reasons"]] == [
-        "it can't be migrated (DisksNotLiveMigratable)",
+        "its condition LiveMigratable is False (DisksNotLiveMigratable)",
         "no other node could take it",
     ]
 
@@ -164,8 +164,8 @@ WHOLE = """\
 VM ns/web is on node01 since 2026-05-04T08:12:31Z (by its creation).
 
 Migration
-  Do not migrate it: it can't be migrated (DisksNotLiveMigratable); no other
-    node could take it.
+  Do not migrate it: its condition LiveMigratable is False
+    (DisksNotLiveMigratable); no other node could take it.
   evictionStrategy LiveMigrate, its own.
 
 Where it could migrate to

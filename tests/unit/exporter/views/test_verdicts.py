@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from exporter.cli.output.vm import whole_vm
 from exporter.domain.acts import Act
 from exporter.findings.check import Check
@@ -13,6 +15,7 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.source import SyncState
 from exporter.views import vm
 from exporter.views.vm import Verdict
+from exporter.views.vm.verdicts import verdicts
 from tests.all_of import each_of, named
 from tests.check_cases import CASES_OF, CHECKS
 from tests.drain_rows import node
@@ -119,13 +122,21 @@ def test_what_stands_in_nobodys_way() -> None:
     assert "It can be started." in whole_vm(OneVMStage(halted).take())
 
 
-def test_a_restart_after_which_it_is_another_is_one_with_changes() -> None:
+def test_a_restart_after_which_it_is_another_is_forbidden_by_its_finding() -> None:
     other, vmi, pod = running()
-    stage = OneVMStage(other | {"uuid": "22222222-2222-4333-8444-000000000097"}, vmi, pod)
-    assert answers(stage)["migrate"] == "yes"
-    restart = next(each for each in stage.take().verdicts if each.act == "restart")
-    assert restart.answer in ("changes", "no")
-    assert "firmware UUID becomes" in whole_vm(stage.take(), 10_000)
+    found = OneVMStage(other | {"uuid": "22222222-2222-4333-8444-000000000097"}, vmi, pod).take()
+    assert {each.act: each.answer for each in found.verdicts} == {"restart": "no", "migrate": "yes"}
+    assert "firmware UUID becomes" in whole_vm(found, 10_000)
+
+
+def test_what_nothing_forbids_and_changes_it_is_a_yes_with_changes() -> None:
+    found = OneVMStage(*running()).take()
+    assert found.restart is not None
+    for changed in ({"identity": "another"}, {"revisions": ("a copy",)}):
+        restart = msgspec.structs.replace(found.restart, **changed)
+        said = verdicts(msgspec.structs.replace(found, restart=restart), (), (), ())
+        assert [(each.act, each.answer) for each in said] == [("restart", "changes"), ("migrate", "yes")]
+        assert said[0].sentence == "It can be restarted, with changes."
 
 
 def test_without_a_node_it_is_no() -> None:
