@@ -18,7 +18,7 @@ EPOCH = $${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint types contracts test test-unit test-long test-python test-rules test-reference test-kubevirt test-networks test-repairs test-runbooks test-thanos \
+.PHONY: help demo check lint types contracts test test-unit test-long test-python test-rules test-reference test-kubevirt test-networks test-repairs test-runbooks test-alerts test-deploy test-thanos \
   test-examples fuzz mutants tiers generate verify lock audit sbom wheel krew image test-image site clean
 
 help: ## list the targets
@@ -63,10 +63,10 @@ endif
 test-unit: $(VENV)/.dev ## the tests that need no built binaries, but for long ones
 	$(BIN)/pytest -n auto -m "not long" tests/unit
 
-test-long: $(VENV)/.dev ## what takes long and rarely changes: crowds, every repair and runbook in full, the examples of docs/ in place with the tests that ask for all there is; CI runs it too
-	ROUNDS=all $(BIN)/pytest -n auto -m "long or drawn" tests/unit
+test-long: $(VENV)/.dev ## what takes long and rarely changes: crowds, every repair, runbooks, the examples of docs/ in place with the tests that ask for all there is; CI runs it too
+	ROUNDS=all $(BIN)/pytest -n auto -m "(long or drawn) and not tier" tests/unit
 	$(BIN)/python -m tests.tools.build kube-controller-manager krew validate-krew-manifest operator-verify oauth2-proxy
-	$(BIN)/pytest $(CLUSTER_WORKERS) -m long tests/cluster
+	$(BIN)/pytest $(CLUSTER_WORKERS) -m "long and not tier" tests/cluster
 	PYTEST_ADDOPTS='-m "not long"' $(BIN)/python -m tests.tools.examples $(ASKS_FOR_ALL)
 
 test-reference: $(VENV)/.dev ## the tests that need the reference data beside the repository, which has to be there; CI runs all others without it
@@ -95,8 +95,16 @@ test-repairs: $(VENV)/.dev ## repairs that are killed at every step, replicas, s
 	  tests/cluster/test_repair_unanswered.py \
 	  tests/cluster/test_repair_storms.py
 
-test-runbooks: $(VENV)/.dev ## every runbook followed for every reason: ten minutes; not part of check, which follows each once
+test-runbooks: $(VENV)/.dev ## every runbook followed for every reason: ten minutes; test-long follows one for each sort of command
 	RUNBOOKS=all $(BIN)/pytest -n auto tests/cluster/test_runbooks.py
+
+test-alerts: $(VENV)/.dev ## rules and notifications over hours, and what outages make of them, with Prometheus and Alertmanager: ten minutes; not part of check
+	$(BIN)/pytest $(CLUSTER_WORKERS) -m tier tests/cluster/test_rules.py tests/cluster/test_notifications.py \
+	  tests/cluster/test_pager.py
+
+test-deploy: $(VENV)/.dev ## every variant of the installation, installed and removed again: ten minutes; not part of check, which takes one of each way
+	$(BIN)/python -m tests.tools.build kube-controller-manager
+	$(BIN)/pytest $(CLUSTER_WORKERS) -m tier tests/cluster/test_deploy_removal.py
 
 test-thanos: $(VENV)/.dev ## a ruler of Thanos over two clusters, as docs/clusters.md has it; builds Thanos on first use, five minutes; not part of check
 	CLUSTERS=all $(BIN)/pytest tests/cluster/test_clusters.py -k thanos
@@ -104,8 +112,9 @@ test-thanos: $(VENV)/.dev ## a ruler of Thanos over two clusters, as docs/cluste
 test-examples: $(VENV)/.dev ## the check and the remediation of docs/example_*, copied into place: everything passes; half an hour; not part of check
 	$(BIN)/python -m tests.tools.examples $(EXAMPLES)
 
-fuzz: $(VENV)/.dev ## every shape of every object of every case, and every crowd, where test-unit takes some; not part of check
-	FUZZ=all $(BIN)/pytest -n auto tests/unit/exporter/checks/test_any_shape.py tests/unit/exporter/engine/test_engine_scenes.py tests/unit/exporter/engine/test_loop_goes_on.py
+fuzz: $(VENV)/.dev ## every shape of every object of every case, every crowd and interleaving, where test-long takes some; not part of check
+	FUZZ=all $(BIN)/pytest -n auto tests/unit/exporter/checks/test_any_shape.py tests/unit/exporter/engine/test_engine_scenes.py tests/unit/exporter/engine/test_loop_goes_on.py \
+	  tests/unit/exporter/engine/test_long_turns.py tests/unit/reconcile/run/test_interleavings.py tests/unit/reconcile/run/test_canary_interleavings.py
 
 mutants: $(VENV)/.dev ## whether the tests notice changes of the core; MUTANTS="--sample 120 --seed 1"; not part of check
 	$(BIN)/python -m tests.tools.mutants $(MUTANTS)

@@ -15,6 +15,11 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if item.get_closest_marker("tier"):
+        item.add_marker("long")
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if why := missing(item):
         pytest.skip(why)

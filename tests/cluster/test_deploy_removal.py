@@ -6,10 +6,11 @@ import base64
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED, RESUMED
@@ -38,6 +39,12 @@ NOTED = ("nudged-at", "stop-allowed", "guard-allowed", "new-uuid-allowed")
 ANNOTATIONS = (PAUSED, RESUMED, APPROVED_PLAN, *(f"{PREFIX}{each}" for each in NOTED))
 WITH_HELM = ("overlays/prometheus-operator", "overlays/repairs-one-pod", "overlays/openshift-user")
 Inventory = dict[tuple[str, str, str], tuple[str, str]]
+
+
+def some(variants: Sequence[str], one: str) -> list[ParameterSet]:
+    """All of them; those but for one are left to `make test-deploy`."""
+    assert one in variants
+    return [pytest.param(each, id=each, marks=[] if each == one else [pytest.mark.tier]) for each in variants]
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +124,7 @@ def secret(namespace: str, name: str) -> Object:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace}}
 
 
-@pytest.mark.parametrize("variant", [*VARIANTS, "overlays/tenant"])
+@pytest.mark.parametrize("variant", some([*VARIANTS, "overlays/tenant"], "overlays/repairs"))
 def test_nothing_is_left_of_what_kustomize_applied(variant: str, server: ApiServer, shell: Shell) -> None:
     before = inventory(shell)
     run(shell, f"kubectl apply --server-side -k deploy/{variant}")
@@ -162,7 +169,7 @@ def granted(repairs: bool) -> Iterator[str]:
         yield f"kubectl annotate namespace shop {PAUSED}=x {RESUMED}=x"
 
 
-@pytest.mark.parametrize("variant", WITH_HELM)
+@pytest.mark.parametrize("variant", some(WITH_HELM, "overlays/prometheus-operator"))
 def test_nothing_is_left_of_what_helm_installed(variant: str, server: ApiServer, shell: Shell, tmp_path: Path) -> None:
     before = inventory(shell)
     (tmp_path / "values.json").write_text(json.dumps(VARIANTS[variant]), encoding="utf-8")
@@ -179,6 +186,7 @@ def test_nothing_is_left_of_what_helm_installed(variant: str, server: ApiServer,
     wait_until(lambda: not left(shell, before), 60, "all is gone", every=1)
 
 
+@pytest.mark.tier
 def test_a_token_is_valid_as_long_as_its_secret_is_there(server: ApiServer, shell: Shell) -> None:
     """Prometheus has one that nobody renews; another one comes by the commands of docs/install.md."""
     admin = server.client()

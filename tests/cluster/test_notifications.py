@@ -101,6 +101,7 @@ def _drain() -> Iterator[Finding]:
         yield named(reason, f"{i:02}", namespace=f"team-{i:02}", node="node01")
 
 
+@pytest.mark.tier
 def test_on_the_first_day_everything_fires_and_few_notifications_are_sent(night: Night) -> None:
     rules = [rule for group in rule_files(Values()) for rule in group.rules if isinstance(rule, Alerting)]
     reasons = {reason.alert for check in CHECKS for reason in check.reasons.values() if reason.alert}

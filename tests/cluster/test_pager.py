@@ -78,6 +78,7 @@ def staged(binary: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield make
 
 
+@pytest.mark.tier
 def test_a_flood_of_critical_findings_is_one_page_and_leaves_what_was_there(staged: Callable[..., Stage]) -> None:
     sites = {"east": Site(1, (MAC,))}
     stage = staged(sites)
@@ -100,6 +101,7 @@ def test_a_flood_of_critical_findings_is_one_page_and_leaves_what_was_there(stag
     assert len(stage.firing("VMFirmwareUUIDUnstable", namespace="tenant")) == 1
 
 
+@pytest.mark.tier
 def test_what_is_held_survives_a_prometheus_and_a_steward_that_are_away_together(staged: Callable[..., Stage]) -> None:
     sites = {"east": Site(1, (MAC, named("SerialDuplicate", "s", namespace="shop")))}
     stage = staged(sites)
@@ -122,6 +124,7 @@ def test_what_is_held_survives_a_prometheus_and_a_steward_that_are_away_together
     assert [alert["name"].rpartition("-")[2] for alert in stage.firing("VMSerialDuplicate")] == ["s"]
 
 
+@pytest.mark.tier
 def test_criticals_of_a_steward_that_stays_away_are_one_alert_and_are_not_sent_as_resolved(
     staged: Callable[..., Stage],
 ) -> None:

@@ -24,7 +24,7 @@ def promtool(binary: Tools, *arguments: str | Path) -> None:
 
 def marked(file: Path) -> ParameterSet:
     """A day of evaluations, one a minute, takes promtool up to a minute of CPU."""
-    return pytest.param(file, id=file.stem, marks=[pytest.mark.long] if file.stem.endswith("_for_hours") else [])
+    return pytest.param(file, id=file.stem, marks=[pytest.mark.tier] if file.stem.endswith("_for_hours") else [])
 
 
 def test_promtool_has_nothing_to_say_of_the_rules(binary: Tools) -> None:

@@ -55,7 +55,7 @@ OTHERS: tuple[Any, ...] = ({"any": 1}, [7], "any text", "[1, {}]", "", 7, -(2**7
 KINDS = api_kinds()
 AT_ONCE = 4
 EVERY = os.environ.get("FUZZ") == "all"
-ROUNDS = 30 if EVERY else 10  # for each object
+ROUNDS = 30 if EVERY else 5  # for each object
 
 
 @dataclass(frozen=True)
@@ -321,10 +321,12 @@ def test_any_shape_of_an_object_of_the_fleet() -> None:
     seen: Seen = set()
     before = asyncio.run(everything.shown())
     for thing in everything.fleet:
+        tried = new(thing, seen, every=False)
+        some = set(list(dict.fromkeys(each.path for each in tried))[:: 1 if EVERY else 3])
         todo = [
             each
-            for each in new(thing, seen, every=False)
-            if each.what != "another type" or each.value in (OTHERS[0], OTHERS[2])
+            for each in tried
+            if each.path in some and (each.what != "another type" or each.value in (OTHERS[0], OTHERS[2]))
         ]
         where = f"{thing['kind']} {thing['metadata']['name']}"
         mistakes += [f"{where}: {what}" for what in wrong(everything, thing, todo)]

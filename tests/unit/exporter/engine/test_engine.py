@@ -196,7 +196,7 @@ class Fleet(RuleBasedStateMachine):
 
 
 Fleet.TestCase.settings = examples(
-    0.7,
+    0.4,
     stateful_step_count=rounds(12, 30),
     suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),

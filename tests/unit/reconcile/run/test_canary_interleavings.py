@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from reconcile.ledger.trials import Canary
@@ -11,7 +13,7 @@ from tests.interleaving.trials import tried
 
 pytestmark = pytest.mark.long
 
-COUNT = 100  # `python -m tests.interleaving --canary` runs more
+COUNT = 100 if os.environ.get("FUZZ") == "all" else 50  # `python -m tests.interleaving --canary` runs more
 MOST = 300
 
 
