@@ -78,7 +78,8 @@ class PlanWriter:
 
     async def guarded(self, namespace: str) -> tuple[bool | None, str]:
         """Whether a policy refuses what no plan makes, asked by a dry run of a write in a namespace where RBAC allows
-        it; None without an answer. Where it does not refuse, why that is not known or what was answered.
+        it; None where that can't be told: without an answer, and where something else refused it (RBAC, a webhook,
+        another policy). Where it does not refuse, why that is not known or what was answered.
         """
         return await self._refused(probing(namespace), NOT_PLANNED)
 
@@ -88,11 +89,10 @@ class PlanWriter:
 
     async def _refused(self, wanted: Request, says: str) -> tuple[bool | None, str]:
         answer = await self._sent(wanted)
-        if answer.outcome in (WriteOutcome.UNSENT, WriteOutcome.UNCLEAR):
-            return None, answer.why
-        if answer.code == _FORBIDDEN and says in answer.why:
-            return True, ""
-        return False, answer.why or "the dry run of what it has to refuse was taken"
+        if answer.outcome is WriteOutcome.ACCEPTED:
+            return False, "the dry run of what it has to refuse was taken"
+        policy = answer.code == _FORBIDDEN and says in answer.why
+        return (True, "") if policy else (None, answer.why)
 
     async def record(self, namespace: str, manifest: Mapping[str, Any]) -> str:
         """Creates an Event; empty, or why it could not be. One of that name is there already after a restart."""

@@ -25,12 +25,15 @@ class Guarding:
     def __init__(self, ask: Mapping[str, Ask], standing: RepairTotals) -> None:
         """For each policy what says whether it refuses what it has to, and why not; None where it was not answered."""
         self._ask, self._standing = ask, standing
+        self._unknown: dict[str, str] = {}  # why, of each that was last not known
 
     async def look(self) -> None:
         for policy, ask in self._ask.items():
             there, why = await ask()
+            unknown, self._unknown[policy] = self._unknown.get(policy), why if there is None else ""
             if there is None:
-                log.warning('event="not known whether the policy is there" policy=%s why="%s"', policy, why)
+                if unknown != why:
+                    log.warning('event="not known whether the policy is there" policy=%s why="%s"', policy, why)
                 continue
             before = self._standing.policies.get(policy)
             if there is not before and not there:
