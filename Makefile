@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check lint types contracts test test-unit test-long test-python test-rules test-reference test-kubevirt test-networks test-repairs test-runbooks test-alerts test-deploy test-thanos \
-  test-examples fuzz mutants tiers generate verify lock audit sbom wheel krew image test-image site clean
+  test-examples fuzz mutants tiers generate artifacts verify lock audit sbom wheel krew image test-image site clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -125,6 +125,13 @@ tiers: $(VENV)/.dev ## what CI leaves out, where its paths changed since it last
 generate: $(VENV)/.dev ## write the generated files again
 	$(BIN)/python -m docs.generator
 	$(BIN)/python -m release.licences
+
+artifacts: $(VENV)/.dev ## what only an installer needs and git has a digest of: the mixin, dashboards of Perses, the bundle for OLM; build/artifacts, and an archive of each in dist
+	rm -rf build/artifacts
+	$(BIN)/python -m docs.generator --artifacts build/artifacts
+	mkdir -p dist
+	for each in $$(ls build/artifacts); do tar --sort=name --owner=0 --group=0 --mtime="@$(EPOCH)" -czf "dist/$$each-$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml).tar.gz" \
+	  -C build/artifacts "$$each" || exit 1; done
 
 lock: $(VENV)/.dev ## write the locks again after a change of pyproject.toml; LOCK=--upgrade takes the newest versions
 	$(COMPILE) --output-file requirements.lock pyproject.toml

@@ -71,7 +71,7 @@ def csv(read: Callable[[str], str], version: str, release: dict[str, str], deplo
                 {"name": "Source", "url": _SOURCE},
                 {"name": "Documentation", "url": f"{_SOURCE}/tree/main/docs"},
             ],
-            "icon": [{"base64data": _encoded(read("deploy/olm/icon.svg")), "mediatype": "image/svg+xml"}],
+            "icon": [{"base64data": _encoded(read("deploy/generator/icon.svg")), "mediatype": "image/svg+xml"}],
             "relatedImages": [{"name": "steward", "image": image}],
             "installModes": [
                 {"type": mode, "supported": mode in ("OwnNamespace", "AllNamespaces")}

@@ -1,10 +1,19 @@
+"""Writes what is generated into the checkout; with --verify says what of it is out of date; with `--artifacts FOLDER`
+writes what only an installer needs, which is not in git.
+"""
+
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
-from . import exporter, names, reports, runbooks, sidecar, support
-from .files import kept
+from . import artifacts, exporter, names, reports, runbooks, sidecar, support
+from .files import kept, written
 
 if __name__ == "__main__":
     made = exporter.generated() | sidecar.generated() | reports.generated()
-    sys.exit(kept(made | names.generated() | runbooks.generated() | support.generated()))
+    made |= names.generated() | runbooks.generated() | support.generated()
+    if "--artifacts" in sys.argv:
+        written(Path(sys.argv[sys.argv.index("--artifacts") + 1]), artifacts.of(made))
+        sys.exit()
+    sys.exit(kept(artifacts.tracked(made)))

@@ -78,7 +78,7 @@ class PlanWriter:
 
     async def guarded(self, namespace: str) -> tuple[bool | None, str]:
         """Whether a policy refuses what no plan makes, asked by a dry run of a write in a namespace where RBAC allows
-        it; None where that can't be told: without an answer, and where something else refused it (RBAC, a webhook,
+        it; None where that is not known: without an answer, and where something else refused it (RBAC, a webhook,
         another policy). Where it does not refuse, why that is not known or what was answered.
         """
         return await self._refused(probing(namespace), NOT_PLANNED)

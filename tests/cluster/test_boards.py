@@ -17,6 +17,7 @@ import pytest
 from dashboards.generator import all_boards
 from dashboards.generator.console import expression, fits
 from dashboards.generator.model import Board, Panel, PanelQuery
+from tests.artifacts import artifact
 from tests.case_files import read_yaml
 from tests.cluster.conftest import MakeApiServer, Tools
 from tests.cluster.custom_resources import install
@@ -273,20 +274,20 @@ def test_without_the_steward_no_query_has_a_number(binary: Tools, kubevirt: str,
 # -- manifests
 
 
-Apply = Callable[[str], list[Object]]
+Apply = Callable[[Path], list[Object]]
 
 
 @pytest.fixture(scope="module")
 def apply(module_api_server: MakeApiServer, binary: Tools) -> Apply:
-    """`apply("grafana")`: what `kubectl kustomize` makes of a folder of dashboards/, applied and validated strictly."""
+    """`apply(FOLDER)`: what `kubectl kustomize` makes of a folder of dashboards, applied and validated strictly."""
     server = module_api_server(with_crds=False)
     client = server.client()
     install(client, published("perses-operator", "grafana-operator"))
     client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "openshift-config-managed"}})
     kubectl, account = binary("kubectl"), server.kubeconfig("admin")
 
-    def run(folder: str) -> list[Object]:
-        made = subprocess.run([kubectl, "kustomize", REPO / "dashboards" / folder], capture_output=True, check=True)
+    def run(folder: Path) -> list[Object]:
+        made = subprocess.run([kubectl, "kustomize", folder], capture_output=True, check=True)
         command: list[str | Path] = [kubectl, "--kubeconfig", account, "apply", "--server-side", "--validate=strict"]
         done = subprocess.run([*command, "-o", "json", "-f", "-"], input=made.stdout, capture_output=True, check=False)
         assert done.returncode == 0, done.stderr.decode()
@@ -304,7 +305,7 @@ def by_kind(objects: list[Object]) -> dict[str, list[Object]]:
 
 
 def test_config_maps_and_dashboards_of_grafana_are_taken(apply: Apply) -> None:
-    kinds = by_kind(apply("grafana-operator"))
+    kinds = by_kind(apply(REPO / "dashboards/grafana-operator"))
     maps = {each["metadata"]["name"]: each for each in kinds.pop("ConfigMap")}
     dashboards = kinds.pop("GrafanaDashboard")
     assert not kinds
@@ -317,12 +318,12 @@ def test_config_maps_and_dashboards_of_grafana_are_taken(apply: Apply) -> None:
 
 
 def test_the_same_config_maps_serve_grafanas_sidecar_alone(apply: Apply) -> None:
-    kinds = by_kind(apply("grafana"))
+    kinds = by_kind(apply(REPO / "dashboards/grafana"))
     assert {kind: len(each) for kind, each in kinds.items()} == {"ConfigMap": len(all_boards())}
 
 
 def test_config_maps_of_the_console_are_taken(apply: Apply) -> None:
-    objects = apply("console")
+    objects = apply(REPO / "deploy/helm/kubevirt-steward/files/dashboards/console")
     assert {each["metadata"]["namespace"] for each in objects} == {"openshift-config-managed"}
     assert all(each["metadata"]["labels"]["console.openshift.io/dashboard"] == "true" for each in objects)
     titles = {json.loads(text)["title"] for each in objects for text in each["data"].values()}
@@ -330,11 +331,9 @@ def test_config_maps_of_the_console_are_taken(apply: Apply) -> None:
 
 
 def test_dashboards_of_perses_are_taken(apply: Apply) -> None:
-    objects = apply("perses")
+    objects = apply(artifact("perses"))
     assert {(each["apiVersion"], each["kind"]) for each in objects} == {("perses.dev/v1alpha2", "PersesDashboard")}
     for each in objects:
-        (file,) = (REPO / "dashboards/perses").glob(
-            f"{each['metadata']['name'].removeprefix('kubevirt-steward-')}.yaml"
-        )
+        (file,) = artifact("perses").glob(f"{each['metadata']['name'].removeprefix('kubevirt-steward-')}.yaml")
         written = read_yaml(file.read_text(encoding="utf-8"))
         assert each["spec"]["config"]["panels"] == written["spec"]["config"]["panels"]  # nothing was pruned

@@ -175,7 +175,7 @@ def test_with_two_replicas_of_the_exporter_there_is_one_sidecar(binary: Tools, t
 def test_a_kustomization_over_an_overlay_has_its_own_configuration_of_the_sidecar(
     overlay: str, binary: Tools, tmp_path: Path
 ) -> None:
-    shutil.copytree(DEPLOY, tmp_path / "deploy", ignore=shutil.ignore_patterns("helm", "olm"))
+    shutil.copytree(DEPLOY, tmp_path / "deploy", ignore=shutil.ignore_patterns("templates"))
     shutil.copytree(REPO / "dashboards", tmp_path / "dashboards")
     (tmp_path / "reconcile.yaml").write_text("mode: approve\n", encoding="utf-8")
     own = {"name": "steward-reconcile", "namespace": NAMESPACE, "behavior": "replace", "files": ["reconcile.yaml"]}
@@ -191,7 +191,7 @@ def test_a_kustomization_over_an_overlay_has_its_own_configuration_of_the_sideca
 
 def together(components: tuple[str, ...], binary: Tools, folder: Path) -> subprocess.CompletedProcess[str]:
     """deploy/base with components in an order, built in a copy of deploy/."""
-    shutil.copytree(DEPLOY, folder / "deploy", ignore=shutil.ignore_patterns("helm", "olm"))
+    shutil.copytree(DEPLOY, folder / "deploy", ignore=shutil.ignore_patterns("templates"))
     parts = {"resources": ["deploy/base"], "components": [f"deploy/components/{each}" for each in components]}
     (folder / "kustomization.yaml").write_text(json.dumps(parts), encoding="utf-8")
     command = [str(binary("kubectl")), "kustomize", str(folder)]

@@ -13,13 +13,14 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.artifacts import artifact
 from tests.case_files import read_yaml
 from tests.cluster.conftest import Tools
 from tests.cluster.deployed import NAMESPACE, kustomized
 from tests.manifests import Object, load_all
 from tests.shared import REPO
 
-BUNDLE = REPO / "deploy/olm"
+BUNDLE = artifact("olm")
 CSV = "manifests/kubevirt-steward.clusterserviceversion.yaml"
 
 

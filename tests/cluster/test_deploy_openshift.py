@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.artifacts import artifact
 from tests.cluster.conftest import Tools
 from tests.cluster.deployed import NAMESPACE, VARIANTS, charted, kustomized
 from tests.cluster.openshift.admission import RANGE, refused
@@ -15,7 +16,7 @@ from tests.manifests import Object, load_all
 from tests.shared import REPO
 
 OPENSHIFT = [each for each in VARIANTS if "openshift" in each]
-CSV = REPO / "deploy/olm/manifests/kubevirt-steward.clusterserviceversion.yaml"
+CSV = artifact("olm") / "manifests/kubevirt-steward.clusterserviceversion.yaml"
 MAKE_PODS = ("Deployment", "Job")
 
 

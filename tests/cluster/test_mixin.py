@@ -12,9 +12,9 @@ import pytest
 from dashboards.generator import generated
 from exporter.rules import Values, rule_files
 from exporter.rules.formats import groups_of
+from tests.artifacts import artifact
 from tests.cluster.conftest import Tools
 from tests.cluster.test_rules import promtool
-from tests.rules import RULES
 
 SITE = Values(cluster="k8s_cluster", job="steward-prod", namespace="ops", runbook_url="https://x.example/r", hold="2h")
 CONFIG = (
@@ -27,7 +27,7 @@ def evaluated(binary: Tools, expr: str) -> Any:
     command: list[str | Path] = [
         binary("jsonnet"),
         "-J",
-        RULES / "mixin",
+        artifact("mixin"),
         "-e",
         f"local mixin = import 'mixin.libsonnet'; {expr}",
     ]

@@ -21,6 +21,8 @@ def made_with(version: str, released: str = "") -> dict[str, str]:
     def read(path: str) -> str:
         if path == "CHANGELOG.md" and released:
             return released
+        if path in BOARDS:
+            return BOARDS[path]
         text = (REPO / path).read_text(encoding="utf-8")
         here = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
         return text.replace(f'version = "{here}"', f'version = "{version}"') if path == "pyproject.toml" else text

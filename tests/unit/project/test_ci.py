@@ -32,6 +32,7 @@ NEITHER = {
     "test-rules": "a part of test",
     "tiers": "runs the tiers",
     "generate": "writes what verify compares",
+    "artifacts": "tests/unit/project/test_artifacts.py makes them",
     "lock": "writes what verify compares",
     "audit": "depends on the day, and asks others; before a release (docs/releasing.md)",
     "sbom": "tests/unit/release makes it",

@@ -59,7 +59,7 @@ _TEXT = (".py", ".yaml", ".html", ".md")
 def texts() -> Iterator[tuple[Path, int, str]]:
     """Each text with its file and first line."""
     prose = {path for pattern in _PROSE for path in TOP.glob(pattern) if path.is_file() and path.suffix not in _NO_TEXT}
-    copies = {*TOP.glob("deploy/helm/*/files/**/*"), *TOP.glob("rules/mixin/boards/*")}
+    copies = {*TOP.glob("deploy/helm/*/files/**/*")}
     for path in sorted(prose - copies):
         if path.suffix == ".py":
             yield from ((path, line, text) for line, text in literals(path.read_text(encoding="utf-8")))

@@ -37,7 +37,7 @@ DEPLOYED = sorted(
     if path.suffix in (".yaml", ".json") and re.search(r"groups\"?:", path.read_text("utf-8"))
 )
 # Those with a file for each area, of which a cluster gets them all.
-WHOLE = [REPO / each for each in ("rules", "rules/mixin", "deploy/olm/manifests")]
+WHOLE = [REPO / each for each in ("rules",)]
 
 
 def groups(tree: Any) -> Iterator[dict[str, Any]]:
@@ -91,8 +91,6 @@ def test_no_group_that_is_deployed_is_too_large() -> None:
     packs = {path: found for path, found in packs.items() if found}
     assert {path.relative_to(REPO).as_posix() for path in packs} == {
         "rules",
-        "rules/mixin",
-        "deploy/olm/manifests",
         "deploy/components/prometheus-operator/rules.yaml",
         "deploy/components/openshift-user/rules.yaml",
         "deploy/components/vanilla-prometheus/rules.yaml",
