@@ -194,8 +194,8 @@ def test_every_query_of_the_console_returns_what_is_seeded(scraped: Scraped) -> 
 
 
 def test_every_column_of_a_table_is_a_label_of_its_rows(scraped: Scraped) -> None:
-    """A label that no series has would be a column that is empty for ever. A scrape may fail on a busy computer, so what
-    is missing is asked for again.
+    """A label that no series has would be a column that is empty for ever. A scrape may fail on a busy computer, so
+    what is missing is asked for again.
     """
     known = {
         # the VM has neither of both faults
@@ -215,7 +215,7 @@ def test_every_column_of_a_table_is_a_label_of_its_rows(scraped: Scraped) -> Non
         } - known
 
     with contextlib.suppress(TimeoutError):
-        wait_until(lambda: not missing(), 20, "all columns have a label", every=2)
+        wait_until(lambda: not missing(), 60, "all columns have a label", every=2)
     assert missing() == set()
 
 
