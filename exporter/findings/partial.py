@@ -107,8 +107,14 @@ class PartialView(View):
         self._refuse((self._unseen | self._partly.keys()) & index.passed)
         return super().sharing(index, key)
 
-    def derived(self, index: Index, key: str, make: Callable[[], T]) -> T:  # noqa: ARG002 # nothing is kept
-        return make()  # of no use to anybody who sees more, and not what those made
+    def derived(self, index: Index, key: str, make: Callable[[], T], of: tuple[type[Record], ...] = ()) -> T:
+        if not of:
+            return make()  # of no use to anybody who sees more, and not what those made
+        for kind in of:
+            self._declared(kind)
+        self._refuse((self._unseen | self._partly.keys()) & index.passed)
+        self._refuse(self._beyond(of, _place(index, key)))
+        return super().derived(index, key, make, of)
 
     def apart(self, found: Iterable[Finding | None]) -> Iterator[Finding | None]:
         try:

@@ -102,10 +102,12 @@ class Cluster:
 
     def derived(self, index: Index, key: str, make: Callable[[], T]) -> T:
         """What follows from the records under a key, without the dependents, and from nothing else: made once until one
-        of them changes. A key has one such value.
+        of them changes. A key has one such value; none is kept of a key under which there is nothing.
         """
         kept = self._derived.setdefault(index, {})
         if key not in kept:
+            if self.first(index, key) is None:
+                return make()
             kept[key] = make()
         found: T = kept[key]
         return found

@@ -116,9 +116,10 @@ class ClusterView:
         """The records of one kind under a key of a declared index; whether other kinds can be seen does not matter."""
         return [record for record in self.sharing(index, key) if isinstance(record, kind)]
 
-    def derived(self, index: Index, key: str, make: Callable[[], T]) -> T:
+    def derived(self, index: Index, key: str, make: Callable[[], T], of: tuple[type[Record], ...] = ()) -> T:  # noqa: ARG002 # all can be seen
         """What `make` concludes from the records under a key of a declared index, and from nothing else; it is asked
-        again once one of them changed. A key has one such value.
+        again once one of them changed. A key has one such value. `of` are the kinds whose records it looks at, where it
+        does not look at all: whether others can be seen does not matter.
         """
         if index not in self._reader.indexes:
             raise UndeclaredReadError(f"{self._reader} does not declare the index {index.id}")

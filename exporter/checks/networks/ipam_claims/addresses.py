@@ -201,12 +201,17 @@ def prefix_mismatch(ctx: ClaimContext) -> Finding | None:
 
 def _given(ctx: ClaimContext) -> Iterator[tuple[Pod, list[tuple[str, int]]]]:
     """(host, prefix length) that the claim's network gave to the attachments of each pod that refer to the claim."""
-    networks = ctx.attachable
+    networks = ctx.network.keys
     for pod in ctx.holders if ctx.claim.hosts else ():
         if not ctx.refers(pod):
             continue
-        keys = networks.intersection(ctx.attachments(pod)) or networks - {key for key, _ in pod.selections}
-        given = [(host, length) for nad, host, length in pod.addresses if nad in keys]
+        keys = networks.intersection(ctx.attachments(pod))
+        selected = {key for key, _ in pod.selections}
+        given = [
+            (host, length)
+            for nad, host, length in pod.addresses
+            if (nad in keys if keys else nad in networks and nad not in selected)
+        ]
         if given:
             yield pod, given
 

@@ -16,13 +16,13 @@ from ....findings.finding import Finding, Severity, Since
 from ....store.indexes.networks import ADDRESS, CLAIM, NAD, address, unreadable
 from ....store.kinds.ipam_claim import FINALIZER, IPAMClaim
 from ....store.kinds.namespace import Namespace
-from ....store.kinds.network_attachment_definition import NetworkAttachmentDefinition, pool_of, ruling
+from ....store.kinds.network_attachment_definition import NetworkAttachmentDefinition, pool_of
 from ....store.kinds.pod import REFERRED, Pod
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.record import Record, Ref, UnseenError
 from ....store.text.naming import subject_first
-from .._referred import referred_to
+from .._referred import NadsOfNetwork, nads_of, referred_to
 from .common import MOST_PODS, Common
 from .owner import ClaimOwner, OwnerState, owner_of
 from .pressure import utilisation
@@ -139,26 +139,12 @@ class ClaimContext:
         return self.vmi is not None and self.vmi.phase not in ("Succeeded", "Failed")
 
     @Lazy
-    def nads(self) -> list[NetworkAttachmentDefinition]:
-        """The NADs of the claim's network, in any namespace, by name."""
-        network = self.claim.network
-        found = self.view.members(NAD, network, NetworkAttachmentDefinition) if network else []
-        return sorted(found, key=lambda each: (each.namespace, each.name)) if len(found) != 1 else found
+    def network(self) -> NadsOfNetwork:
+        return nads_of(self.view, self.claim.network)
 
-    @Lazy
-    def attachable(self) -> frozenset[str]:
-        """The same by `namespace/name`, as pods refer to them."""
-        return frozenset([f"{nad.namespace}/{nad.name}" for nad in self.nads])
-
-    @Lazy
-    def effective(self) -> list[NetworkAttachmentDefinition]:
-        """Those of them that allow persistent IPs."""
-        return [nad for nad in self.nads if nad.effective]
-
-    @Lazy
+    @property
     def ruler(self) -> NetworkAttachmentDefinition | None:
-        """The one of them whose pool the network most likely has, where several differ."""
-        return self.effective[0] if len(self.effective) == 1 else ruling(self.effective)
+        return self.network.ruler
 
     @Lazy
     def places(self) -> list[tuple[str, AddressPlace]]:
@@ -171,7 +157,7 @@ class ClaimContext:
     @Lazy
     def utilisation(self) -> float:
         """The share of the network's addresses that is in use, 0 to 1."""
-        return utilisation(self.view, self.ruler, self.attachable)
+        return utilisation(self.view, self.ruler, self.network.keys)
 
     @property
     def unreadable_nad(self) -> bool:

@@ -36,19 +36,19 @@ def network_missing(ctx: ClaimContext) -> Finding | None:
     claim = ctx.claim
     if not claim.network or ctx.unreadable_nad or (ctx.vm and not ctx.interfaces):
         return None  # without the interface the claim is leaked
-    if not ctx.nads:
+    if not ctx.network.nads:
         return ctx.finding("NetworkMissing", _severity(ctx), f"no NAD in the cluster is of network {claim.network}")
-    here = any(nad.namespace == claim.namespace for nad in ctx.nads)
+    here = claim.namespace in ctx.network.namespaces
     elsewhere = any(key and key.partition("/")[0] != claim.namespace for _, key in ctx.interfaces)
     if here or elsewhere:
         return None  # that an interface refers to another namespace's NAD is reported of the VM
     what = f"network {claim.network} no longer has a NAD in namespace {claim.namespace}"
-    return ctx.finding("NetworkNotInNamespace", _severity(ctx), what, related=[ctx.nads[0].ref])
+    return ctx.finding("NetworkNotInNamespace", _severity(ctx), what, related=[ctx.network.nads[0].ref])
 
 
 def persistence_disabled(ctx: ClaimContext) -> bool:
     """No NAD of the network allows persistent IPs. It is reported once, of the network."""
-    return bool(ctx.nads) and not ctx.effective
+    return bool(ctx.network.nads) and not ctx.network.effective
 
 
 def _severity(ctx: ClaimContext) -> Severity:

@@ -79,7 +79,7 @@ def empty_claim(ctx: ClaimContext) -> Finding | None:
     kept = _withheld(ctx) if cause == "IPAddressConflict" else {}
     words += "".join(f"; {ip}, which the VM requests, is {by}" for ip, by in kept.items())
     has_address = any(
-        nad in ctx.attachable for pod in waiting for nad, _, _ in pod.known_addresses
+        nad in ctx.network.keys for pod in waiting for nad, _, _ in pod.known_addresses
     )  # for the next step alone
     if has_address and cause == "unknown":
         next_step = "Annotate the VM's pod: OVN-Kubernetes then writes the pod's addresses to the IPAMClaim."
@@ -122,7 +122,7 @@ def _cause(ctx: ClaimContext, pods: list[Pod]) -> str:
     keys = [nad for _, nad in ctx.interfaces if nad]
     if ctx.claim.refused:
         return ctx.claim.refused
-    if not ctx.nads:
+    if not ctx.network.nads:
         return "NetworkMissing"
     if any(key.partition("/")[0] != ctx.claim.namespace for key in keys):
         return "CrossNamespaceNad"
@@ -135,7 +135,7 @@ def _cause(ctx: ClaimContext, pods: list[Pod]) -> str:
 
 def not_referenced(ctx: ClaimContext) -> Finding | None:
     """A pod of the VM is on the claim's network without referring to a claim there."""
-    if not ctx.effective:
+    if not ctx.network.effective:
         return None
     for pod in ctx.pods:
         if ctx.refers(pod) or not _on_network(ctx, pod):
@@ -148,18 +148,16 @@ def not_referenced(ctx: ClaimContext) -> Finding | None:
 
 
 def _on_network(ctx: ClaimContext, pod: Pod) -> bool:
-    primary = {f"{nad.namespace}/{nad.name}" for nad in ctx.effective if nad.role == "primary"}
-    keys = {f"{nad.namespace}/{nad.name}" for nad in ctx.effective} - primary
-    return _on_primary(pod, primary) or _on_secondary(pod, keys)
+    return _on_primary(pod, ctx.network.primary) or _on_secondary(pod, ctx.network.secondary)
 
 
-def _on_secondary(pod: Pod, keys: set[str]) -> bool:
+def _on_secondary(pod: Pod, keys: frozenset[str]) -> bool:
     """Whether it is attached to one of these NADs, and by no attachment refers to a claim there."""
     attached = [claim for key, claim in pod.selections if key in keys]
     return bool(attached) and not any(attached)
 
 
-def _on_primary(pod: Pod, keys: set[str]) -> bool:
+def _on_primary(pod: Pod, keys: frozenset[str]) -> bool:
     """Whether it has an address of one of these NADs, which no attachment selects, and refers to no claim for it."""
     by_attachments = {f"{key.partition('/')[0]}/{claim}" for key, claim in pod.selections if claim}
     return any(nad in keys for nad, _, _ in pod.addresses) and by_attachments.issuperset(pod.claims)

@@ -10,13 +10,14 @@ from itertools import chain
 from ....domain.networks.cidr import number
 from ....domain.networks.pool import AddressPlace, Pool
 from ....findings.check import View
-from ....store.indexes.networks import ADDRESS, CLAIM, NAD, address
+from ....store.indexes.networks import ADDRESS, CLAIM, address
 from ....store.kinds.ipam_claim import FINALIZER, IPAMClaim
-from ....store.kinds.network_attachment_definition import NetworkAttachmentDefinition, pool_of
+from ....store.kinds.network_attachment_definition import pool_of
 from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.record import Record
+from .._referred import nads_of
 from .common import Common
 
 __all__ = ["evidently_well"]
@@ -53,7 +54,7 @@ def _owned(view: View, claim: IPAMClaim) -> bool:
 
 def _given_out(view: View, claim: IPAMClaim, common: Common) -> bool:
     """By one NAD, which is in the claim's namespace, to pods of the VM: an address of each family that it has."""
-    nads = view.members(NAD, claim.network, NetworkAttachmentDefinition) if claim.network else []
+    nads = nads_of(view, claim.network).nads
     if len(nads) != 1 or not nads[0].effective or nads[0].namespace != claim.namespace:
         return False
     nad = nads[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +18,9 @@ from demo.apiserver.resources import Obj
 from exporter.checks import all_checks
 from exporter.findings.check import PER_FLEET
 from exporter.store.index import Buckets
-from tests.evaluation import NOW, Evaluation
+from exporter.store.source import SyncState
+from tests.evaluation import NOW, Evaluation, api_kinds
+from tests.rows import full
 
 _CHECKS = [check for check in all_checks() if check.scope is not PER_FLEET]
 _SMALL, _LARGE = 100, 400
@@ -121,3 +124,43 @@ def test_a_change_costs_what_it_costs_and_the_same_in_a_larger_fleet(
     assert of_large[:2] == of_small[:2]
     assert of_large[2] <= of_small[2] * 1.05
     assert [what for what, most in zip(of_small, MOST[name], strict=True) if what > most] == []
+
+
+# -- many NADs of one network, and as many who ask for them
+
+
+def _nad(number: int, role: str, mtu: int = 1400) -> Obj:
+    name = f"n{number:05}"
+    net = {"cniVersion": "1.0.0", "name": "tenantblue", "type": "ovn-k8s-cni-overlay", "topology": "layer2"}
+    net |= {"subnets": "10.0.0.0/8", "role": role, "netAttachDefName": f"ns/{name}"}
+    made = full({"kind": "NetworkAttachmentDefinition", "namespace": "ns", "name": name})
+    made["spec"] = {"config": json.dumps({**net, "allowPersistentIPs": True, "mtu": mtu})}
+    made["metadata"]["resourceVersion"] = str(10**6 + mtu * 1000 + number)
+    return made
+
+
+def _calls(count: int, role: str, unseen: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Python calls after a change of one of so many NADs, of whose network there are as many IPAMClaims and VMs."""
+    evaluation = Evaluation(_CHECKS, initial=False)
+    for number in range(count):
+        claim = {"kind": "IPAMClaim", "namespace": "ns", "name": f"vm{number}.net", "network": "tenantblue"}
+        evaluation.seen(full({**claim, "ips": [f"10.1.{number // 200}.{number % 200 + 1}/8"], "vm": f"vm{number}"}))
+        evaluation.seen(full({"kind": "VirtualMachine", "namespace": "ns", "name": f"vm{number}"}))
+        evaluation.seen(_nad(number, role))
+    if unseen:
+        evaluation.intake.sync_state(api_kinds()[unseen], SyncState.FORBIDDEN, "forbidden")
+    evaluation.evaluate()
+    counted = Counted()
+    with counted.counting(monkeypatch):
+        evaluation.seen(_nad(0, role, mtu=1500))
+        evaluation.evaluate()
+    return counted.calls
+
+
+@pytest.mark.parametrize("unseen", ["", "Pod"])
+@pytest.mark.parametrize("role", ["secondary", "primary"])
+def test_many_nads_and_claims_of_one_network_cost_their_sum(
+    role: str, unseen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few, many = _calls(50, role, unseen, monkeypatch), _calls(300, role, unseen, monkeypatch)
+    assert many < 6.5 * few

@@ -123,6 +123,48 @@ def test_the_slices_of_busy_checks_are_alike() -> None:
     assert max(done) <= 2 * min(done)
 
 
+def _each_by_itself(crowd: Crowd) -> None:
+    for number in range(1000):
+        crowd.seen("VirtualMachine", "full", f"vm-{number}", serial="new")
+
+
+def _by_one_change(crowd: Crowd) -> None:
+    crowd.seen("VirtualMachine", "full", "vm-0", serial="new")
+
+
+def _resumed(crowd: Crowd) -> None:
+    crowd.undecodable("VirtualMachine", "full", "odd")
+    _each_by_itself(crowd)
+    crowd.steps()
+    crowd.gone("VirtualMachine", "full", "odd")
+
+
+@pytest.mark.parametrize("fill", [_each_by_itself, _by_one_change, _resumed])
+def test_namespaces_take_turns(fill: Callable[[Crowd], None]) -> None:
+    def alike(record: Record, _: ByName) -> Iterable[str]:
+        return (record.namespace,) if isinstance(record, VirtualMachine) else ()
+
+    looks_up = (Index("alike", alike),) if fill is _by_one_change else ()
+    check = Check("x", "X", (VirtualMachine.KIND,), PER_VM, REASONS, of_each(VirtualMachine), looks_up)
+    crowd = Crowd(check)
+    for number in range(1000):
+        crowd.seen("VirtualMachine", "full", f"vm-{number}")
+    crowd.steps()
+    fill(crowd)
+    before = crowd.evaluated("x")
+    others = [f"{namespace}-{number}" for namespace in "ab" for number in range(2)]
+    for name in others:
+        crowd.seen("VirtualMachine", name[0], name)
+    found: list[str] = []
+    crowd.engine.listen(lambda _, come: found.extend(each.subject.name for each in come))
+    while not set(others) <= set(found) and crowd.engine.step():
+        pass
+    assert crowd.evaluated("x") - before < 50
+    assert crowd.steps() > 100  # the others are not forgotten
+    assert crowd.evaluated("x") - before == 1000 + len(others)
+    assert crowd.engine.caught_up
+
+
 def test_what_keeps_changing_does_not_keep_it_from_being_ready() -> None:
     crowd = Crowd(per_vm("x"), look=0.0004)
     crowd.engine.settle = 1.0
