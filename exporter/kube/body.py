@@ -1,4 +1,6 @@
-"""The body of a response, read within bounds: also one that a server compressed although nobody asked for it."""
+"""The body of a response, read within bounds: also one that a server compressed although nobody asked for it, and a
+list in pages, which has to end.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,37 @@ import aiohttp
 
 from .errors import MalformedError, UnreachableError
 
-__all__ = ["beginning", "pieces", "whole"]
+__all__ = ["Counted", "beginning", "pieces", "whole"]
 
 _PIECE = 2**18  # bytes that are decompressed at once
 _EITHER = 47  # for zlib: a gzip or a zlib header
+_MOST_OBJECTS = 1_000_000  # of one list, ten times as many as of the largest kind of a large fleet
+_MOST_EMPTY = 10  # pages in a row without an object, of a list that goes on
+
+
+class Counted:
+    """What has come of one list. A list that does not end raises MalformedError before it takes all memory."""
+
+    def __init__(self, of: str) -> None:
+        """`of` is what is listed."""
+        self._of, self._objects, self._empty, self._rest = of, 0, 0, ""
+
+    def add(self, objects: int) -> None:
+        """Takes in so many objects more."""
+        self._objects += objects
+        if self._objects > _MOST_OBJECTS:
+            raise MalformedError(f"the list of {self._of} does not end: it has more than {_MOST_OBJECTS} objects")
+
+    def add_page(self, objects: int, rest: str) -> None:
+        """The same of a page; `rest` is its continue token, empty on the last one."""
+        self.add(objects)
+        self._empty = 0 if objects else self._empty + 1
+        if rest and rest == self._rest:
+            raise MalformedError(f"the list of {self._of} does not end: two pages have the same continue token")
+        if rest and self._empty >= _MOST_EMPTY:
+            why = f"{self._empty} pages in a row have a continue token and no object"
+            raise MalformedError(f"the list of {self._of} does not end: {why}")
+        self._rest = rest
 
 
 async def whole(response: aiohttp.ClientResponse, most: int) -> bytes:

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from exporter.kube.body import whole
+from exporter.kube.body import Counted, whole
 from exporter.kube.client import Client
 from exporter.kube.errors import MALFORMED, AbsentError, KubeError, MalformedError, StatusError
 from exporter.kube.transport import Transport
@@ -150,12 +150,13 @@ class ApiReads:
 
     async def _snapshot(self, path: str, selectors: tuple[tuple[str, str], ...]) -> list[msgspec.Raw]:
         found: list[msgspec.Raw] = []
-        rest = ""
+        counted, rest = Counted(path), ""
         while True:
             query = [*selectors, ("limit", str(_PAGE)), *((("continue", rest),) if rest else ())]
             page = _page(path, await self._body(path, query, _PAGE_BYTES))
-            found += page.items or ()
             rest = page.metadata.rest or ""
+            counted.add_page(len(page.items or ()), rest)
+            found += page.items or ()
             if not rest:
                 return found
             await asyncio.sleep(0)

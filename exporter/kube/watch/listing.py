@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ...store.decode import by_name
 from ...store.kind import ApiKind
+from ..body import Counted
 from ..client import Client
 from ..errors import StatusError
 from ..timeouts import Timeouts
@@ -32,7 +33,8 @@ async def paged(
     """All pages of one snapshot, of one namespace or of all.
 
     A snapshot that expires in between is left, and all is read again from a new one: pages of two snapshots would miss
-    what moved between them, and a list in one body has no limit. Raises StatusError 410 if that fails again and again.
+    what moved between them, and a list in one body has no limit. Raises StatusError 410 if that fails again and again,
+    and MalformedError where the list does not end.
     """
     for restart in range(_RESTARTS):
         try:
@@ -54,7 +56,7 @@ async def _snapshot(
     client: Client, decoder: Decoder, kind: ApiKind[Any], served: str, limit: int, namespace: str
 ) -> ListOutcome:
     objects: dict[tuple[str, str], Decoded] = {}
-    rest = ""
+    counted, rest = Counted(kind.resource), ""
     while True:
         try:
             page = decoder.page(await client.page(kind, served, rest, limit, namespace))
@@ -62,6 +64,7 @@ async def _snapshot(
             if error.code == 410 and rest:
                 raise _ExpiredError from error
             raise
+        counted.add_page(len(page.objects), page.rest)
         objects |= by_name(page.objects)
         rest = page.rest
         if not rest:
@@ -71,12 +74,16 @@ async def _snapshot(
 class Initial:
     """The objects of a streaming list, while it comes: what changes meanwhile comes in between."""
 
-    def __init__(self) -> None:
+    def __init__(self, of: str) -> None:
+        """`of` is what is listed."""
         self.objects: dict[tuple[str, str], Decoded] = {}
+        self._counted = Counted(of)
 
     def take(self, event: WatchEvent) -> None:
+        """Raises MalformedError where the list does not end."""
         if event.decoded is None:
             return
+        self._counted.add(1)
         key = event.decoded.namespace, event.decoded.name
         if event.type == "DELETED":
             self.objects.pop(key, None)

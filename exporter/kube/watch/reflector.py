@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -43,8 +43,16 @@ _LASTING = 1.0  # seconds; a shorter watch does not reset the backoff
 
 
 class Reflector:
-    def __init__(self, kind: ApiKind[Any], client: Client, intake: Intake, pace: Timeouts) -> None:
-        self.kind = kind
+    def __init__(
+        self,
+        kind: ApiKind[Any],
+        client: Client,
+        intake: Intake,
+        pace: Timeouts,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """By the `clock`, in seconds, a streaming list that does not end is given up."""
+        self.kind, self._clock = kind, clock
         self._client, self._intake, self._pace = client, intake, pace
         self._sight = KindSync(kind, intake, pace)
         self.stats = self._sight.stats
@@ -160,7 +168,7 @@ class Reflector:
     async def _stream(self, served: str, seconds: float) -> None:
         """A streaming list, and the watch that it turns into.
 
-        The list may take long as long as data arrives, so the requested timeout covers it too, and we end the watch.
+        The list may take minutes while data arrives, so the requested timeout covers it too, and we end the watch.
         """
         started = time.monotonic()
         complete = False
@@ -191,8 +199,11 @@ class Reflector:
             raise
 
     async def _initial(self, lines: AsyncIterator[bytes], patience: asyncio.Timeout) -> ListOutcome:
-        initial = Initial()
+        initial, longest = Initial(self.kind.resource), self._pace.longest_list
+        until = self._clock() + longest
         async for line in lines:
+            if self._clock() > until:
+                raise UnreachableError(f"the streaming list has not come to its end within {longest:.0f} s")
             event = self._decoder.event(line)
             patience.reschedule(asyncio.get_running_loop().time() + self._pace.silence)
             initial.take(event)

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from aiohttp import web
 
 from exporter.engine.intake import Intake
+from exporter.kube import body
 from exporter.kube.client import Client
-from exporter.kube.errors import StatusError, UnreachableError
+from exporter.kube.errors import MalformedError, StatusError, UnreachableError
 from exporter.kube.timeouts import Timeouts
+from exporter.kube.transport import Transport
 from exporter.kube.watch.reflector import Reflector
 from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.source import Source, SyncState
+from reconcile.confirm.reading import ApiReads
 from tests.all_of import each_of
 from tests.evaluation import Evaluation
+from tests.secure_server import config
 from tests.watch_lines import claim
 
 PACE = Timeouts(first_wait=0.0, longest_wait=0.0, look_again=0.0, catch_up=0.0, silence=5.0, jitter=False)
@@ -118,7 +125,13 @@ class Played:
     why: list[tuple[SyncState, str]]
 
 
-async def play(*watches: Watch, pace: Timeouts = PACE, until: float = NEVER, **script: Any) -> Played:
+async def play(
+    *watches: Watch,
+    pace: Timeouts = PACE,
+    until: float = NEVER,
+    clock: Callable[[], float] = time.monotonic,
+    **script: Any,
+) -> Played:
     """What is held, and was asked for, when all of the script has been played, or after `until` seconds."""
     evaluation = Evaluation(())
     states: list[tuple[SyncState, str]] = []
@@ -128,7 +141,7 @@ async def play(*watches: Watch, pace: Timeouts = PACE, until: float = NEVER, **s
         )
     )
     server = Script(list(watches), **script)
-    reflector = Reflector(evaluation.kinds["IPAMClaim"], cast(Client, server), evaluation.intake, pace)
+    reflector = Reflector(evaluation.kinds["IPAMClaim"], cast(Client, server), evaluation.intake, pace, clock)
     task = asyncio.create_task(reflector.run())
     over = asyncio.create_task(server.over.wait())
     async with asyncio.timeout(10):
@@ -292,6 +305,74 @@ async def test_a_first_page_that_is_410_is_asked_for_again_after_a_wait() -> Non
     played = await play(StatusError(400, "no"), pages=[StatusError(410, "expired")], page_of=[claim("a", 45)])
     assert played.pages == [("", 250), ("", 250)]
     assert played.reflector.stats.errors == {"410": 1}
+
+
+def following(number: int, *names: str, rest: str = "") -> bytes:
+    """A page after which there are others."""
+    page = {"metadata": {"resourceVersion": "40", "continue": rest or f"more {number}"}}
+    return json.dumps({**page, "items": [claim(name, 30) for name in names]}).encode()
+
+
+ENDLESS: dict[str, Callable[[int], bytes]] = {
+    "two pages have the same continue token": lambda at: following(at, f"a{at}", rest="again"),
+    "10 pages in a row have a continue token and no object": following,
+    "it has more than 100 objects": lambda at: following(at, *(f"a{at}-{name}" for name in range(5))),
+}
+
+
+@pytest.mark.parametrize("why", ENDLESS)
+async def test_pages_without_an_end_are_given_up_in_time(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body, "_MOST_OBJECTS", 100)
+    pages = [ENDLESS[why](at) for at in range(30)]
+    played = await play(StatusError(400, "no"), pages=pages, page_of=[claim("a", 45)], until=0.5)
+    assert (SyncState.FAILING, f"cannot list or watch {CLAIMS}: the list of {CLAIMS} does not end: {why}") in played.why
+    assert played.pages.index(("", 250), 1) <= 21  # and begins again
+    assert played.reflector.stats.errors["malformed"] >= 1
+
+
+async def test_what_a_repair_reads_ends_as_well(tmp_path: Path) -> None:
+    async def page(request: web.BaseRequest) -> web.StreamResponse:
+        asked.append(request.query.get("continue", ""))
+        meta = {"continue": f"{len(asked)}"}
+        return web.json_response({"kind": "IPAMClaimList", "metadata": meta, "items": []})
+
+    asked: list[str] = []
+    runner = web.ServerRunner(web.Server(page, access_log=None))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    transport = Transport.from_environment(config(tmp_path / "k", f"http://127.0.0.1:{runner.addresses[0][1]}"))
+    async with asyncio.timeout(10):
+        with pytest.raises(MalformedError, match="does not end: 10 pages in a row have a continue token"):
+            await ApiReads(transport).listed(IPAMClaim.KIND, "v1alpha1", None)
+    assert asked == ["", *map(str, range(1, 10))]
+    await transport.close()
+    await runner.cleanup()
+
+
+async def test_a_streaming_list_without_an_end_is_given_up_after_minutes() -> None:
+    now = 0.0
+
+    def endless() -> Iterator[Line]:
+        nonlocal now
+        for at in itertools.count(1):
+            now += 10.0
+            yield added(f"a{at % 3}", at)
+
+    played = await play(endless(), page_of=[claim("b", 40)], clock=lambda: now)
+    assert now == 310.0
+    assert (played.since, played.lists) == ([None, "50"], 1)
+    why = "the streaming list has not come to its end within 300 s"
+    assert (SyncState.FAILING, f"cannot list or watch {CLAIMS}: {why}") in played.why
+    assert set(played.held) == {"b"}
+
+
+async def test_a_streaming_list_of_too_much_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body, "_MOST_OBJECTS", 100)
+    endless = (added(f"a{at}", at) for at in itertools.count(1))
+    played = await play(endless, page_of=[claim("b", 40)])
+    why = f"the list of {CLAIMS} does not end: it has more than 100 objects"
+    assert (SyncState.FAILING, f"cannot list or watch {CLAIMS}: {why}") in played.why
+    assert set(played.held) == {"b"}
 
 
 async def test_what_changes_while_a_streaming_list_comes_is_in_it() -> None:
