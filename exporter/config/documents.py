@@ -33,8 +33,9 @@ Editors validate the file as you type; the schema covers all but the ranges of d
 ```
 
 `steward serve` follows the file: a change of its content takes effect within seconds, on SIGHUP at once. A file with
-mistakes changes nothing; it is reported in the log, on the page, and by `kubevirt_steward_config_reload_success 0`. A
-change that needs a restart is reported, too. Mount a ConfigMap as a directory: with `subPath` it is never updated.
+mistakes changes nothing, and neither does one that has become empty (`{{}}` is a configuration without a key); it is
+reported in the log, on the page, and by `kubevirt_steward_config_reload_success 0`. A change that needs a restart is
+reported, too. Mount a ConfigMap as a directory: with `subPath` it is never updated.
 """
 
 

@@ -15,11 +15,14 @@ __all__ = ["ConfigFile", "content_of", "digest_of", "opened"]
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """`tree` is plain data, None for nothing; `digest` is that of the content."""
+    """`tree` is plain data, None for nothing; `digest` is that of the content; `empty` is the file where there is one
+    that has nothing.
+    """
 
     tree: Any
     mistakes: tuple[Mistake, ...]
     digest: str
+    empty: str = ""
 
 
 def opened(file: Path | None) -> ConfigFile:
@@ -32,7 +35,8 @@ def opened(file: Path | None) -> ConfigFile:
         tree, found = read(content)
     except OSError as error:
         found = [("", f"it can't be read: {error.strerror or error}")]
-    return ConfigFile(tree, tuple(Mistake(str(file), path, what) for path, what in found), digest_of(content))
+    mistakes = tuple(Mistake(str(file), path, what) for path, what in found)
+    return ConfigFile(tree, mistakes, digest_of(content), "" if mistakes or tree is not None else str(file))
 
 
 def content_of(file: Path) -> bytes:

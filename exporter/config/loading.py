@@ -46,12 +46,13 @@ class Value:
 
 @dataclass(frozen=True)
 class Loaded:
-    """`digest` is that of the file; without one, of an empty file."""
+    """`digest` is that of the file; without one, of an empty file. `empty` is the file where it has nothing."""
 
     config: Config
     keys: tuple[Key, ...]
     values: Mapping[str, Value]
     digest: str
+    empty: str = ""
 
     def waiting(self, started: Loaded) -> tuple[str, ...]:
         """The keys whose change takes effect at the next start alone."""
@@ -105,7 +106,7 @@ def load(checks: Iterable[Check], sources: Sources) -> Loaded | Mistakes:
     written = config.model_dump(mode="json")
     origins = {key: layer.origin.format(layer.named(key)) for key, layer in set_by.items()}
     shown = {key.name: Value(below(written, key.path), origins.get(key, "default")) for key in keys}
-    return Loaded(config, keys, shown, file.digest)
+    return Loaded(config, keys, shown, file.digest, file.empty)
 
 
 def _called(layer: _Layer, key: Key | None, path: str) -> str:

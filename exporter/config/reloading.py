@@ -1,7 +1,8 @@
 """Follows a configuration that changes while the steward runs.
 
 A change of the file counts once two looks in a row see the same content: an editor may be half done. What is wrong
-keeps what was right, and is reported until it is right again. What can't change while running is reported, and waits.
+keeps what was right, and is reported until it is right again; so does a file that has become empty. What can't change
+while running is reported, and waits.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from pathlib import Path
 from typing import Generic, Protocol, Self, TypeVar
 
 from .file import content_of, digest_of
-from .mistakes import Mistakes
+from .mistakes import Mistake, Mistakes
 
 __all__ = ["ReloadStatus", "Reloadable", "Reloading", "Watched"]
 
 log = logging.getLogger(__name__)
+_EMPTY = "the file is empty, as one that was cut off; to go back to the defaults write {} into it"
 
 
 @dataclass(slots=True)
@@ -40,6 +42,10 @@ class Reloadable(Protocol):
     def digest(self) -> str:
         """That of the file."""
 
+    @property
+    def empty(self) -> str:
+        """The file, where it has nothing."""
+
     def waiting(self, started: Self) -> tuple[str, ...]:
         """The keys that differ from what was `started` with, and take effect at the next start alone."""
 
@@ -60,6 +66,8 @@ class Reloading(Generic[L]):
         """Reads the configuration again, and takes it or says what is wrong with it."""
         self.status.tried = time.time()
         loaded = self._load()
+        if not isinstance(loaded, Mistakes) and loaded.empty and loaded.digest != self.status.digest:
+            loaded = Mistakes((Mistake(loaded.empty, "", _EMPTY),))
         if isinstance(loaded, Mistakes):
             self.status.mistakes = loaded
             lines = "; ".join(f"{each.place} {each.path}: {each.what}" for each in loaded.each).replace('"', "'")

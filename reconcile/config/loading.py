@@ -29,10 +29,11 @@ _MOST = 200  # windows and namespaces of which mistakes are explained one by one
 
 @dataclass(frozen=True)
 class LoadedSidecar:
-    """`digest` is that of the file; without one, of an empty file."""
+    """`digest` is that of the file; without one, of an empty file. `empty` is the file where it has nothing."""
 
     config: SidecarConfig
     digest: str
+    empty: str = ""
 
     def waiting(self, started: LoadedSidecar) -> tuple[str, ...]:
         """The keys whose change takes effect at the next start alone."""
@@ -55,7 +56,7 @@ def load(remediations: Iterable[Remediation], file: Path | None) -> LoadedSideca
         return Mistakes(tuple(mistakes))
     config = model.model_validate({} if tree is None else tree, by_alias=True, by_name=False)
     mistakes += (Mistake(str(file), path, what) for path, what in _of_the_whole(config))
-    return Mistakes(tuple(mistakes)) if mistakes else LoadedSidecar(config, read.digest)
+    return Mistakes(tuple(mistakes)) if mistakes else LoadedSidecar(config, read.digest, read.empty)
 
 
 def _listed(tree: Any, model: type[SidecarConfig]) -> Iterator[Key]:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import aiohttp
 import msgspec
@@ -23,7 +23,8 @@ from exporter.checks import all_checks
 from exporter.cli.commands.serve import follow
 from exporter.config.file import digest_of
 from exporter.config.loading import Loaded, Sources, load
-from exporter.config.reloading import Watched
+from exporter.config.mistakes import Mistakes
+from exporter.config.reloading import Reloading, ReloadStatus, Watched
 from exporter.findings.check import Check, Family, Reason, Setting, View
 from exporter.findings.finding import Finding, Severity
 from exporter.findings.scopes import PER_VM
@@ -33,6 +34,8 @@ from exporter.metrics.series_limit import SeriesLimit
 from exporter.store.kinds import ipam_claim
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.views import all_views
+from reconcile.config.loading import LoadedSidecar
+from reconcile.config.loading import load as load_sidecar
 from tests.exposed import names, orphan
 from tests.fakeapi.apiserver import FakeApiServer
 
@@ -164,6 +167,43 @@ async def test_good_then_bad_then_good_again(
         assert has(GOOD) in await steward.text()
         assert await steward.dropped() == 0
         assert "Configuration refused" not in await steward.text("/health")
+
+
+LOADS: dict[str, Callable[[Path | None], Loaded | LoadedSidecar | Mistakes]] = {
+    "exporter": lambda file: load(all_checks(), Sources(file, {}, {})),
+    "sidecar": lambda file: load_sidecar((), file),
+}
+
+
+@pytest.mark.parametrize("whose", LOADS)
+def test_a_file_that_has_become_empty_is_a_mistake_and_changes_nothing(whose: str, tmp_path: Path) -> None:
+    file, taken = tmp_path / "c.yaml", list[Any]()
+
+    def reloading(text: str) -> Reloading[Any]:
+        file.write_text(text)
+        taken.clear()
+        return Reloading(LOADS[whose](file), lambda: LOADS[whose](file), taken.append, ReloadStatus())
+
+    missed = []
+    for empty in ("", "\n", "# all of it is gone\n", "---\n", "null\n", "~"):
+        made = reloading("logFormat: json\n" if whose == "exporter" else "interval: 1m\n")
+        known = made.status.digest
+        file.write_text(empty)
+        made.now()
+        said = made.status.mistakes.each if made.status.mistakes else ()
+        if taken or made.status.digest != known or [each.place for each in said] != [str(file)]:
+            missed.append(empty)
+        assert all("the file is empty" in each.what and "write {} into it" in each.what for each in said)
+        file.write_text("{}\n")
+        made.now()
+        assert (made.status.mistakes, made.status.digest, len(taken)) == (None, digest_of(b"{}\n"), 1)
+    assert missed == []
+    made = reloading("")  # as it was started
+    made.now()
+    assert (made.status.mistakes, len(taken)) == (None, 1)
+    without = Reloading[Any](LOADS[whose](None), lambda: LOADS[whose](None), taken.append, ReloadStatus())
+    without.now()
+    assert (without.status.mistakes, len(taken)) == (None, 2)
 
 
 async def test_what_takes_effect_at_the_next_start_is_reported_and_counts_as_success(
