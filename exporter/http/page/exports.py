@@ -8,15 +8,15 @@ import io
 from collections.abc import AsyncIterator, Iterable
 from itertools import islice
 
-import msgspec
 from aiohttp import web
 
 from ...findings.finding import Finding
+from ...store.text.visible import cell
 from ...views.causes import CauseReport
 from ...views.findings import FindingReport
 from ...views.selection import area_of
 from ..reports.listing import Listing
-from ..server.answers import as_text, json_error
+from ..server.answers import as_json, as_text, json_error
 from ..server.sending import send
 from .address import Addresses
 from .findings import wanted_of
@@ -25,13 +25,11 @@ from .frame import Frame
 __all__ = ["Exports"]
 
 _PART = 50  # findings encoded at once
-_ENCODE = msgspec.json.Encoder().encode
 
 _COLUMNS = (
     *("severity", "area", "check", "reason", "kind", "namespace", "name", "vm", "node", "network", "feature"),
     *("since", "sinceSource", "message", "next", "remediation", "fingerprint", "cause"),
 )
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet takes a cell for one
 
 
 class Exports:
@@ -70,12 +68,8 @@ async def _csv(listing: Listing, findings: Iterable[Finding]) -> AsyncIterator[b
 
 def _lines(rows: Iterable[Iterable[str]]) -> bytes:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerows([_harmless(each) for each in row] for row in rows)
+    csv.writer(text, lineterminator="\r\n").writerows([cell(each) for each in row] for row in rows)
     return text.getvalue().encode("utf-8", "replace")
-
-
-def _harmless(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
 
 
 def _row(finding: FindingReport) -> tuple[str, ...]:
@@ -89,10 +83,10 @@ def _row(finding: FindingReport) -> tuple[str, ...]:
 
 
 async def _json(listing: Listing, causes: list[CauseReport], findings: Iterable[Finding]) -> AsyncIterator[bytes]:
-    yield b'{"causes":' + _ENCODE(causes) + b',"findings":['
+    yield b'{"causes":' + as_json(causes) + b',"findings":['
     rest, first = iter(findings), True
     while part := tuple(islice(rest, _PART)):
-        yield (b"" if first else b",") + b",".join(_ENCODE(listing.report_of(each)) for each in part)
+        yield (b"" if first else b",") + b",".join(as_json(listing.report_of(each)) for each in part)
         first = False
         await asyncio.sleep(0)
     yield b"]}"

@@ -28,6 +28,7 @@ from ...store.record import Ref
 from ...views.causes import CauseReport, HistoryReport, KnownCause, cause_order, known_causes, reports
 from ...views.findings import Filter, FindingReport, Report, order
 from ...views.selection import ANYTHING, Counts, Selection, counting
+from ..server.answers import as_json
 from .everyone import Picture
 from .result_cache import MOST_SIZE, Shared
 
@@ -36,7 +37,6 @@ __all__ = ["Encoded", "Listing", "Wanted"]
 _SLICE = 1000  # findings looked at between two looks at the event loop
 _PART = 50  # findings encoded at once
 _ROWS = 200  # causes between two looks at the event loop
-_ENCODE = msgspec.json.Encoder().encode
 _FINDINGS = b'"findings":['
 
 
@@ -201,7 +201,7 @@ class Listing:
         return encoded
 
     def _frame(self, generation: int) -> tuple[bytes, bytes]:
-        before, after = _ENCODE(self.surroundings(generation)).split(_FINDINGS, 1)
+        before, after = as_json(self.surroundings(generation)).split(_FINDINGS, 1)
         return before + _FINDINGS, after
 
     async def _encode(self, wanted: Filter) -> tuple[object, Encoded]:
@@ -210,7 +210,7 @@ class Listing:
         parts, length, digest = [], 0, blake2b(digest_size=16)
         rest = iter(await self.chosen(wanted))
         while run := tuple(islice(rest, _PART)):
-            part = b",".join(_ENCODE(self.report_of(each)) for each in run)
+            part = b",".join(as_json(self.report_of(each)) for each in run)
             part = b"," + part if length else part
             length += len(part)
             digest.update(part)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
+from ....store.text.visible import cell
 from ....views.findings import Report
 
 __all__ = ["csv_of"]
@@ -13,7 +14,6 @@ _HEAD = (
     *("severity", "reason", "check", "cluster", "kind", "namespace", "name", "vm", "node", "network", "feature"),
     *("since", "sinceSource", "message", "next", "cause", "fingerprint"),
 )
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # which a spreadsheet would compute
 
 
 def csv_of(report: Report) -> str:
@@ -23,15 +23,11 @@ def csv_of(report: Report) -> str:
     for each in report.findings:
         subject = each.subject
         rows.writerow(
-            _text(cell)
-            for cell in (
+            cell(each_cell)
+            for each_cell in (
                 *(each.severity, each.reason, each.check, each.cluster, subject.kind, subject.namespace, subject.name),
                 *(each.vm, each.node, each.network, each.feature, each.since, each.since_source, each.message),
                 *(each.next, each.cause, each.fingerprint),
             )
         )
     return written.getvalue()
-
-
-def _text(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell

@@ -7,11 +7,10 @@ In JSON they are escaped; YAML, JUnit and SARIF are left to their formats.
 from __future__ import annotations
 
 import io
-import json
 import sys
 from collections.abc import Callable
 
-from ....store.text.visible import is_seen, written_out
+from ....store.text.visible import is_seen, json_written_out
 from . import logs
 from .formats import TEXTS
 
@@ -33,7 +32,7 @@ def say(text: str, output: str = "table", paint: Callable[[str], str] = str) -> 
     if sys.stdout is None:
         raise OutputError("the output can't be written: standard output is closed")
     if output in ("json", "sarif"):
-        text = written_out(text, lambda found: json.dumps(found)[1:-1])
+        text = json_written_out(text)
     try:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding=None if output in TEXTS else "utf-8", errors="replace")

@@ -4,6 +4,7 @@ walked, with names that would be markup, a path, a direction or a command elsewh
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections import Counter
@@ -14,8 +15,10 @@ from urllib.parse import quote
 import pytest
 
 from exporter.checks import all_checks
+from exporter.cli.output.findings.csv_report import csv_of
 from exporter.sidecar.repairs import Repairs, decoding
 from exporter.store.text.visible import is_seen
+from exporter.views.findings import take
 from exporter.views.in_slices import at_once
 from tests.amounts import drawn, part
 from tests.asking import scripts_in
@@ -135,3 +138,37 @@ async def test_a_name_in_a_command_is_one_word_of_it(name: str) -> None:
             for text in map(unescape, _COMMAND.findall(html)):
                 bare = re.sub(r"'[^']*'", "", text.replace("'\"'\"'", ""))
                 assert "reboot" not in bare, text
+
+
+CONTROLS = "=a\u202eb\x1b[31m\r\n\tc\x7f\x85\u2028\u2066d"
+
+
+async def test_nothing_controls_what_an_export_is_opened_with_or_printed_to() -> None:
+    repairs, missed, said = Repairs(1_790_000_000.0), [], 0
+    async with served(0, checks=all_checks(), repairs=repairs) as server:
+        fill(server, CONTROLS, repairs)
+        apis = ("findings", "causes", "networks", "instancetypes", "features", "drain", f"vms/ns/{quote(CONTROLS)}")
+        texts = {"steward check -o csv": csv_of(take(server.engine))}
+        for path in ("/findings.csv", "/findings.json", *(f"/api/v1/{each}" for each in apis)):
+            status, _, body = await server.get(path, Accept_Encoding="identity")
+            assert status == 200, path
+            texts[path] = body.decode()
+    for path, text in texts.items():
+        missed += [(path, each) for each in {*text} if not is_seen(each) and each not in "\r\n"]
+        if path.endswith("csv"):
+            rows = list(csv.reader(text.splitlines()))
+            missed += [(path, row) for row in rows if len(row) != len(rows[0]) or any(each[:1] == "=" for each in row)]
+            said += any("'=a\\u202eb\\u001b[31m\\r\\n\\tc\\u007f" in row for row in rows[1:]) or 0
+        else:
+            said += CONTROLS in _strings(json.loads(text))
+    assert missed == []
+    assert said > 5
+
+
+def _strings(value: object) -> set[str]:
+    """All texts in it, the keys among them."""
+    if isinstance(value, dict):
+        return {text for pair in value.items() for each in pair for text in _strings(each)}
+    if isinstance(value, list):
+        return {text for each in value for text in _strings(each)}
+    return {value} if isinstance(value, str) else set()
