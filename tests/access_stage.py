@@ -37,7 +37,7 @@ class Scripted:
         self.users[token] = f"user-of-{token}"
         self.may[f"user-of-{token}"] = set(may)
 
-    async def user(self, token: str, queue: str = "") -> User | None:
+    async def user(self, token: str, queue: str = "", who: str = "") -> User | None:
         await self._answer("token", token)
         name = self.users.get(token)
         return User(name, "uid", ("group",)) if name else None

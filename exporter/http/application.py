@@ -17,11 +17,12 @@ from aiohttp.web_protocol import RequestPayloadError
 from ..engine.engine import Engine
 from ..kube.background import alongside
 from .access.same_origin import SameOrigin
-from .server.answers import as_text, error
+from .server.answers import as_text, error, later
 from .server.certificates import Certificates
 from .server.connections import Connections
 from .server.descriptors import most_connections, quiet_about_descriptors
-from .server.rooms import leave
+from .server.early import IN_USE
+from .server.rooms import NoPlaceError, leave
 from .server.sending import finish
 
 __all__ = ["Answered", "Guard", "Routes", "application", "build", "expected", "serving"]
@@ -47,6 +48,7 @@ _OTHER = "other"  # in place of a path that is not served: nobody can make up se
 _LINGER = 2.0  # seconds in which the body of a request may end, which nobody reads
 _BACKLOG = 128
 _HEALTH = ("/healthz", "/readyz")  # the kubelet asks without a token
+_ALWAYS = (*_HEALTH, "/metrics")  # some connections are kept for these
 _DOOR = web.AppKey("door", SameOrigin)
 _GUARD = web.AppKey[Guard]("guard")  # absent where everybody is served
 _ANSWERED = web.AppKey("answered", Answered)
@@ -107,10 +109,11 @@ async def expected(request: web.Request) -> web.StreamResponse | None:
 @web.middleware
 async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
     connections = request.app[_CONNECTIONS]
-    with connections[0].in_use(request) if connections else nullcontext():
+    always = _path(request) in _ALWAYS
+    with connections[0].in_use(request, always=always) if connections else nullcontext(True) as has_place:
         try:
             with _counted(request) as count:
-                response = await _answered(request, handler)
+                response = await _answered(request, handler) if has_place else later(request, 503, IN_USE)
                 count(response.status)
             if not request.content.is_eof():
                 response.force_close()  # nobody reads the rest of its body
@@ -155,6 +158,8 @@ async def _answered(request: web.Request, handler: Handler) -> web.StreamRespons
             if stopped is not None:
                 return stopped
         return await handler(request)
+    except NoPlaceError:
+        return later(request, 503, IN_USE)
     except web.HTTPMethodNotAllowed as refused:
         allowed = ", ".join(sorted(refused.allowed_methods))
         response = error(request, 405, f"{request.method[:20]} is not allowed here; there are: {allowed}")

@@ -6,7 +6,9 @@ These are the only POST requests of the exporter. The API server keeps nothing o
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, defaultdict
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import msgspec
@@ -101,6 +103,43 @@ class _SelfReview(msgspec.Struct):
     status: _SelfStatus
 
 
+class _Turns:
+    """So many at once. Those who wait have their turns by whom they are of: whoever has many holds up nobody else."""
+
+    def __init__(self, at_once: int) -> None:
+        self._free = at_once
+        self._lines: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()  # whose turn is next comes first
+
+    @asynccontextmanager
+    async def of(self, who: str) -> AsyncIterator[None]:
+        if self._free:
+            self._free -= 1
+        else:
+            mine = asyncio.get_running_loop().create_future()
+            self._lines.setdefault(who, deque()).append(mine)
+            try:
+                await mine
+            except asyncio.CancelledError:
+                if not mine.cancelled():  # the turn came at the same time
+                    self._next()
+                raise
+        try:
+            yield
+        finally:
+            self._next()
+
+    def _next(self) -> None:
+        while self._lines:
+            who, line = self._lines.popitem(last=False)
+            first = line.popleft()
+            if line:
+                self._lines[who] = line
+            if not first.done():
+                first.set_result(None)
+                return
+        self._free += 1
+
+
 class Reviews:
     """`counts` has the reviews by which it is, token or access, and their result: allowed, denied or error."""
 
@@ -108,15 +147,15 @@ class Reviews:
         """`seconds` is the longest time for one review, that in which it waits for others included."""
         self._transport, self._seconds = transport, seconds
         # Of its own each queue: whoever sends many wrong tokens holds up nobody whose token is known.
-        self._turns = defaultdict[tuple[str, str], asyncio.Semaphore](lambda: asyncio.Semaphore(at_once))
+        self._turns = defaultdict[tuple[str, str], _Turns](lambda: _Turns(at_once))
         self.counts: Counter[tuple[str, str]] = Counter()
 
-    async def user(self, token: str, queue: str = "") -> User | None:
+    async def user(self, token: str, queue: str = "", who: str = "") -> User | None:
         """Whose token it is; None where the API server does not accept it, or takes it for nobody's. It waits for
-        others of its queue only. Raises KubeError.
+        others of its queue only, and has its turn by `who` asks, such as an address. Raises KubeError.
         """
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
-        status = (await self._asked("token", queue, body, _TokenReview)).status
+        status = (await self._asked("token", queue, who, body, _TokenReview)).status
         user = status.user
         known = status.authenticated is True and user is not None and bool(user.username)
         if user is not None and (user.username == _ANONYMOUS or _UNAUTHENTICATED in (user.groups or ())):
@@ -132,18 +171,18 @@ class Reviews:
         spec: dict[str, Any] = {"user": user.name, "uid": user.uid, "groups": list(user.groups)}
         spec |= {"extra": {key: list(values) for key, values in user.extra}, **attributes.fields}
         body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-        status = (await self._asked("access", queue, body, _AccessReview)).status
+        status = (await self._asked("access", queue, user.name, body, _AccessReview)).status
         allowed = status.allowed is True and status.denied is not True
         self.counts["access", ALLOWED if allowed else DENIED] += 1
         return allowed
 
-    async def _asked(self, review: str, queue: str, body: dict[str, Any], answer: type[_Answer]) -> _Answer:
+    async def _asked(self, review: str, queue: str, who: str, body: dict[str, Any], answer: type[_Answer]) -> _Answer:
         plural = f"{body['kind'].lower()}s"
         path = f"/apis/{body['apiVersion']}/{plural}"
         try:
             async with (
                 asyncio.timeout(self._seconds),
-                self._turns[review, queue],
+                self._turns[review, queue].of(who),
                 self._transport.open("POST", path, read_seconds=self._seconds, body=body) as response,
             ):
                 content = await whole(response, _BYTES)

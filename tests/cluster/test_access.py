@@ -7,9 +7,11 @@ import base64
 import http.client
 import json
 import re
+import socket
 import threading
 import uuid
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +21,7 @@ import yaml
 
 from exporter.config.settings import Config as ExporterConfig
 from exporter.http.access.decisions import Times
+from exporter.http.server.descriptors import most_connections
 from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
 from reconcile.app import run
@@ -366,3 +369,39 @@ def test_while_the_api_server_is_away_earlier_decisions_hold_and_nobody_else_is_
         assert exporter.get("/metrics", known.token)[0] == 503  # that was never decided
         server.start()
         wait_granted(exporter, "/api/v1/findings", new.token)
+
+
+def test_bodies_that_do_not_come_and_wrong_tokens_keep_no_new_scraper_out(exporter: Exporter, admin: Client) -> None:
+    """Of the connections some are kept for health and the scrape, and in a full room the newest of a crowd goes."""
+    scrapers = [account(admin) for _ in range(4)]
+    for each in scrapers:
+        each.grant("steward-metrics-reader")
+    host, _, port = exporter.address.partition(":")
+    head = f"POST /login HTTP/1.1\r\nHost: {host}\r\nContent-Length: 100\r\n"
+    silent = []
+    for at in range(most_connections() + 50):
+        client = socket.create_connection((host, int(port)), source_address=(f"127.0.0.{at % 2 + 2}", 0))
+        client.sendall(f"{head}Content-Type: application/x-www-form-urlencoded\r\n\r\n".encode())
+        silent.append(client)
+    over = threading.Event()
+
+    def guess(address: str) -> None:
+        while not over.is_set():
+            connection = http.client.HTTPConnection(host, int(port), timeout=30, source_address=(address, 0))
+            with suppress(OSError, http.client.HTTPException), closing(connection):
+                connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {uuid.uuid4().hex}"})
+                connection.getresponse().read()
+
+    guessing = [threading.Thread(target=guess, args=(f"127.0.1.{at + 1}",)) for at in range(16)]
+    for thread in guessing:
+        thread.start()
+    try:
+        answers = {path: exporter.get(path, "")[0] for path in ("/healthz", "/readyz", "/login")}
+        answers |= {f"scraper {at}": exporter.get("/metrics", each.token)[0] for at, each in enumerate(scrapers)}
+    finally:
+        over.set()
+        for thread in guessing:
+            thread.join()
+        for client in silent:
+            client.close()
+    assert {what: status for what, status in answers.items() if status != 200} == {}

@@ -17,14 +17,14 @@ from aiohttp import web
 
 from ...kube.errors import KubeError
 from ...kube.reviews import Attributes, Path, Resource, Reviews, User
-from ..server.answers import error
+from ..server.answers import error, later
 from ..server.descriptors import most_connections
 from ..server.query import values_of
 from ..server.rooms import SharedPlaces, take
 from .asking import ask, browses
 from .credentials import token_of
 from .decisions import BusyError, Outage, Remembered, Times
-from .refusals import binding, cluster_binding, denied, later, unknown
+from .refusals import binding, cluster_binding, denied, unknown
 from .sessions import Sessions
 from .viewer import EVERY_NAMESPACE, Visible, admit, see, sign_in
 from .wrong_tokens import Allowances
@@ -43,7 +43,7 @@ _SEARCHES = 2  # tenants at once whose namespaces are looked for
 _AT_ONCE = 16  # namespaces of one tenant
 _WRONG = 50.0, 5.0  # tokens of one address at once, and a second
 _ASKED = 100.0, 10.0  # namespaces that one user names, at once and a second
-_SHARE = 8  # of the connections one user may have so small a part in use
+_SHARE = 8  # of the connections one user, or an address that nobody asks, may have so small a part in use
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")  # of names
 _LONGEST_NAME = 63  # of a namespace
 _UNANSWERED = (
@@ -55,7 +55,10 @@ _BUSY = (
     "try again in some seconds"
 )
 _ENDED = "Your session has ended: the API server accepts its token no more. Log in again."
-_FULL = "too many requests of yours are being answered; wait for their answers, or try again in some seconds"
+_FULL = (
+    "too many requests of yours or from your address are being answered; wait for their answers, or try again in some "
+    "seconds"
+)
 
 
 class Access:
@@ -102,14 +105,15 @@ class Access:
         )
         self._strangers, self._scraping = Allowances(*_WRONG, clock), Allowances(*_WRONG, clock)
         self._naming = Allowances(*_ASKED, clock)
-        self._rooms = SharedPlaces(max(2, most_connections() // _SHARE))
+        places = max(2, most_connections() // _SHARE)
+        self._rooms, self._unasked = SharedPlaces(places), SharedPlaces(places)  # by user, and by address
         self._searches = asyncio.Semaphore(_SEARCHES)
 
     async def __call__(self, request: web.Request) -> web.StreamResponse | None:
         resource = request.match_info.route.resource
         path = resource.canonical if resource else ""
         if path in self._others:
-            return None
+            return None if take(request, self._unasked, request.remote) else later(request, 429, _FULL)
         token = token_of(request, self._header)
         session = self._sessions.token_of(request) if self._sessions and token is None else None
         try:
@@ -152,10 +156,10 @@ class Access:
 
         async def ask() -> User | None:
             if known:
-                return await self._reviews.user(token, "known")
+                return await self._reviews.user(token, "known", address)
             if not strangers.may_ask(address):
                 raise BusyError("too many wrong tokens came from there")
-            user = await self._reviews.user(token, "metrics" if scrape else "")
+            user = await self._reviews.user(token, "metrics" if scrape else "", address)
             if user is None:
                 strangers.asked(address)
             return user

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 # Of requests that wait for a decision which was never made, and for one that was:
 _MOST_WAITING = 32  # for one address or user
-_MOST_IN_ALL = 128
+_MOST_IN_ALL = 128  # in a full room the newest of the largest crowd goes
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -30,6 +30,37 @@ Value = TypeVar("Value")
 
 class BusyError(KubeError):
     """It is not asked, since too many ask: nothing is known, and that is no failure of the API server."""
+
+
+class _Room:
+    """Those that wait, in crowds by whom they are of."""
+
+    def __init__(self) -> None:
+        self._crowds: dict[str, list[asyncio.Future[None]]] = {}
+
+    def enter(self, who: str) -> asyncio.Future[None] | None:
+        """A place, which is done once its holder has to go; None where there is none."""
+        crowd = self._crowds.get(who, [])
+        if len(crowd) >= _MOST_WAITING:
+            return None
+        if sum(map(len, self._crowds.values())) >= _MOST_IN_ALL:
+            largest = max(self._crowds, key=lambda each: len(self._crowds[each]))
+            if len(crowd) + 1 >= len(self._crowds[largest]):
+                return None
+            newest = self._crowds[largest][-1]
+            self.leave(largest, newest)
+            newest.set_result(None)
+        place = asyncio.get_running_loop().create_future()
+        self._crowds.setdefault(who, crowd).append(place)
+        return place
+
+    def leave(self, who: str, place: asyncio.Future[None]) -> None:
+        """Also where its holder had to go already."""
+        crowd = self._crowds.get(who, [])
+        if place in crowd:
+            crowd.remove(place)
+        if not crowd:
+            self._crowds.pop(who, None)
 
 
 @dataclass(frozen=True)
@@ -87,7 +118,8 @@ class Remembered(Generic[Key, Value]):
         self._keep, self._outage, self._times, self._most = keep, outage, times, most
         self._tables: dict[bool, OrderedDict[Key, _Entry[Value]]] = {True: OrderedDict(), False: OrderedDict()}
         self._asking: dict[Key, asyncio.Task[Value]] = {}
-        self._waiting: Counter[tuple[bool, str]] = Counter()  # by whether it is known, and for whom; "" is all
+        self._rooms = {True: _Room(), False: _Room()}  # by whether it is known
+        self._waits: Counter[Key] = Counter()  # how many, for what
         self._closed = False
 
     async def get(self, key: Key, ask: Callable[[], Awaitable[Value]], who: str) -> Value:
@@ -103,15 +135,15 @@ class Remembered(Generic[Key, Value]):
         if entry is not None and held and self._outage.recent(self._times.again):
             return entry.value
         known = entry is not None and held and bool(entry.value)
-        if self._waiting[known, who] >= _MOST_WAITING or self._waiting[known, ""] >= _MOST_IN_ALL:
+        place = self._rooms[known].enter(who)
+        if place is None:
             if entry is None or not known:
                 raise BusyError("too many requests wait for a decision already")
             self._asked(key, ask)  # the answer is for the next request
             return entry.value
-        self._waiting.update([(known, who), (known, "")])
+        self._waits[key] += 1
         try:
-            # A client that leaves does not end what others wait for.
-            return await asyncio.shield(self._asked(key, ask))
+            return await self._answer_to(key, ask, place, entry if known else None)
         except BusyError:
             raise
         except KubeError:
@@ -119,9 +151,26 @@ class Remembered(Generic[Key, Value]):
                 return entry.value
             raise
         finally:
-            self._waiting.subtract([(known, who), (known, "")])
-            if not self._waiting[known, who]:
-                del self._waiting[known, who]
+            self._rooms[known].leave(who, place)
+            self._waits[key] -= 1
+            if not self._waits[key]:
+                del self._waits[key]
+
+    async def _answer_to(
+        self, key: Key, ask: Callable[[], Awaitable[Value]], place: asyncio.Future[None], known: _Entry[Value] | None
+    ) -> Value:
+        """What is answered, unless the place is lost before; then what is known. Raises BusyError without that."""
+        asked = self._asked(key, ask)
+        # A client that leaves does not end what others wait for.
+        await asyncio.wait((asked, place), return_when=asyncio.FIRST_COMPLETED)
+        if asked.done():
+            return asked.result()
+        if known is not None:
+            return known.value
+        if self._waits[key] == 1:
+            asked.cancel()
+            self._asking.pop(key, None)  # who asks now asks anew
+        raise BusyError("others have more need of the place")
 
     def knows(self, key: Key) -> bool:
         """Whether it was true when it was asked for last."""
@@ -144,7 +193,8 @@ class Remembered(Generic[Key, Value]):
             self._outage.failed(error)
             raise
         finally:
-            del self._asking[key]
+            if self._asking.get(key) is asyncio.current_task():
+                del self._asking[key]
         self._outage.ended()
         now = self._outage.clock()
         self._tables[not value].pop(key, None)

@@ -9,21 +9,14 @@ from aiohttp import web
 from ...kube.reviews import User
 from ..server.answers import error
 
-__all__ = ["binding", "cluster_binding", "denied", "later", "unknown"]
+__all__ = ["binding", "cluster_binding", "denied", "unknown"]
 
-_RETRY_AFTER = 5  # seconds
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _BASIC = 'Basic realm="kubevirt-steward: the password is a token", charset="UTF-8"'
 _UNKNOWN = (
     "a bearer token that the API server accepts is needed, such as that of `kubectl create token NAME -n NAMESPACE` "
     "for a ServiceAccount; a browser takes it as the password, with any user name"
 )
-
-
-def later(request: web.Request, status: int, sentence: str) -> web.Response:
-    response = error(request, status, sentence)
-    response.headers["Retry-After"] = str(_RETRY_AFTER)
-    return response
 
 
 def unknown(request: web.Request) -> web.Response:

@@ -1,4 +1,4 @@
-"""The body of a request, within bounds of size and time."""
+"""The body of a request, within bounds of size and time. Whoever sends none of it takes no place of others."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ import asyncio
 
 from aiohttp import web
 
+from .connections import waiting
+from .rooms import outside
+
 __all__ = ["body_of"]
 
 
 async def body_of(request: web.BaseRequest, most: int, seconds: float) -> bytes:
     """All of it. Raises TimeoutError where it does not arrive in time, and ValueError where it has more than `most`
-    bytes, of which no more are read.
+    bytes, of which no more are read; NoPlaceError where meanwhile others have taken all places.
     """
     body = bytearray()
-    async with asyncio.timeout(seconds):
-        async for part in request.content.iter_any():
-            body += part
-            if len(body) > most:
-                raise ValueError(f"the body is longer than {most} bytes")
+    with waiting(request), outside(request):
+        async with asyncio.timeout(seconds):
+            async for part in request.content.iter_any():
+                body += part
+                if len(body) > most:
+                    raise ValueError(f"the body is longer than {most} bytes")
     return bytes(body)

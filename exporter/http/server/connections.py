@@ -1,8 +1,9 @@
 """Connections to the server: how many there are, and how long one may be silent.
 
 While there are too many, one gives way to a new one: a connection without a request in progress, or whose client does
-not read its answer, of the address that has most of them. So whoever opens connections and is silent, or asks and reads
-nothing, can't keep a scrape out. Closing never waits for a client that does not read.
+not read its answer or send the body of its request, of the address that has most of them. So whoever opens connections
+and is silent, or asks and reads nothing, can't keep a scrape out. Some connections are kept for the requests that are
+answered always. Closing never waits for a client that does not read.
 
 With TLS a connection counts from its first byte on, not only after its handshake, and the handshake is part of what has
 to be there in time.
@@ -15,13 +16,14 @@ import socket
 import ssl
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from aiohttp import web
 
 from .early import FULL, LONG, LONGEST_HEAD
+from .rooms import NoPlaceError
 
-__all__ = ["Connections"]
+__all__ = ["Connections", "waiting"]
 
 _HEAD = 10.0  # seconds in which the head of a request has to be there, after the handshake of TLS
 _IDLE = 75.0  # seconds from an answer to the next request
@@ -29,6 +31,7 @@ _SEND_BUFFER = 1 << 18  # bytes
 _WRITE_BUFFER = 1 << 16  # bytes beside it; asyncio's own limit is eight times that with TLS
 _GOODBYE = 20.0  # seconds in which what was sent last has to be taken, and TLS ended
 _END = b"\r\n\r\n"  # of a head
+_KEPT = 16  # of so many connections one is kept for what is answered always
 
 
 class Connections:
@@ -38,6 +41,7 @@ class Connections:
         self, make: Callable[[], asyncio.Protocol], most: int, context: Callable[[], ssl.SSLContext] | None = None
     ) -> None:
         self.make, self.context, self._most = make, context, most
+        self._ordinary = most - max(1, most // _KEPT)  # may be at work
         self._open: dict[_Connection, str] = {}  # with the address of the client
         self._waits: dict[_Connection, float] = {}  # for a request, or for its client to read: since when
         self._by_transport: dict[asyncio.BaseTransport, _Connection] = {}  # as a request has it
@@ -46,16 +50,21 @@ class Connections:
         return _Connection(self)
 
     @contextmanager
-    def in_use(self, request: web.BaseRequest) -> Iterator[None]:
-        """While a request is answered its connection is not idle."""
+    def in_use(self, request: web.BaseRequest, *, always: bool) -> Iterator[bool]:
+        """While a request is answered its connection is not idle. Whether it can be answered: what is not answered
+        `always` leaves some connections to what is.
+        """
         connection = self._by_transport.get(request.transport) if request.transport is not None else None
         if connection is None:
-            yield
+            yield True
             return
-        self.goes_on(connection)
+        has_place = always or self.has_place
+        if has_place:
+            self.goes_on(connection)
         connection.wait_for_answer()
+        request[_CONNECTION] = connection
         try:
-            yield
+            yield has_place
         finally:
             if connection in self._open:
                 self.waits(connection)
@@ -79,6 +88,11 @@ class Connections:
         """Who has waited longest, of those that share their address with the most."""
         crowds = Counter(self._open.values())
         return min(self._waits, key=lambda each: (-crowds[self._open[each]], self._waits[each]), default=None)
+
+    @property
+    def has_place(self) -> bool:
+        """Whether one more connection may be at work."""
+        return len(self._open) - len(self._waits) < self._ordinary
 
     def waits(self, connection: _Connection) -> None:
         if connection in self._open:
@@ -214,7 +228,7 @@ class _Connection(asyncio.Protocol):
             self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        if self._answering:
+        if self._answering and self._all.has_place:
             self._all.goes_on(self)
         if self._inner is not None:
             self._inner.resume_writing()
@@ -236,6 +250,16 @@ class _Connection(asyncio.Protocol):
         self._stop_timer()
         self.transport.abort()
 
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        self._all.waits(self)
+        try:
+            yield
+            if not self._all.has_place:
+                raise NoPlaceError
+        finally:
+            self._all.goes_on(self)
+
     def _close_after(self, seconds: float) -> None:
         self._stop_timer()
         self._timer = asyncio.get_running_loop().call_later(seconds, self.drop)
@@ -244,3 +268,14 @@ class _Connection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+_CONNECTION = web.RequestKey("connection", _Connection)
+
+
+def waiting(request: web.BaseRequest) -> AbstractContextManager[None]:
+    """While the server waits for the client of a request, as for the rest of a body, its connection may give way to
+    others. Raises NoPlaceError where there is no place for it afterwards.
+    """
+    connection = request.get(_CONNECTION)
+    return connection.waiting() if connection is not None else nullcontext()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["FULL", "LONG", "LONGEST_HEAD"]
+__all__ = ["FULL", "IN_USE", "LONG", "LONGEST_HEAD"]
+
+IN_USE = "all connections are in use; try again in some seconds"
 
 LONGEST_HEAD = 1 << 16  # bytes; the parser has limits only for single headers and their number
 
@@ -12,7 +14,7 @@ def _answer(status: str, sentence: str, *headers: str) -> bytes:
     return "\r\n".join((*lines, f"Content-Length: {len(sentence) + 1}", "", f"{sentence}\n")).encode()
 
 
-FULL = _answer("503 Service Unavailable", "all connections are in use; try again in some seconds", "Retry-After: 5")
+FULL = _answer("503 Service Unavailable", IN_USE, "Retry-After: 5")
 LONG = _answer(
     "431 Request Header Fields Too Large", f"the head of a request may have {LONGEST_HEAD} bytes; send fewer headers"
 )

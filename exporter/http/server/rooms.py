@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 
 from aiohttp import web
 
-__all__ = ["SharedPlaces", "leave", "owner_of", "take"]
+__all__ = ["NoPlaceError", "SharedPlaces", "leave", "outside", "owner_of", "take"]
 
 _OWNER = web.RequestKey[Hashable]("owner")
-_LEAVE = web.RequestKey[Callable[[], None]]("leave")
+_ROOMS = web.RequestKey["SharedPlaces"]("rooms")
+
+
+class NoPlaceError(Exception):
+    """While a request waited for its client others have taken all places."""
 
 
 class SharedPlaces:
@@ -37,14 +42,24 @@ def take(request: web.BaseRequest, rooms: SharedPlaces, owner: Hashable) -> bool
     """A place for a request, until it is answered; False where there is none."""
     if not rooms.enter(owner):
         return False
-    request[_OWNER], request[_LEAVE] = owner, lambda: rooms.leave(owner)
+    request[_OWNER], request[_ROOMS] = owner, rooms
     return True
 
 
 def leave(request: web.BaseRequest) -> None:
     """Gives back its place, if it has one."""
-    if _LEAVE in request:
-        request[_LEAVE]()
+    if _ROOMS in request:
+        request.pop(_ROOMS).leave(request[_OWNER])
+
+
+@contextmanager
+def outside(request: web.BaseRequest) -> Iterator[None]:
+    """Its place, if it has one, is free for others meanwhile. Raises NoPlaceError where there is none afterwards."""
+    rooms = request.get(_ROOMS)
+    leave(request)
+    yield
+    if rooms is not None and not take(request, rooms, request[_OWNER]):
+        raise NoPlaceError
 
 
 def owner_of(request: web.BaseRequest) -> Hashable | None:

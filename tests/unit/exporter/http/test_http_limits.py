@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from exporter.http import application, routes
 from exporter.http.reports.result_cache import Shared
@@ -175,7 +176,7 @@ async def test_idle_connections_give_way(monkeypatch: pytest.MonkeyPatch) -> Non
             writer.close()
 
 
-async def test_while_all_connections_are_in_use_a_new_one_is_answered_in_a_sentence(
+async def test_while_connections_are_in_use_some_are_kept_for_health_and_the_scrape(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     limited(monkeypatch, 4)
@@ -183,20 +184,50 @@ async def test_while_all_connections_are_in_use_a_new_one_is_answered_in_a_sente
     async with served() as made, asyncio.timeout(30):
         poll = f"/api/v1/findings?wait=50&generation={made.engine.generation}"
         waiting = []
-        for _ in range(4):
+        for _ in range(5):
             waiting.append(await unread(made, poll))
             for _ in range(20):  # turns of the loop, in which its request arrives
                 await asyncio.sleep(0)
-        reader, writer = await made.connect()
-        answer = await reader.read()
-        assert answer.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
-        assert answer.endswith(b"\r\n\r\nall connections are in use; try again in some seconds\n")
-        assert b"Content-Length: 54\r\n" in answer
-        writer.close()
+            for path in ("/healthz", "/metrics"):
+                assert (await made.get(path))[0] == 200
+        status, headers, body = await made.get(poll)
+        assert (status, headers["Retry-After"]) == (503, "5")
+        assert body == b'{"error": "all connections are in use; try again in some seconds"}'
         for each in waiting:
             each.close()
-        while (await made.get("/healthz"))[0] != 200:
+        while (await made.get(poll.replace("50", "0")))[0] != 200:
             pass
+
+
+async def test_while_all_connections_are_in_use_a_new_one_is_answered_in_a_sentence() -> None:
+    async def slow(_: web.Request) -> web.StreamResponse:
+        began.release()
+        await ends.wait()
+        return web.Response()
+
+    began, ends = asyncio.Semaphore(0), asyncio.Event()
+    runner = web.AppRunner(application.application({"/metrics": slow}, lambda: ""))
+    await runner.setup()
+    assert runner.server is not None
+    made = connections.Connections(runner.server, 2)
+    runner.app[application._CONNECTIONS][:] = [made]
+    server = await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with asyncio.timeout(30):
+        asking = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        for _, writer in asking:
+            writer.write(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            await began.acquire()
+        reader, refused = await asyncio.open_connection("127.0.0.1", port)
+        answer = await reader.read()
+    assert answer.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+    assert answer.endswith(b"\r\n\r\nall connections are in use; try again in some seconds\n")
+    assert b"Content-Length: 54\r\n" in answer
+    ends.set()
+    for writer in (refused, *(writer for _, writer in asking)):
+        writer.close()
+    server.close()
+    await runner.cleanup()
 
 
 def test_connections_leave_most_descriptors_to_others() -> None:

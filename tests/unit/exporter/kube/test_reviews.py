@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -31,12 +32,20 @@ async def answering(tmp_path: Path, status: int, answer: Any, seconds: float = 5
         text = answer if isinstance(answer, str) else json.dumps({**asked, **answer})
         return web.Response(status=status, text=text, content_type="application/json")
 
+    async with handled(tmp_path, handle, seconds=seconds) as reviews:
+        yield reviews
+
+
+@asynccontextmanager
+async def handled(
+    tmp_path: Path, handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], **how: Any
+) -> AsyncIterator[Reviews]:
     runner = web.ServerRunner(web.Server(handle, access_log=None))
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     transport = Transport.from_environment(config(tmp_path / "k", f"http://127.0.0.1:{runner.addresses[0][1]}"))
     try:
-        yield Reviews(transport, seconds=seconds)
+        yield Reviews(transport, **how)
     finally:
         await transport.close()
         await runner.cleanup()
@@ -123,3 +132,26 @@ async def test_no_token_is_logged_at_any_level(
         except KubeError as error:
             logging.getLogger("test").error("%s", error)
     assert SECRET not in caplog.text
+
+
+async def test_whoever_asks_much_holds_up_nobody_else(tmp_path: Path) -> None:
+    asked: list[str] = []
+    held, first = asyncio.Event(), asyncio.Event()
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        asked.append((await request.json())["spec"]["token"])
+        first.set()
+        await held.wait()
+        return web.json_response(token_status(authenticated=False))
+
+    async with handled(tmp_path, handle, at_once=1) as reviews, asyncio.timeout(20):
+        tokens = [f"{who}{at}" for who in "ab" for at in range(3)]
+        asking = [asyncio.create_task(reviews.user(each, who=each[0])) for each in tokens]
+        await first.wait()
+        left = asyncio.create_task(reviews.user("c0", who="c"))
+        await asyncio.sleep(0)
+        left.cancel()
+        held.set()
+        await asyncio.gather(*asking)
+        assert await reviews.user("c1", who="c") is None
+    assert asked == ["a0", "a1", "b0", "a2", "b1", "b2", "c1"]

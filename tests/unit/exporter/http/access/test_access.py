@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
+from contextlib import AsyncExitStack
 from typing import Any
 
+import aiohttp
 import pytest
 
 from exporter.http.access.access import FINDINGS, METRICS
@@ -272,6 +274,36 @@ async def test_requests_that_wait_for_a_decision_are_few_and_known_users_are_not
         assert set(await asyncio.gather(*waiting)) == {401}
 
 
+async def test_strangers_that_wait_keep_no_scraper_of_another_address_out() -> None:
+    async with staged() as stage, AsyncExitStack() as clients:
+        stage.reviews.add("scraper", METRICS)
+        stage.reviews.open.clear()
+
+        async def scrape(token: str, address: str) -> int:
+            connector = aiohttp.TCPConnector(local_addr=(address, 0), force_close=True)
+            http = await clients.enter_async_context(aiohttp.ClientSession(connector=connector))
+            async with http.get(f"{stage.url}/metrics", headers={"Authorization": f"Bearer {token}"}) as answer:
+                return answer.status
+
+        addresses = [f"127.0.0.{at}" for at in range(2, 6)]
+        crowd = [asyncio.create_task(scrape(f"wrong{at}{each}", each)) for each in addresses for at in range(32)]
+        async with asyncio.timeout(20):
+            while stage.questions("token") < len(crowd):
+                stage.reviews.began.clear()
+                await stage.reviews.began.wait()
+            scraping = asyncio.create_task(scrape("scraper", "127.0.0.9"))
+            more = asyncio.create_task(scrape("scraper2", "127.0.0.2"))  # of a crowd: it is the newest itself
+            done, _ = await asyncio.wait((*crowd, scraping, more), return_when=asyncio.FIRST_COMPLETED)
+            while len(done) < 2:
+                ended, _ = await asyncio.wait({*crowd, more, scraping} - done, return_when=asyncio.FIRST_COMPLETED)
+                done |= ended
+            assert {each.result() for each in done} == {429}
+            assert more in done
+            stage.reviews.open.set()
+            assert await scraping == 200
+            assert sorted(set(await asyncio.gather(*crowd))) == [401, 429]
+
+
 async def test_many_known_users_whose_decisions_have_to_be_made_again_are_all_answered() -> None:
     async with staged() as stage:
         tokens = [f"viewer{at}" for at in range(50)]
@@ -356,7 +388,7 @@ async def test_users_of_one_name_are_not_taken_for_each_other() -> None:
     }
     async with staged() as stage:
 
-        async def user(token: str, _: str = "") -> User | None:
+        async def user(token: str, _: str = "", __: str = "") -> User | None:
             return users[token]
 
         for good in users:
