@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from exporter.domain.drains.departure import drain_context, node_context
 from exporter.domain.drains.departure.vmi import VMIContext
+from exporter.domain.drains.health import ailment
 from exporter.findings.finding import Finding
 from exporter.store.indexes.nodes import HANDLER, NODE, PDB, RUNNING
 from exporter.store.kinds.kube_virt import KubeVirt
@@ -19,7 +20,7 @@ from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachi
 from ...plan import Refused
 from ...remediation import Scene
 
-__all__ = ["INDEXES", "ONE_KUBEVIRT", "READS", "leaving", "standing_vmi", "unfinished"]
+__all__ = ["INDEXES", "ONE_KUBEVIRT", "READS", "ails", "leaving", "standing_vmi", "unfinished"]
 
 READS = (
     VirtualMachineInstance.KIND,
@@ -62,6 +63,12 @@ def leaving(finding: Finding, scene: Scene) -> VMIContext | Refused:
             f"there are {count} KubeVirt objects, not one: which of them holds for {vmi.ref} is not known",
         )
     return VMIContext(node_context(drain_context(scene), vmi.node), vmi)
+
+
+def ails(own: VMIContext) -> str:
+    """Why the node of a VMI lets none of its VMIs go, as previews and findings say it; empty where it does."""
+    found = ailment(own.node.node)
+    return found.why if found is not None else ""
 
 
 def unfinished(own: VMIContext) -> str:

@@ -26,7 +26,7 @@ from ...remediation import Remediation, Scene
 from ...writes import Created, Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, under_way
 from .._owning import owning_vm
-from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
+from ._leaving import INDEXES, ONE_KUBEVIRT, READS, ails, leaving, unfinished
 
 __all__ = ["REMEDIATION"]
 
@@ -67,8 +67,10 @@ def _unable(own: VMIContext) -> Refused | None:
             "name_fits",
             f"the name of {vmi.ref} has {len(vmi.name)} characters, and a migration's label takes {_LONGEST_NAME}",
         )
-    if own.node.node is None or not own.node.node.ready:
-        return Refused("node_ready", f"node {vmi.node}, which {vmi.ref} is on, is not Ready")
+    if own.node.node is None:
+        return Refused("node_ready", f"node {vmi.node}, which {vmi.ref} is on, does not exist")
+    if why := ails(own):
+        return Refused("node_ready", why)
     return None
 
 
@@ -140,7 +142,7 @@ REMEDIATION = Remediation(
         "running": "the VMI is Running",
         "migratable": "its condition LiveMigratable is True",
         "name_fits": "its name fits into the label of a migration, which takes 63 characters",
-        "node_ready": "the node that it is on is Ready",
+        "node_ready": "the node that it is on is Ready, and virt-handler there gives signs",
         "no_migration": "no migration of the VMI is unfinished",
         "one_pod": "it has one pod that has not ended: KubeVirt would wait for the others",
         "last_attempt": "its last migration that ended is none of ours that failed",

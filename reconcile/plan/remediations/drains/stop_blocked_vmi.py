@@ -6,6 +6,9 @@ node that is cordoned, a NodeMaintenance, what the MachineConfig operator or kur
 `steward.kubevirt-steward.io/draining` there. The eviction of a pod and the evacuation request of a VMI prove nothing:
 whoever may evict one pod in one namespace makes them, and so do a descheduler or an autoscaler of pods.
 
+No VM on a node that is not Ready is stopped: that ends no pod there, and keeps the VM from starting on another node
+once this one is gone.
+
 A plain `kubectl drain` leaves nothing else. Where the node is only cordoned, the plan is a proposal with the command
 that sets the annotation, for whoever drains the node. Its text may be the reason, such as `draining=firmware-update`;
 an empty one and `false` say nothing. It counts only while the node is cordoned, and nothing takes it off: who leaves it
@@ -48,7 +51,7 @@ from ...writes import Field, Patched, Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, under_way
 from .._owning import lost_disks, owning_vm
 from ..instancetypes._resolvable import RESOLVABLE, unresolved
-from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
+from ._leaving import INDEXES, ONE_KUBEVIRT, READS, ails, leaving, unfinished
 
 __all__ = ["REMEDIATION"]
 
@@ -95,6 +98,8 @@ def _unwanted(own: VMIContext, vm: Mapping[str, Any]) -> Refused | None:
         )
     if not own.node.proven and not own.node.cordoned:
         return Refused("node_drained", f"node {vmi.node} is not cordoned, and has no taint of a drain that goes on")
+    if own.node.node is not None and not own.node.node.ready:
+        return Refused("node_ready", ails(own))
     if (running := unfinished(own)) or vmi.migrating:
         return Refused("no_migration", running or f"by its status {vmi.ref} is migrating")
     return None
@@ -187,6 +192,7 @@ REMEDIATION = Remediation(
         "not_managed": "no KubevirtMachine of Cluster API stands for the VMI: its guest would not be drained",
         "node_drained": "the node is cordoned, or has a taint of a drain; the plan is a proposal while nothing that "
         "needs permissions for nodes proves the drain",
+        "node_ready": "the node is Ready: a VM that is stopped on a lost one does not start on another",
         "no_migration": "no migration of the VMI is unfinished",
         "stops": "its run strategy is Always, Once, Manual or RerunOnFailure",
         "no_request": "the VM has no request to start or stop that is not done yet",
