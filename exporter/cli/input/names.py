@@ -6,10 +6,14 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 from ...checks import all_checks
 from ...config.mistakes import nearest
 from ...domain.features.gates import NAMES
+from ...domain.features.known_bugs import KNOWN_BUGS
 from ...domain.features.rules import BY_ID
+from ...domain.features.settings import Settings
 from ...store.cluster import Cluster
 from ...store.indexes.networks import NETWORK
 from ...store.kind import Kind
@@ -26,6 +30,8 @@ from .filters import Filters, UsageError
 from .selectors import Selection
 
 __all__ = ["Names", "known_to", "on_their_nodes", "refuse_misspelt", "refuse_no_kind", "refuse_unknown"]
+
+_OTHERS = ("placement", "hypervisors")  # what findings of features name that is none of their own
 
 
 @dataclass
@@ -117,13 +123,17 @@ def on_their_nodes(filters: Filters, cluster: Cluster, name: str = "") -> Filter
 
 
 def refuse_misspelt(features: Iterable[str]) -> None:
-    """Raises UsageError for the first that no feature and no feature gate is called, where one that is like it is
-    there. A setting has a name of its own, and a gate that nobody knows one that somebody gave it.
+    """Raises UsageError for the first that is called nothing that findings are about: a feature, a feature gate, a
+    setting of KubeVirt's configuration by its path, or a known bug. A gate that nobody knows has the name that somebody
+    gave it, by which it is found.
     """
-    known = {*BY_ID, *NAMES}
+    known = {*BY_ID, *NAMES, *(bug.id for bug in KNOWN_BUGS), *_OTHERS}
+    settings = {each.encode_name for each in msgspec.structs.fields(Settings)}
     for each in features:
-        if each not in known and (close := nearest(each, known)):
-            raise UsageError(f"no feature or feature gate is called {shortened(each)}; did you mean {close}?")
+        if each not in known and each.partition(".")[0] not in settings:
+            close = nearest(each, known)
+            hint = f"did you mean {close}?" if close else "`steward features` lists them"
+            raise UsageError(f"no feature or feature gate is called {shortened(each)}; {hint}")
 
 
 def _found(asked: Selection, findings: Iterable[FindingReport]) -> bool:

@@ -40,7 +40,7 @@ def proposed(cluster: Cluster, asked: ImpactQuery) -> ProposedChange:
     parts = []
     if asked.delete_instancetype or asked.delete_preference:
         parts.append(without(cluster, asked.delete_instancetype, asked.delete_preference))
-    wish = Wish(asked.disable, asked.enable, next(iter(asked.upgrade_to), ""), asked.set)
+    wish = Wish(asked.disable, asked.enable, next(iter(asked.upgrade_to), None), asked.set)
     if wish:
         parts.append(configured(cluster, wish))
     if len(parts) == 1:

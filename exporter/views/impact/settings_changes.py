@@ -52,11 +52,11 @@ class Wish:
 
     disable: tuple[str, ...] = ()
     enable: tuple[str, ...] = ()
-    upgrade_to: str = ""
+    upgrade_to: str | None = None
     settings: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.disable or self.enable or self.upgrade_to or self.settings)
+        return bool(self.disable or self.enable or self.upgrade_to is not None or self.settings)
 
 
 @dataclass
@@ -159,7 +159,7 @@ def configured(cluster: Cluster, wish: Wish) -> ProposedChange:
     record = _kubevirt(cluster)
     draft = _Draft(record, msgspec.json.decode(record.configuration or "{}"))
     present = draft.gates
-    if wish.upgrade_to:
+    if wish.upgrade_to is not None:
         draft.upgrade(wish.upgrade_to)
     for text in wish.settings:
         draft.set(text)

@@ -185,6 +185,7 @@ CREATED = "as `kubectl create token` prints it"
         (["check", "network/bleu"], "no network is called 'bleu'; did you mean blue?"),
         (["check", "-l", "app=x"], "no VM has the labels app=x"),
         (["check", "--feature", "gpu_dr"], "no feature or feature gate is called gpu_dr; did you mean gpu_dra?"),
+        (["check", "--feature", "zzz"], "no feature or feature gate is called zzz; `steward features` lists them"),
         (["impact", "--delete-instancetype", "mediun"], INSTANCETYPE),
         (["explain", ID], f"no finding and no cause has the id {ID}, or it is gone; `steward check -o wide` {SHOWS}"),
         (["check", ID], f"no finding and no cause has the id {ID}, or it is gone; `-o wide` {SHOWS}"),

@@ -322,6 +322,7 @@ def test_a_gate_is_switched_on_by_what_counts(
         ),
         ({"disable": "qqq"}, "KubeVirt v1.8.4 knows no feature gate 'qqq'; names are case-sensitive"),
         ({"disable": "VSOCK", "enable": "VSOCK"}, "feature gate 'VSOCK' can't be switched on and off at once"),
+        ({"upgrade_to": ("",)}, "'' is no version of an upstream release; write it as 1.9 or v1.9.0"),
         ({"upgrade_to": "newest"}, "'newest' is no version of an upstream release; write it as 1.9 or v1.9.0"),
         (
             {"upgrade_to": "v1.9.0-beta.0.123+84c76d1142ea4d"},
