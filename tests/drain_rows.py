@@ -56,7 +56,7 @@ def guest(name: str, pod: Row | None = None, **more: Any) -> list[Row]:
     """A running VMI with its launcher pod; it migrates unless `more` says otherwise. `pod` goes over the pod's."""
     vmi: Row = {"kind": "VirtualMachineInstance", "name": name, "uid": f"u-{name}"}
     vmi |= {"vm": f"vm-{name}"} if more.pop("owned", "set" not in more) else {}
-    vmi |= {"strategy": "LiveMigrate", "migratable": True} | more
+    vmi |= {"strategy": "LiveMigrate", "migratable": True, "networks": {}} | more
     own: Row = {"kind": "Pod", "name": f"virt-launcher-{name}", "domain": name, "vmi": f"u-{name}"}
     own |= {"node": more.get("node", "node01"), "namespace": more.get("namespace", "ns"), "labels": {"app": name}}
     return [vmi, own | {"requests": {"memory": "1Gi", "cpu": "1"}} | (pod or {})]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 
-__all__ = ["NOTHING_FORBIDDEN", "Act", "Forbids", "acts_of"]
+__all__ = ["NOTHING_FORBIDDEN", "Act", "Among", "Forbids", "acts_of"]
 
 
 class Act(StrEnum):
@@ -30,12 +30,23 @@ class Act(StrEnum):
         return self is not Act.DELETE
 
 
+class Among(Enum):
+    """Which VMs a finding is about, by its subject."""
+
+    OWN = auto()
+    NAMESPACE = auto()  # each one in the subject's namespace
+    CLUSTER = auto()
+
+
 @dataclass(frozen=True)
 class Forbids:
-    """What must not be done to the VM while a finding of it is open, and why: a clause about the VM."""
+    """What must not be done to the VM while a finding of it is open, and why: a clause about the VM. What is found of a
+    node, a namespace or a NAD is about each VM there.
+    """
 
     acts: tuple[Act, ...]
     why: str
+    among: Among = Among.OWN
 
 
 NOTHING_FORBIDDEN = Forbids((), "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from ..findings.beside import Advice, key_of, node_key, restrained, with_others
+from ..findings.beside import Advice, key_of, places_of, restrained, with_others
 from ..findings.finding import Finding
 from ..store.record import Ref
 
@@ -89,19 +89,24 @@ class Restraints:
         """The finding with the advice that may be given beside the others of its VM."""
         if not finding.does:
             return finding
-        return with_others(finding, self._around(key_of(finding), finding.node, finding.subject))
+        subject = finding.subject
+        return with_others(finding, self._around(key_of(finding), places_of(subject.namespace, finding.node), subject))
 
     def advice(self, own: Advice, vm: str, node: str = "") -> Advice:
-        """An advice about this VM as it may be given beside the findings of it, and of the node that it is on."""
-        return restrained(own, self._around((own.subject.namespace, vm), node, own.subject)) if own.does else own
+        """An advice about this VM as it may be given beside the findings of it, and of the place where it is."""
+        if not own.does:
+            return own
+        namespace = own.subject.namespace
+        return restrained(own, self._around((namespace, vm), places_of(namespace, node), own.subject))
 
-    def _around(self, key: tuple[str, str], node: str, subject: Ref) -> Iterable[Finding]:
-        own, of_node = self._beside(key, subject), node_key(node)
-        return own if not node or key == of_node else chain(own, self._beside(of_node, subject))
+    def of(self, namespace: str, vm: str, node: str = "", nads: Iterable[str] = ()) -> Iterable[Finding]:
+        """The findings on this VM, and on where it is, that forbid something to be done to it: of each reason one."""
+        subject = Ref("VirtualMachine", namespace, vm, "")
+        return self._around((namespace, vm), places_of(namespace, node, nads), subject)
 
-    def of(self, namespace: str, vm: str, node: str = "") -> Iterable[Finding]:
-        """The findings on this VM and on its node that forbid something to be done to it: of each reason one."""
-        return self._around((namespace, vm), node, Ref("VirtualMachine", namespace, vm, ""))
+    def _around(self, key: tuple[str, str], places: Iterable[tuple[str, str]], subject: Ref) -> Iterable[Finding]:
+        """Each finding once: a key may be that of a place, too."""
+        return chain.from_iterable(self._beside(each, subject) for each in dict.fromkeys((key, *places)))
 
     def _beside(self, key: tuple[str, str], subject: Ref) -> Iterable[Finding]:
         there = self._forbidding.get(key)

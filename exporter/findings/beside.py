@@ -11,11 +11,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ..domain.acts import Act, acts_of
+from ..domain.acts import Act, Among, acts_of
 from ..store.record import Ref
 from .finding import Finding
 
-__all__ = ["Advice", "key_of", "node_key", "restrained", "with_others"]
+__all__ = ["Advice", "key_of", "places_of", "restrained", "with_others"]
+
+_EVERYWHERE = ("", "")
 
 
 class Advice(msgspec.Struct, frozen=True):
@@ -29,14 +31,30 @@ class Advice(msgspec.Struct, frozen=True):
 
 
 def key_of(finding: Finding) -> tuple[str, str]:
-    """What findings have in common that are about one VM; of what is of no VM, the object."""
+    """What findings have in common that are about one VM; of what is of no VM, the object; and of what is about each VM
+    of a namespace, or of the cluster, that.
+    """
     subject = finding.subject
+    among = finding.forbids.among if finding.forbids is not None else Among.OWN
+    if among is Among.CLUSTER:
+        return _EVERYWHERE
+    if among is Among.NAMESPACE:
+        return _namespace_key(subject.namespace)
     return subject.namespace, finding.vm or f"{subject.kind}/{subject.name}"
 
 
-def node_key(name: str) -> tuple[str, str]:
-    """By which findings on a node are kept: they are about each VM on it."""
-    return "", f"Node/{name}"
+def places_of(namespace: str, node: str = "", nads: Iterable[str] = ()) -> tuple[tuple[str, str], ...]:
+    """By which findings are kept that are about each VM in a place: on a node, in a namespace, on a NAD (as
+    `namespace/name`), and anywhere.
+    """
+    parts = (nad.partition("/") for nad in dict.fromkeys(nads))
+    on = [(where, f"NetworkAttachmentDefinition/{name}") for where, _, name in parts if name]
+    at = (("", f"Node/{node}"),) if node else ()
+    return *at, _namespace_key(namespace), *on, _EVERYWHERE
+
+
+def _namespace_key(name: str) -> tuple[str, str]:
+    return "", f"Namespace/{name}"
 
 
 def with_others(finding: Finding, others: Iterable[Finding]) -> Finding:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...domain.acts import Act, Among, Forbids
 from ...domain.drains.eviction import webhook_down
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
@@ -41,6 +42,11 @@ _REASONS = {
             "kubectl get events -n NAMESPACE --sort-by=.lastTimestamp",
         ),
         alert="KubeVirtEvictionWebhookDown",
+        forbids=Forbids(
+            (Act.START, Act.STOP, Act.RESTART, Act.END, Act.MIGRATE, Act.DRAIN),
+            "no virt-api is ready, and without it KubeVirt's objects are neither made nor changed",
+            Among.CLUSTER,
+        ),
     ),
 }
 

@@ -88,6 +88,7 @@ _REASONS = {
         next="Find out what the pod waits for: an image, a volume, the network, an init container that does not end.",
         commands=("kubectl get pods -n NAMESPACE NAME -o yaml", _EVENTS),
         alert=_ALERT,
+        forbids=Forbids((Act.START,), "its launcher pod does not start"),
     ),
     "PodNotEnding": Reason(
         (_WARNING,),

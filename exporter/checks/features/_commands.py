@@ -45,7 +45,7 @@ ALL_NODES = "kubectl get nodes -L kubevirt.io/schedulable"
 HANDLERS = "kubectl get pods -A -l kubevirt.io=virt-handler -o wide"
 KUBELETS = "kubectl get nodes -o custom-columns='HOST:.metadata.name,KUBELET:.status.nodeInfo.kubeletVersion'"
 RESOURCES = (
-    "kubectl get network-attachment-definitions.k8s.cni.cncf.io -A -o custom-columns='NAMESPACE:.metadata.namespace,"
+    "kubectl get network-attachment-definitions.k8s.cni.cncf.io -A -o custom-columns='NS:.metadata.namespace,"
     "NAD:.metadata.name,DEVICE:.metadata.annotations.k8s\\.v1\\.cni\\.cncf\\.io/resourceName'"
 )
 INJECTORS = (

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ...domain.acts import Act, Forbids
+from ...domain.acts import NOTHING_FORBIDDEN, Act, Forbids
 from ...findings.advice import filled, values_of
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
@@ -78,6 +78,7 @@ _REASONS = {
         commands=(_RESTORE, _CONTROLLER),
         alert=_ALERT,
         does=(Act.STOP, Act.DELETE),
+        forbids=Forbids((Act.START,), "a restore into it is in progress, which locks it"),
     ),
 }
 
@@ -102,7 +103,7 @@ def _of_snapshot(view: View, snapshot: VirtualMachineSnapshot) -> Iterator[Findi
             f' says: "{snapshot.stalled}"'
         )
         what += ". It locks the VM: its volumes and its run strategy can't be changed meanwhile" if locked else ""
-        yield _finding("SnapshotOverdue", _WARNING if locked else _INFO, snapshot, what)
+        yield _finding("SnapshotOverdue", _WARNING if locked else _INFO, snapshot, what, locked=locked)
 
 
 def _of_restore(view: View, restore: VirtualMachineRestore) -> Iterator[Finding]:
@@ -120,7 +121,7 @@ def _of_restore(view: View, restore: VirtualMachineRestore) -> Iterator[Finding]
         )
         advice = (_OTHER_MAC, (_DELETE_RESTORE, _RESTORE))
     what += ". It locks the VM, which can't be started meanwhile" if locked else ""
-    found = _finding("RestoreStuck", _WARNING if locked else _INFO, restore, what)
+    found = _finding("RestoreStuck", _WARNING if locked else _INFO, restore, what, locked=locked)
     yield _with(found, *advice) if advice is not None else found
 
 
@@ -140,7 +141,12 @@ def _locked(view: View, name: str) -> bool:
 
 
 def _finding(
-    reason: str, severity: Severity, about: VirtualMachineSnapshot | VirtualMachineRestore, message: str
+    reason: str,
+    severity: Severity,
+    about: VirtualMachineSnapshot | VirtualMachineRestore,
+    message: str,
+    *,
+    locked: bool = False,
 ) -> Finding:
     vm, snapshot, late = _facts(about)
     since = max(filter(None, (about.stalled_since, late if reason == "SnapshotOverdue" else None)), default=None)
@@ -152,6 +158,7 @@ def _finding(
         message=message,
         since=since,
         since_source=Since.CONDITION if since is not None else Since.FIRST_SEEN,
+        forbids=None if locked else NOTHING_FORBIDDEN,
         evidence={"reported": about.stalled, "snapshot": snapshot},
     )
 

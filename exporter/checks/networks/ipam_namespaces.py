@@ -11,7 +11,9 @@ subnets and ranges that are not CIDRs; types of settings that OVN-Kubernetes alo
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from ...domain.acts import Act, Among, Forbids
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, View
 from ...findings.finding import Finding, Severity, Since
@@ -48,10 +50,17 @@ def _reason(
     commands: tuple[str, ...] = _NAD,
     alert: str = "VMNetworkMisconfigured",
     cause: Cause | None = None,
+    forbids: Forbids | None = None,
 ) -> Reason:
-    return Reason((severity,), meaning, _MISCONFIGURED, next=next_step, commands=commands, alert=alert, cause=cause)
+    declared = Reason((severity,), meaning, _MISCONFIGURED, next=next_step, commands=commands, alert=alert)
+    return replace(declared, cause=cause, forbids=forbids)
 
 
+_ACTS = (Act.START, Act.STOP, Act.RESTART, Act.END, Act.MIGRATE, Act.DRAIN)
+_NO_POD = Forbids(
+    _ACTS, "no launcher pod can be created in its namespace, where a NAD can't be decoded", Among.NAMESPACE
+)
+_REJECTED = Forbids(_ACTS, "OVN-Kubernetes does not accept a NAD that it is on")
 _BLOCKS = (READ_NAD, "kubectl get events -n NAMESPACE --field-selector reason=FailedCreate", PODS_ON_NAD)
 _REASONS = {
     "BadJson": _reason(
@@ -60,6 +69,7 @@ _REASONS = {
         "Repair spec.config of the NAD, or delete the NAD if nothing uses it.",
         _BLOCKS,
         "VMNetworkBlocksNamespace",
+        forbids=_NO_POD,
     ),
     "SubnetsNotString": _reason(
         Severity.CRITICAL,
@@ -68,18 +78,21 @@ _REASONS = {
         "Write subnets in spec.config of the NAD as one comma-separated string.",
         _BLOCKS,
         "VMNetworkBlocksNamespace",
+        forbids=_NO_POD,
     ),
     "MultiplePrimary": _reason(
         Severity.CRITICAL,
         "The namespace has more than one primary network: OVN-Kubernetes rejects the second, and ovnkube-control-plane "
         "fails at its next start.",
         "Make one of the two networks secondary, or delete it.",
+        forbids=_REJECTED,
     ),
     "PersistentWithoutSubnets": _reason(
         Severity.CRITICAL,
         "A layer-2 network allows persistent IPs and has no subnets: it is not created, and ovnkube-control-plane "
         "fails at its next start.",
         "Add the subnets to spec.config of the NAD, or remove allowPersistentIPs.",
+        forbids=_REJECTED,
     ),
     "PersistentLocalnetWithoutSubnets": _reason(
         Severity.WARNING,
@@ -90,11 +103,13 @@ _REASONS = {
         Severity.CRITICAL,
         "A layer-3 network does not support persistent IPs: OVN-Kubernetes rejects the NAD.",
         "Remove allowPersistentIPs from spec.config of the NAD.",
+        forbids=_REJECTED,
     ),
     "NameMismatch": _reason(
         Severity.CRITICAL,
         "`netAttachDefName` is not the NAD's own namespace and name: OVN-Kubernetes rejects it.",
         "Set netAttachDefName in spec.config to the NAD's own namespace and name.",
+        forbids=_REJECTED,
     ),
     "Conflist": _reason(
         Severity.WARNING,
@@ -119,17 +134,20 @@ _REASONS = {
         "Excluded, reserved or infrastructure ranges overlap: the network is not created, and ovnkube-control-plane "
         "fails at its next start.",
         "Change the excluded, reserved and infrastructure ranges so that they do not overlap.",
+        forbids=_REJECTED,
     ),
     "ExcludeOutsideSubnets": _reason(
         Severity.CRITICAL,
         "An excluded range is outside the subnets: OVN-Kubernetes rejects the NAD.",
         "Remove or correct the excluded range that is outside the subnets.",
+        forbids=_REJECTED,
     ),
     "ExcludesGateway": _reason(
         Severity.CRITICAL,
         "An excluded range covers the gateway or management address of a primary network: it is not created, and "
         "ovnkube-control-plane fails at its next start.",
         "Start the excluded range after the gateway and management addresses.",
+        forbids=_REJECTED,
     ),
     "NetworkNotCreated": _reason(
         Severity.WARNING,

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
+from ...domain.acts import Act, Forbids
 from ...domain.networks.pool import Pool
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, View
@@ -72,6 +73,10 @@ _REASONS = {
             PODS_ON_NAD,
         ),
         alert="VMNetworkConfigConflict",
+        forbids=Forbids(
+            (Act.START, Act.STOP, Act.RESTART, Act.END, Act.MIGRATE, Act.DRAIN),
+            "NADs of a network that it is on conflict, and pods on one of them hang",
+        ),
     ),
     "PersistenceDisabled": Reason(
         (Severity.CRITICAL,),

@@ -16,6 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import msgspec
+
+from ...domain.acts import NOTHING_FORBIDDEN, Act, Among, Forbids
 from ...findings.advice import advised
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
@@ -36,8 +39,19 @@ _FAMILY = Family(
 )
 
 
-def _reason(meaning: str, next_step: str, commands: tuple[str, ...], alert: str) -> Reason:
-    return Reason((Severity.CRITICAL,), meaning, _FAMILY, grace=300.0, next=next_step, commands=commands, alert=alert)
+# The webhook rejects every launcher pod, of whatever network, where it is registered and does not answer.
+_NO_POD = Forbids(
+    (Act.START, Act.STOP, Act.RESTART, Act.END, Act.MIGRATE, Act.DRAIN),
+    "the IPAM webhook does not answer, and without that no launcher pod is created",
+    Among.CLUSTER,
+)
+
+
+def _reason(
+    meaning: str, next_step: str, commands: tuple[str, ...], alert: str, forbids: Forbids | None = None
+) -> Reason:
+    declared = Reason((Severity.CRITICAL,), meaning, _FAMILY, grace=300.0, next=next_step, commands=commands)
+    return replace(declared, alert=alert, forbids=forbids)
 
 
 _DEPLOYMENT = (
@@ -63,6 +77,7 @@ _REASONS = {
         "Look at the events and logs of the Deployment's pods: mostly the image, the webhook's certificate or RBAC.",
         _DEPLOYMENT,
         "KubeVirtIPAMControllerDown",
+        _NO_POD,
     ),
     "ControlPlaneNotReady": _reason(
         "OVN-Kubernetes' control plane has no ready replica: no address is allocated or released.",
@@ -88,6 +103,7 @@ _REASONS = {
         "Check cert-manager or the operator that injects the CA bundle, and restart it.",
         _WEBHOOK,
         "KubeVirtIPAMWebhookBroken",
+        _NO_POD,
     ),
 }
 _SCALED_DOWN = {
@@ -104,7 +120,9 @@ def find(view: View) -> Iterator[Finding]:
     down = set(broken(parts, hooks))
     for role, reason in ((CLAIM_CONTROLLER, "ControllerNotReady"), (NETWORK_CONTROLLER, "ControlPlaneNotReady")):
         if reason in down:
-            yield _not_ready(next(part for part in parts if part.role == role), reason)
+            asked = role == CLAIM_CONTROLLER and bool(hooks)
+            found = _not_ready(next(part for part in parts if part.role == role), reason)
+            yield found if asked else msgspec.structs.replace(found, forbids=NOTHING_FORBIDDEN)
     hook = Ref("MutatingWebhookConfiguration", "", CLAIM_WEBHOOK)
     if "WebhookMissing" in down:
         part = next(part for part in parts if part.role == CLAIM_CONTROLLER)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ...domain.acts import NOTHING_FORBIDDEN, Act, Forbids
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, View
 from ...findings.finding import Finding, Severity, Since
@@ -46,6 +47,7 @@ _COMMANDS = (
     "kubectl get virtualmachineinstances.kubevirt.io -n NAME",
     "kubectl get events -n NAME --field-selector type=Warning",
 )
+_WITHOUT = Forbids((Act.START, Act.RESTART), "the primary network of its namespace is not there")
 _REASONS = {
     "PrimaryNetworkMissing": Reason(
         _BOTH,
@@ -58,6 +60,7 @@ _REASONS = {
         commands=_COMMANDS,
         alert="VMNamespaceWithoutNetwork",
         cause=Cause.SUBJECT,
+        forbids=_WITHOUT,
     ),
     "NetworkNotRendered": Reason(
         _BOTH,
@@ -69,6 +72,7 @@ _REASONS = {
         commands=_COMMANDS,
         alert="VMNamespaceWithoutNetwork",
         cause=Cause.NETWORK,
+        forbids=_WITHOUT,  # of a primary one; who refers to the NAD of another one is without that
     ),
 }
 _ANEW = (
@@ -170,6 +174,7 @@ def _not_rendered(view: View, namespace: Namespace, network: Defined) -> Iterato
         network=network,
         alone=bool(guests.waiting) and not unlabelled,
         next_step=_ANEW if unlabelled else "",
+        forbids=None if primary and not unlabelled else NOTHING_FORBIDDEN,
     )
 
 
@@ -209,6 +214,7 @@ def _finding(
     alone: bool,
     network: Defined | None = None,
     next_step: str = "",
+    forbids: Forbids | None = None,
 ) -> Finding:
     """`alone`: nothing else than the network keeps VMs waiting."""
     facts = {
@@ -230,6 +236,7 @@ def _finding(
         group=network.network if network is not None else "",
         message=message,
         next=next_step,
+        forbids=forbids,
         since=since,
         since_source=Since.CREATION if since is not None else Since.FIRST_SEEN,
         evidence={name: fact for name, fact in facts.items() if fact},

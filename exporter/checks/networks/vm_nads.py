@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...domain.acts import Act
+from ...domain.acts import Act, Forbids
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Lookup, Presence, Reason, View
 from ...findings.finding import Finding, Severity, Since
@@ -39,6 +39,10 @@ _NETWORKS = (
     "-o jsonpath='{.spec.template.spec.networks}{\"\\n\"}{.spec.template.spec.domain.devices.interfaces}'"
 )
 _VMI = "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME -o jsonpath='{.status.conditions}'"
+_WHY = "a NAD that it refers to does not exist"
+_WHILE_IT_WAITS = Forbids((Act.START, Act.RESTART), _WHY)
+_AT_START = Forbids((Act.START, Act.STOP, Act.RESTART, Act.END), _WHY)
+_AT_ALL = Forbids((*_AT_START.acts, Act.MIGRATE, Act.DRAIN), _WHY)
 _REASONS = {
     "NadMissing": Reason(
         (Severity.WARNING, Severity.CRITICAL),
@@ -51,6 +55,7 @@ _REASONS = {
         commands=(_NADS, _NETWORKS, _VMI),
         alert="VMNADMissing",
         does=(Act.STOP,),
+        forbids=_AT_ALL,
     ),
 }
 
@@ -84,6 +89,7 @@ def _missing(view: View, vm: VirtualMachine | None, vmi: VirtualMachineInstance 
         since=vmi.created if waits and vmi is not None else None,
         since_source=Since.CREATION if waits and vmi is not None and vmi.created is not None else Since.FIRST_SEEN,
         group=nads[0],
+        forbids=_WHILE_IT_WAITS if waits else _AT_ALL if runs_with else _AT_START,
         evidence={"vmName": subject.name, "nad": ", ".join(nads), "networks": sorted(gone), "waits": waits},
     )
 

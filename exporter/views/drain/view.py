@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from ...domain.acts import Act
 from ...domain.drains.departure import (
     REMEDIES,
     Departure,
@@ -21,10 +22,11 @@ from ...domain.drains.departure import (
     node_context,
 )
 from ...domain.drains.departure.context import INDEXES as OF_DEPARTURES
+from ...domain.drains.departure.remedies import Remedy
 from ...domain.drains.eviction import EvictionAnswer, cordoned, drain_taints, left_to_drain, webhook_down
 from ...domain.drains.health import ailment, grounded
-from ...findings.beside import Advice, key_of, node_key, restrained
-from ...findings.finding import Finding
+from ...findings.beside import Advice, key_of, places_of, restrained
+from ...findings.finding import Finding, Severity
 from ...store.cluster import Cluster
 from ...store.indexes.migrations import EVACUATED
 from ...store.indexes.volumes import BOUND
@@ -68,6 +70,7 @@ KINDS: tuple[ApiKind[Any], ...] = (
 )
 READER = Reading("drain", (*KINDS, NodeMaintenance.KIND, PersistentVolume.KIND), INDEXES)
 _ALL_STAND_ON = {Node.__name__, VirtualMachineInstance.__name__, Pod.__name__}
+_ONCE = "WebhookDown"  # said of the whole drain
 _WEBHOOK = (
     "virt-api has no ready endpoint: every eviction of a launcher pod fails, in the whole cluster; bring virt-api back "
     "(kubectl get pods -A -l kubevirt.io=virt-api), and leave its webhook as it is"
@@ -115,7 +118,9 @@ def steps(
         vms: list[VMReport] = []
         for departure in found[each.name]:
             place = places.get(_key(departure.subject), NodeChoice())
-            vms.append(_vm(_placed(departure, place, volumes=volumes), place, shown, forbidding))
+            placed = _placed(departure, place, volumes=volumes)
+            held = _forbidden(placed, forbidding)
+            vms.append(_vm(held, place if held is placed else NodeChoice(), shown, forbidding))
             yield
         reports.append(_node(contexts[each.name], each, vms, moved, shown))
     namespaces = {each.subject.namespace for all_ in found.values() for each in all_}
@@ -289,6 +294,25 @@ def _placed(departure: Departure, place: NodeChoice, *, volumes: bool) -> Depart
     return replace(departure, state=DrainState.MAY_MIGRATE, why=why)
 
 
+def _forbidden(departure: Departure, forbidding: dict[tuple[str, str], list[Finding]]) -> Departure:
+    """One that is to migrate while an open finding says that no migration of it succeeds: it stays."""
+    vmi = departure.vmi
+    if vmi is None or departure.reason or departure.state not in (DrainState.WAITING, DrainState.MAY_MIGRATE):
+        return departure
+    places = places_of(vmi.namespace, vmi.node, [nad for _, nad, _ in vmi.networks])
+    open_ = (each for key in ((vmi.namespace, vmi.name), *places) for each in forbidding.get(key, ()))
+    no = min(
+        (each for each in open_ if each.reason != _ONCE and each.forbids and Act.MIGRATE in each.forbids.acts),
+        key=lambda each: (each.severity is not Severity.CRITICAL, each.reason, each.subject),
+        default=None,
+    )
+    if no is None or no.forbids is None:
+        return departure
+    why = sentence(subject_first("", f"the VMI can't be migrated now: {no.forbids.why}"))
+    remedy = Remedy(no.next, no.commands, no.does or ())
+    return replace(departure, state=DrainState.BLOCKED, reason=no.reason, why=why, remedy=remedy, values={}, to="")
+
+
 def _without_room(departure: Departure, place: NodeChoice) -> Departure:
     reason = "NoRoomLeft" if place.alone else "NoTarget"
     after = "after the larger VMs of this drain " if place.alone else ""
@@ -303,8 +327,9 @@ def _advice(departure: Departure, forbidding: dict[tuple[str, str], list[Finding
     subject = departure.subject
     own = Advice(departure.reason, subject.ref, departure.next, departure.commands, departure.remedy.does)
     name = subject.domain if isinstance(subject, Pod) else subject.name
-    node = departure.values.get("NODE", "")
-    return restrained(own, [*forbidding.get((subject.namespace, name), ()), *forbidding.get(node_key(node), ())])
+    node = departure.vmi.node if departure.vmi is not None else departure.values.get("NODE", "")
+    places = places_of(subject.namespace, node)
+    return restrained(own, [each for key in ((subject.namespace, name), *places) for each in forbidding.get(key, ())])
 
 
 def _shown(findings: Iterable[Finding]) -> tuple[dict[Key, list[Shown]], dict[tuple[str, str], list[Finding]]]:

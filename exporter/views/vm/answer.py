@@ -75,11 +75,12 @@ class VMWhole(msgspec.Struct, frozen=True, rename="camel"):
 def exit_code(found: VMWhole, *, whole: bool = True) -> int:
     """0 if nothing is wrong with it, 1 if something is: it has a finding above info, must not be started, restarted or
     migrated, or keeps its node from being drained; 2 where the answer may be incomplete: it is not `whole`. That nobody
-    can migrate it is no fault by itself.
+    can migrate it is no fault by itself, and neither is what passes, as a migration that is under way.
     """
     blind = bool(found.unseen or found.unread or found.unanswered_in_all) or _unknown(found)
     moves = found.migration is not None and found.migration.migratable == "True"
-    refused = any(each.answer == "no" for each in found.verdicts if moves or each.act != "migrate")
+    judged = (each for each in found.verdicts if each.answer == "no" and (moves or each.act != "migrate"))
+    refused = any(not reason.passing for each in judged for reason in each.reasons)
     stays = found.drain is not None and found.drain.state == "blocked"
     stays = stays or (found.migration is not None and bool(found.migration.obstacle))
     wrong = any(Severity(each.severity) is not Severity.INFO for each in found.findings)

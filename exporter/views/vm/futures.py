@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from ...domain.features.configuration import Effective
 from ...domain.features.gates import NEWEST, next_release
-from ...domain.features.rule import Stage
 from ...domain.identity.firmware import comparable
 from ...domain.identity.identity import next_boot
 from ...domain.instancetypes.resolving import ReferenceMode
@@ -25,14 +23,14 @@ from ..impact.proposals import NoSuchObjectError
 from ..impact.settings_changes import Wish, configured
 from .context import OneVM
 from .evaluating import evaluated
+from .moving import runs_now
+from .obstacles import not_starting_now, refused_at_start
 from .places import places
 from .report import Places, RestartOutcome, UpgradeOutcome
-from .shape import refused, resolved
+from .shape import resolved
 from .wanted import for_start
 
 __all__ = ["drained", "restarted", "start_places", "upgraded"]
-
-_AT_START = (Stage.ADMISSION, Stage.CREATION, Stage.POD, Stage.SCHEDULING)
 
 
 def drained(
@@ -55,11 +53,7 @@ def drained(
 def restarted(context: OneVM, vm: VirtualMachine) -> Generator[None, None, RestartOutcome]:
     vmi = context.vmi
     changes, loses = _new_identity(vm, vmi)
-    blocked = [
-        f"{rule.phrase}: {why}"
-        for rule, why in refused(context)
-        if isinstance(context.known, Effective) and rule.bites(context.known) in _AT_START
-    ]
+    blocked, now = refused_at_start(context, vm), not_starting_now(context, vm, runs=runs_now(vmi))
     start = yield from start_places(context)
     return RestartOutcome(
         required=vm.restart_required,
@@ -67,6 +61,7 @@ def restarted(context: OneVM, vm: VirtualMachine) -> Generator[None, None, Resta
         loses=loses,
         revisions=tuple(_new_revisions(context, vmi)) if vmi is not None else (),
         refused=tuple(dict.fromkeys(blocked)),
+        not_now=tuple(now),
         start=start,
     )
 

@@ -24,6 +24,7 @@ from ...store.text.placeholders import filled
 from ...store.text.since import Since, Time
 from ..times import rfc3339
 from .context import OneVM
+from .obstacles import not_moving_now, refused_on_moving
 from .reading import KINDS
 from .report import FailureReport, HeldMigration, MigrationAbility, MigrationUnderWay, RunningPlace
 
@@ -65,7 +66,8 @@ def _since(vmi: VirtualMachineInstance) -> Time:
     return vmi.created, Since.CREATION
 
 
-def ability(context: OneVM, vmi: VirtualMachineInstance) -> MigrationAbility:
+def ability(context: OneVM, own: VMIContext) -> MigrationAbility:
+    vmi = own.vmi
     unknown = bool(context.blind(KubeVirt)) and not vmi.strategy
     kubevirt = min(context.cluster.all(KubeVirt), key=lambda each: each.ref, default=None)
     default = "kubevirt" if kubevirt is not None and kubevirt.strategy else "builtin"
@@ -81,6 +83,8 @@ def ability(context: OneVM, vmi: VirtualMachineInstance) -> MigrationAbility:
         strategy_source="unknown" if unknown else "vmi" if vmi.strategy else default,
         features=tuple(each.phrase for each in rules if each.migrates is Migrates.NEVER),
         obstacle=ails.why if ails is not None else gone,
+        refused=tuple(refused_on_moving(context, vmi)),
+        not_now=tuple(not_moving_now(context, own)),
     )
 
 

@@ -14,6 +14,7 @@ from ...store.kinds.controller_revision import ControllerRevision
 from ...store.kinds.endpoint_slice import EndpointSlice
 from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.namespace import Namespace
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.persistent_volume import PersistentVolume
 from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
@@ -41,6 +42,7 @@ KINDS: tuple[ApiKind[Any], ...] = (
     IPAMClaim.KIND,
     StorageClass.KIND,
     PersistentVolume.KIND,
+    Namespace.KIND,
 )
 INDEXES = tuple(dict.fromkeys((*drain.INDEXES, *OF_DEPARTURES, PART, TAKES)))
 READER = Reading("vm", (*KINDS, *(each for each in drain.READER.reads if each not in KINDS)), INDEXES)

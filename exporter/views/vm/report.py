@@ -89,7 +89,8 @@ class MigrationAbility(msgspec.Struct, frozen=True, rename="camel"):
     """`migratable` is the status of the condition LiveMigratable, empty where it is not evaluated yet, with its
     `reason` and `message`. `strategy` is the evictionStrategy in effect, and `strategy_source` who says it: `vmi`,
     `kubevirt`, `builtin`, or `unknown`. `features` are those it uses with which no VMI can be migrated. `obstacle` says
-    why nothing is migrated off its node, whatever `migratable` is.
+    why nothing is migrated off its node, whatever `migratable` is, and `refused` what is missing for its target pod.
+    `not_now` is why nobody should make a migration now, though nothing is wrong by that.
     """
 
     migratable: str
@@ -99,6 +100,8 @@ class MigrationAbility(msgspec.Struct, frozen=True, rename="camel"):
     strategy_source: str = ""
     features: tuple[str, ...] = ()
     obstacle: str = ""
+    refused: tuple[str, ...] = ()
+    not_now: tuple[str, ...] = ()
 
 
 class HeldMigration(msgspec.Struct, frozen=True, rename="camel"):
@@ -206,7 +209,8 @@ class InterfaceReport(msgspec.Struct, frozen=True, rename="camel"):
 class RestartOutcome(msgspec.Struct, frozen=True, rename="camel"):
     """What its next start changes. `required` is what waits for it, by the condition RestartRequired. `identity` says
     how its firmware UUID changes, `loses` what that empties; `revisions` which copies it gets that it does not run
-    with. `refused` are features with which it can't start, and `start` which nodes could take it then.
+    with. `refused` are features with which it can't start, and what is missing for that; `start` which nodes could take
+    it then. `not_now` is why nobody should start or restart it now, though nothing is wrong by that.
     """
 
     required: str
@@ -215,14 +219,18 @@ class RestartOutcome(msgspec.Struct, frozen=True, rename="camel"):
     revisions: tuple[str, ...]
     refused: tuple[str, ...]
     start: Places
+    not_now: tuple[str, ...] = ()
 
 
 class Objection(msgspec.Struct, frozen=True):
-    """A clause about the VM, `why`. `reason` and `subject` are those of the open finding that objects, if one does."""
+    """A clause about the VM, `why`. `reason` and `subject` are those of the open finding that objects, if one does.
+    `passing`: nothing is wrong by it.
+    """
 
     reason: str
     subject: Ref | None
     why: str
+    passing: bool = False
 
     def __str__(self) -> str:
         return f"{self.why} ({self.reason})" if self.reason else self.why

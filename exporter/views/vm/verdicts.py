@@ -35,6 +35,7 @@ def verdicts(
         no = [*_by_findings(act, forbids)]
         said = any(each.reason in AILMENTS for each in no)  # what is the matter with its node
         no += [Objection("", None, each) for each in _obstacles(act, found, of_node=not said)]
+        no += [Objection("", None, each, passing=True) for each in _not_now(act, found)]
         blank = [f"{check}: {why}" for check, why in silent.items() if able.get(check, frozenset()) & _PARTS[act]]
         unknown = [Objection("", None, each) for each in dict.fromkeys((*_unseen(act, found), *blank))]
         if no:
@@ -78,12 +79,18 @@ def _obstacles(act: Act, found: VMWhole, *, of_node: bool) -> Iterator[str]:
         if ability is not None and ability.migratable == "False":
             why = ": ".join(filter(None, (ability.reason, ability.message)))
             yield f"its condition LiveMigratable is False{f' ({why})' if why else ''}"
+        yield from ability.refused if ability is not None else ()
         if found.targets is not None and found.targets.none:
             yield "no other node could take it"
     elif restart is not None:
         yield from restart.refused
         if restart.start.none:
             yield "no node could take it"
+
+
+def _not_now(act: Act, found: VMWhole) -> tuple[str, ...]:
+    part = found.migration if act is Act.MIGRATE else found.restart
+    return part.not_now if part is not None else ()
 
 
 def _unseen(act: Act, found: VMWhole) -> Iterator[str]:

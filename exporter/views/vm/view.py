@@ -54,7 +54,8 @@ def steps(
     shown = engine.restraints.applied
     reports = [reported(shown(each), "", engine.unknown_of(each)) for each in sorted(own, key=order)]
     node = context.vmi.node if context.vmi is not None else ""
-    forbidding = engine.restraints.of(namespace, name, node)
+    nads = [nad for record in context.records for nad in _nads(record)]
+    forbidding = engine.restraints.of(namespace, name, node, nads)
     return (yield from whole(context, engine, reports, forbidding, list(unanswered(context, engine))))
 
 
@@ -120,7 +121,7 @@ def _moving(context: OneVM, engine: Engine, made: VMWhole) -> Generator[None, No
     vmi = context.vmi
     assert vmi is not None
     own = own_migrations(context, vmi)
-    able = ability(context, vmi)
+    able = ability(context, own)
     targets = None if able.obstacle else (yield from _targets(context))
     drain, why = yield from drained(context, vmi, engine)
     return msgspec.structs.replace(

@@ -302,7 +302,10 @@ REASONS = {
         "NodeLost",
         300.0,
         family=_LOST_NODE,
-        forbids=Forbids((Act.MIGRATE, Act.DRAIN), "its node is not Ready, and nothing is migrated off it"),
+        forbids=Forbids(
+            (Act.RESTART, Act.END, Act.MIGRATE, Act.DRAIN),
+            "its node is not Ready: nothing is migrated off it, and the VM starts nowhere else while its pod is there",
+        ),
         cause=Cause.NODE,
     ),
     "CordonedWithVMs": _reason(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ....domain.acts import NOTHING_FORBIDDEN
+from ....domain.acts import NOTHING_FORBIDDEN, Act, Forbids
 from ....domain.features.configuration import Effective, chosen, forecast
 from ....domain.features.requests import network_requests, requests_of
 from ....domain.features.rule import Ground, Request, Rule, Stage
@@ -20,7 +20,7 @@ from .._brought import with_bringers
 from .allowing import next_step
 from .reasons import REASONS
 from .refusals import Refusals, refusals
-from .states import MismatchState, Pair, pairs, state_of
+from .states import MismatchState, Pair, migration_fails, pairs, state_of
 from .texts import message
 
 __all__ = ["mismatches"]
@@ -132,9 +132,19 @@ def _finding(
         feature=rule.id,
         group=rule.id,
         next=next_step(REASONS[state.reason].next, rule, known, by_hco),
-        forbids=NOTHING_FORBIDDEN if rule.bites(known) in (Stage.LIVE, Stage.OBJECT) else None,
+        forbids=_forbids(rule, rule.bites(known), pair, state),
         evidence=_evidence(pair, rule, whys, known),
     )
+
+
+def _forbids(rule: Rule, stage: Stage, pair: Pair, state: MismatchState) -> Forbids | None:
+    """None where it is what the reason declares."""
+    if stage in (Stage.LIVE, Stage.OBJECT):
+        return NOTHING_FORBIDDEN
+    declared = REASONS[state.reason].forbids
+    if state.reason == "NotEditable" and declared is not None and migration_fails(rule, pair):
+        return Forbids((*declared.acts, Act.MIGRATE, Act.DRAIN), f"{declared.why}, and its migration will fail")
+    return None
 
 
 def _forecast(

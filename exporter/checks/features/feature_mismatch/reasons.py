@@ -37,6 +37,7 @@ REASONS = {
         commands=(READ_VMI, READ_CONFIGURATION),
         alert="VMFeatureBlocked",
         does=(Act.RESTART,),
+        forbids=Forbids((Act.START,), "its launcher pod is not rendered, or not scheduled"),
     ),
     "PendingStartedBefore": Reason(
         (_WARNING,),
@@ -118,7 +119,10 @@ REASONS = {
         commands=(READ_VMI, READ_CONFIGURATION),
         alert="VMFeatureBlocked",
         does=(Act.RESTART,),
-        forbids=Forbids((Act.MIGRATE, Act.DRAIN), "its migration will fail"),
+        forbids=Forbids(
+            (Act.START, Act.STOP, Act.RESTART, Act.END, Act.MIGRATE, Act.DRAIN),
+            "its migration will fail, and so will its next start",
+        ),
     ),
     "BreaksAtUpgrade": Reason(
         (_WARNING,),

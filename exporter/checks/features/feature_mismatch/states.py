@@ -123,10 +123,18 @@ def _pending(rule: Rule, stage: Stage, vmi: VirtualMachineInstance) -> MismatchS
     return MismatchState("PendingStartedBefore", "warning") if passed else MismatchState("PendingBlocked", severity)
 
 
+def migration_fails(rule: Rule, pair: Pair) -> bool:
+    """Whether its VMI counts as live-migratable, and the target pod would need what is not allowed."""
+    return _migratable(pair) and rule.migrates in _FAILS
+
+
+def _migratable(pair: Pair) -> bool:
+    return pair.vmi is not None and pair.vmi.migratable == "True"
+
+
 def _running(rule: Rule, stage: Stage, pair: Pair) -> MismatchState | None:
-    migratable = pair.vmi is not None and pair.vmi.migratable == "True"
-    severity = rule.severities.migratable if migratable else rule.severities.running
-    fails = migratable and rule.migrates in _FAILS
+    severity = rule.severities.migratable if _migratable(pair) else rule.severities.running
+    fails = migration_fails(rule, pair)
     if fails:
         severity = "critical"
     if severity is None:

@@ -21,7 +21,7 @@ from .vmi import VMIContext
 __all__ = ["FAILING", "failing", "held", "in_turn", "migrated"]
 
 FAILING = 2  # evacuations in a row that failed: one alone is tried again and says little
-_LONGEST_NAME = 63  # KubeVirt's migration webhook puts the name into a label
+LONGEST_NAME = 63  # KubeVirt's migration webhook puts the name into a label
 _HELD = {
     "migrationRejectedByResourceQuota": ("Quota", "the namespace's ResourceQuota has no room for the target pod"),
     "migrationBlockedByBackup": ("Backup", "a backup of the VMI runs"),
@@ -179,7 +179,7 @@ def in_turn(own: VMIContext, *, running: bool) -> Departure:
 
 def _without_migration(own: VMIContext) -> Departure:
     vmi = own.vmi
-    if len(vmi.name) > _LONGEST_NAME:
+    if len(vmi.name) > LONGEST_NAME:
         return _not_started(own, "NameTooLong", f", and can't be migrated: {_too_long(own)}")
     if own.unended is not None and not own.node.kubevirt_taint:
         return _not_started(own, "NotEnded", f", and KubeVirt makes no migration of it: {_not_ended(own)}")
@@ -233,7 +233,7 @@ def _too_long(own: VMIContext) -> str:
 
 def _unasked(own: VMIContext) -> Departure:
     """What an eviction comes to."""
-    if len(own.vmi.name) > _LONGEST_NAME:
+    if len(own.vmi.name) > LONGEST_NAME:
         return of(own, DrainState.BLOCKED, "NameTooLong", f"it can't be migrated: {_too_long(own)}")
     if own.unended is not None:
         return of(

@@ -88,6 +88,8 @@ async def test_the_api_answers_on_one_vm(http: aiohttp.ClientSession) -> None:
         "strategySource": "vmi",
         "features": [],
         "obstacle": "",
+        "refused": [],
+        "notNow": [],
     }
     assert [(each["node"], each["answer"]) for each in found["targets"]["nodes"]] == [
         ("node02", "no"),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 
 from exporter.cli.output.vm import whole_vm
-from exporter.domain.acts import Act
+from exporter.domain.acts import Act, Among
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding
+from exporter.store.cluster import Cluster
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.source import SyncState
@@ -45,17 +47,29 @@ def _stage(check: Check, case: dict[str, Any]) -> Evaluation:
     return evaluation
 
 
+_PLACES = ("Node", "Namespace", "NetworkAttachmentDefinition", "Deployment", "Service", "MutatingWebhookConfiguration")
+
+
 def _with_its_vms(evaluation: Evaluation) -> Evaluation:
-    """Of a finding on a VMI that stands alone, or on a pod whose VM is gone: the VM is there, too."""
+    """Of a finding on a VMI that stands alone, or on a pod whose VM is gone: the VM is there, too. Of one that is about
+    each VM somewhere: one is there.
+    """
+    cluster = evaluation.engine.cluster
     for each in list(evaluation.engine.findings()):
-        name = each.vm or each.subject.name
-        if (
-            each.forbids
-            and each.subject.kind != "Node"
-            and not evaluation.engine.cluster.get(VirtualMachine, each.subject.namespace, name)
-        ):
-            row = {"kind": "VirtualMachine", "namespace": each.subject.namespace, "name": name, "uid": f"vm-{name}"}
-            evaluation.seen(full(row | {"runStrategy": "Always"}))
+        subject, name = each.subject, each.vm or each.subject.name
+        if not each.forbids or subject.kind == "Node":
+            continue
+        networks = {}
+        if subject.kind in _PLACES:
+            name = f"on-{subject.name}"
+            networks = {"n": subject.path} if subject.kind == "NetworkAttachmentDefinition" else {}
+        namespace = subject.namespace or (subject.name if subject.kind == "Namespace" else "ns")
+        if not cluster.get(VirtualMachine, namespace, name):
+            row = {"kind": "VirtualMachine", "namespace": namespace, "name": name, "uid": f"vm-{name}"}
+            evaluation.seen(full(row | {"runStrategy": "Always", "networks": networks}))
+            if subject.kind in _PLACES:
+                vmi = {"kind": "VirtualMachineInstance", "namespace": namespace, "name": name, "vm": f"vm-{name}"}
+                evaluation.seen(full(vmi | {"migratable": True, "networks": networks}))
     evaluation.evaluate()
     return evaluation
 
@@ -64,16 +78,36 @@ def _of_vms(evaluation: Evaluation) -> dict[tuple[str, str], list[Finding]]:
     """The findings that forbid something, by their VM, where that is there."""
     found: dict[tuple[str, str], list[Finding]] = {}
     cluster = evaluation.engine.cluster
+    there = {
+        (each.namespace, each.name) for kind in (VirtualMachine, VirtualMachineInstance) for each in cluster.all(kind)
+    }
     for each in evaluation.engine.findings():
-        keys = [(each.subject.namespace, each.vm or each.subject.name)]
-        if each.subject.kind == "Node":  # it is about each VM there
-            here = (vmi for vmi in cluster.all(VirtualMachineInstance) if vmi.node == each.subject.name)
-            keys = [(vmi.namespace, vmi.name) for vmi in here]
-        for key in keys:
-            there = any(cluster.get(kind, *key) for kind in (VirtualMachine, VirtualMachineInstance))
-            if each.forbids is not None and each.forbids.acts and there:
-                found.setdefault(key, []).append(each)
+        if each.forbids is None or not each.forbids.acts:
+            continue
+        subject, among = each.subject, each.forbids.among
+        keys = {(subject.namespace, each.vm or subject.name)}
+        if among is not Among.OWN or subject.kind == "Namespace":
+            within = subject.name if subject.kind == "Namespace" else subject.namespace
+            keys = {key for key in there if among is Among.CLUSTER or key[0] == within}
+        elif subject.kind == "Node":
+            keys = {key for key in there if subject.name in _nodes(cluster, key)}
+        elif subject.kind == "NetworkAttachmentDefinition":
+            keys = {key for key in there if subject.path in _nads(cluster, key)}
+        for key in keys & there:
+            found.setdefault(key, []).append(each)
     return found
+
+
+def _nodes(cluster: Cluster, key: tuple[str, str]) -> set[str]:
+    """That of its VMI, if it has one."""
+    vm, vmi = cluster.get(VirtualMachine, *key), cluster.get(VirtualMachineInstance, *key)
+    own = vmi is not None and (vm is None or vmi.vm_uid == vm.uid) and not (vm is not None and vmi.final)
+    return {vmi.node} if vmi is not None and own else set()
+
+
+def _nads(cluster: Cluster, key: tuple[str, str]) -> set[str]:
+    both = cluster.get(VirtualMachine, *key), cluster.get(VirtualMachineInstance, *key)
+    return {nad for each in both if each is not None for _, nad, _ in each.networks if nad}
 
 
 def said(verdicts: tuple[Verdict, ...], finding: Finding, text: str) -> set[str]:
@@ -109,6 +143,51 @@ def test_each_reason_that_forbids_an_act_is_said_in_each_of_its_cases(check: Che
                 text = whole_vm(found, 10_000)
                 silent -= {each.reason for each in findings if said(found.verdicts, each, text)}
     assert silent == set()
+
+
+# What a message says that a VM can't do.
+SAYS = {
+    Act.START: re.compile(
+        r"(can't|cannot|do(es)? not|will not|won't) start\b|can't be started"
+        r"|no launcher pod can be created|pods on .* hang|no VM starts",
+        re.I,
+    ),
+    Act.MIGRATE: re.compile(r"can't( be)? migrate|migration will fail|none is migrated|no VM .*(moves|migrates)", re.I),
+}
+# Findings that say so without forbidding it, and why the verdict is right nevertheless.
+OTHERWISE = {
+    "TargetNotStarting": "it is the target pod",
+    "MigrationFailing": "it is the target pod",
+    "WillShutDown": "the condition LiveMigratable says it",
+    "RequestWithUnmanagedStrategy": "the condition LiveMigratable says it",
+    "LegacyTaintIgnored": "the condition LiveMigratable says it",
+    "NotStarted": "of a name that is too long the verdict says it",
+    "NoNodeForDefaultModel": "nodes are looked at",
+    "NoNodeTakesVMs": "nodes are looked at",
+    "NodeUnheard": "nodes are looked at",
+    "DuplicateSystemUUID": "of a pair of nodes",
+    "ImageVolumeUnsupported": "of nodes, and of VMs with a container disk alone",
+    "BreaksAtUpgrade": "in another release",
+    "TemplateRequestsDisabled": "of VMs that are not there yet",
+    "PoolObjectMissing": "of VMs that are not there yet",
+    "SnapshotObjectMissing": "of VMs that are not there yet",
+    "KnownBugOfGate": "it may be so",
+    "NetworkDeletionHeld": "once the network is gone",
+    "NetworkDeletionStuck": "once the network is gone",
+    "NetworkNotRendered": "of a secondary one the NAD is not there",
+}
+
+
+@each_of("check", named(CHECKS, lambda check: check.id))
+def test_what_a_message_says_that_a_vm_can_not_do_is_forbidden(check: Check) -> None:
+    for case in CASES_OF[check].values():
+        if case["finds"] == []:
+            continue
+        for each in _stage(check, case).engine.findings():
+            acts = set(each.forbids.acts) if each.forbids is not None else set()
+            for act, says in SAYS.items():
+                if says.search(each.message) and each.reason not in OTHERWISE:
+                    assert acts & ({act, Act.RESTART} if act is Act.START else {act}), each.message
 
 
 def answers(stage: OneVMStage) -> dict[str, str]:
@@ -152,3 +231,32 @@ def test_what_is_not_seen_is_no_yes() -> None:
         assert {each.answer for each in found.verdicts} <= {"unknown", "no"}, kind
         assert "could take it" not in " ".join(each.sentence for each in found.verdicts if each.answer == "unknown")
     assert answers(OneVMStage(*running(migratable="Unknown"))) == {"restart": "yes", "migrate": "unknown"}
+
+
+def unpassing(stage: OneVMStage) -> dict[str, bool]:
+    """Of each act that is forbidden, whether something is wrong by that."""
+    found = stage.take().verdicts
+    return {each.act: any(not one.passing for one in each.reasons) for each in found if each.answer == "no"}
+
+
+def test_what_ends_by_itself_or_is_as_its_owner_wants_it_is_no_yes_and_no_fault() -> None:
+    vm_row, *rest = running()
+    moving = {"kind": "VirtualMachineInstanceMigration", "name": "m", "vmi": "a", "phase": "Running"}
+    assert unpassing(OneVMStage(*running(), moving)) == {"migrate": False}
+    assert unpassing(OneVMStage(vm_row | {"runStrategy": "Once"}, *rest)) == {"restart": False}
+    assert unpassing(OneVMStage(vm_row | {"deleting": True}, *rest)) == {"restart": False, "migrate": False}
+    ending = {"kind": "Namespace", "name": "ns", "deleting": True}
+    assert unpassing(OneVMStage(*running(), ending)) == {"restart": False, "migrate": False}
+    locked = {"runStrategy": "Halted", "over": {"status": {"restoreInProgress": "r1"}}}
+    assert unpassing(OneVMStage(vm_row | locked)) == {"start": False}
+    assert vm.exit_code(OneVMStage(*running(), moving).take()) == 0
+
+
+def test_without_its_nad_it_neither_starts_nor_migrates_whether_or_not_a_finding_says_so() -> None:
+    found = OneVMStage(*running(networks={"n": "ns/gone"})).take()
+    assert {each.act: each.answer for each in found.verdicts}["migrate"] == "no"
+    assert found.drain is not None
+    assert (found.drain.state, found.drain.reason) == ("blocked", "NadMissing")
+    named = running()[0] | {"runStrategy": "Halted", "networks": {"n": "ns/gone"}}
+    assert answers(OneVMStage(named)) == {"start": "no"}
+    assert vm.exit_code(OneVMStage(named).take()) == 1
