@@ -25,6 +25,7 @@ from ...domain.drains.departure.context import INDEXES as OF_DEPARTURES
 from ...domain.drains.departure.remedies import Remedy
 from ...domain.drains.eviction import EvictionAnswer, cordoned, drain_taints, left_to_drain, webhook_down
 from ...domain.drains.health import ailment, grounded
+from ...domain.features.configuration import chosen
 from ...findings.beside import Advice, key_of, places_of, restrained
 from ...findings.finding import Finding, Severity
 from ...store.cluster import Cluster
@@ -126,6 +127,7 @@ def steps(
     namespaces = {each.subject.namespace for all_ in found.values() for each in all_}
     if not volumes and any(each.vmi is not None and each.vmi.pvcs for all_ in found.values() for each in all_):
         unseen += tuple(_unseen(cluster, (PersistentVolume.KIND,)))
+    unseen += tuple(_without_kubevirt(cluster)) if not any(each.kind == KubeVirt.__name__ for each in unseen) else ()
     down = webhook_down(cluster.all(EndpointSlice), context.kubevirt)
     return Drain(
         generation=generation,
@@ -147,6 +149,13 @@ def _unseen(cluster: Cluster, kinds: Iterable[ApiKind[Any]]) -> Iterator[UnseenK
         source = cluster.get(Source, "", kind.name)
         if source is None or not source.readable:
             yield UnseenKind(kind.name, source.why if source is not None else "it is not watched")
+
+
+def _without_kubevirt(cluster: Cluster) -> Iterator[UnseenKind]:
+    """Why nobody knows what KubeVirt does where it is seen: without one it migrates nothing."""
+    found = chosen(cluster.all(KubeVirt))
+    if isinstance(found, str) and not any(each.kind == KubeVirt.__name__ for each in cluster.all(Undecodable)):
+        yield UnseenKind(KubeVirt.__name__, f"{found}: who would migrate a VMI is not known")
 
 
 _OF_ALL = {kind.name for kind in KINDS} - {"PodDisruptionBudget", "VirtualMachineInstanceMigration"} | {FILE}

@@ -531,3 +531,15 @@ def test_where_volumes_can_not_be_seen_a_vm_with_one_may_migrate() -> None:
 def test_a_volume_that_can_not_be_read_may_be_any() -> None:
     drained = Drained(*guest("a", **DISK), volume("data") | {"spec": 7}, nodes=hosts("node01", "node02"))
     assert str(drained.one().state) == "may_migrate"
+
+
+def test_where_no_kubevirt_counts_nobody_is_said_to_migrate_for_certain() -> None:
+    for kubevirt in ({"deleting": True}, {"over": {"status": {"phase": ""}}}):
+        seen = Drained(*guest("a"), kubevirt=kubevirt).take()
+        assert [(each.kind, "no KubeVirt object is deployed" in each.why) for each in seen.unseen] == [
+            ("KubeVirt", True)
+        ]
+        assert drain.exit_code(seen) == 2
+    second = {"kind": "KubeVirt", "name": "other", "namespace": "other"}
+    assert drain.exit_code(Drained(*guest("a"), second).take()) == 2
+    assert drain.exit_code(Drained(*guest("a")).take()) == 0
