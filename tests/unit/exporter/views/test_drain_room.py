@@ -11,6 +11,7 @@ from exporter.views import drain
 from exporter.views.drain.report import Drain, VMReport
 from tests.drain_rows import Drained, Row, guest, node
 
+MOVED = "2026-06-01T10:00:00Z"
 SMALL = {"cpu": "4", "memory": "8Gi", "pods": "10"}
 
 
@@ -137,12 +138,15 @@ def test_a_cpu_of_the_hosts_model_needs_that_model_and_its_features() -> None:
         labels = {key: value for key, value in CAN_TAKE.items() if key != missing}
         room = Drained(*rows, nodes=[source, node("n2", labels=labels)]).one().room
         assert room == f"1 node: 1 without label {missing}=true"
-    assert Drained(*guest("a", cpu="Skylake"), nodes=[source, node("n2")]).one().target == "n2"
+    labelled = {"cpu-model.node.kubevirt.io/Skylake": "true"}  # by which KubeVirt picks nodes for a model that is named
+    nodes = [source, node("n2", labels=labelled)]
+    assert Drained(*guest("a", cpu="Skylake"), nodes=nodes).one().target == "n2"
 
 
 def test_an_earlier_migration_has_fixed_the_model() -> None:
     fixed = {"nodeSelector": {"cpu-model-migration.node.kubevirt.io/Haswell": "true"}}
-    rows = guest("a", {"placement": fixed}, cpu="host-model")
+    moved = {"startTimestamp": MOVED, "endTimestamp": MOVED, "completed": True, "targetNode": "node01"}
+    rows = guest("a", {"placement": fixed}, cpu="host-model", migration=moved)
     nodes = [node("node01", labels=HOST), node("n2", labels={"cpu-model-migration.node.kubevirt.io/Haswell": "true"})]
     assert Drained(*rows, nodes=nodes).one().target == "n2"
 
