@@ -21,11 +21,11 @@ for _recorded in (rule for rule in EVERY_RULE if not rule.alerts):
 
 @cache
 def read_by(metric: str) -> frozenset[str]:
-    """The families behind a series: of a recorded one, those that its rule reads."""
+    """The families behind a series: of a recorded one, those that its rule reads; not by what only says when."""
     found, left = set(), [metric]
     while left:
         metric = left.pop()
-        if metric not in found:
+        if metric not in found and not metric.startswith("rules:"):
             found.add(metric)
             left += [each.metric for rule in RECORDED.get(metric, ()) for each in selectors(rule.expr)]
     return frozenset(metric.removesuffix("_since_timestamp_seconds") for metric in found)

@@ -53,6 +53,10 @@ def generated() -> dict[str, str]:
             for routing in ("alertmanager", "alertmanagerconfig")
             for name, text in files(routing, (), Values()).items()
         },
+        **{
+            f"rules/alertmanager/templates/{name}": text
+            for name, text in files("alertmanager-templates", (), Values()).items()
+        },
         "docs/alerting.md": between(TOP / "docs/alerting.md", _ALERTING, alerting(Values())),
         "deploy/base/exporter/clusterrole.yaml": "\n".join(_cluster_role(all_checks(), all_states())) + "\n",
         **boards.generated(),

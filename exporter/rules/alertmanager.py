@@ -1,7 +1,8 @@
-"""The routes and inhibitions as Alertmanager, and as Prometheus Operator, want them."""
+"""The routes and inhibitions as Alertmanager, and as Prometheus Operator, want them, and the texts of notifications."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,9 +10,53 @@ from .cluster_label import in_labels
 from .routing import LabelMatcher, Route, inhibitions, routes
 from .values import Values
 
-__all__ = ["alertmanager", "alertmanager_config", "receivers"]
+__all__ = ["alertmanager", "alertmanager_config", "receivers", "templates"]
 
 _SECRET = "kubevirt-steward-receivers"  # noqa: S105 - the name of one
+
+
+# Of an alert its object, or else what it is about; of several alerts the first, with the number of all.
+_TEMPLATES = """\
+{{ define "steward.object" -}}
+{{ $of := .Labels -}}
+{{ if $of.name }}{{ with $of.kind }} {{ . }}{{ end }} <namespace>{{ . }}/{{ end }}{{ $of.name }}
+{{- else }}{{ range $label := stringSlice "reason" "kind" "node" "network" "feature" "check" "family" "objective" \
+"remediation" "pod" }}{{ with index $of $label }} {{ . }}{{ end }}{{ end }}<namespace> in {{ . }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{ define "steward.title" -}}
+{{ $sent := .Alerts.Firing -}}
+{{ if not $sent }}{{ $sent = .Alerts }}{{ end -}}
+{{ $first := index $sent 0 -}}
+[{{ .Status | toUpper }}:{{ len $sent }}] {{ $first.Labels.alertname }}
+{{- if and (eq (len $sent) 1) (eq $first.Labels.per "cause") }}: {{ $first.Annotations.summary }}
+{{- else }}{{ template "steward.object" $first }}{{ if gt (len $sent) 1 }}, …{{ end }}
+{{- with .CommonLabels.cluster }} (cluster {{ . }}){{ end }}
+{{- end }}
+{{- end }}
+
+{{ define "steward.text" -}}
+{{ range $i, $alert := .Alerts }}{{ if lt $i 10 -}}
+{{ if eq .Status "resolved" }}Resolved: {{ end }}{{ .Annotations.summary }}
+
+{{ .Annotations.description }}
+
+{{ .Annotations.runbook_url }}
+{{ with .Annotations.page_url }}{{ . }}
+{{ end }}
+{{ else if eq $i 10 }}…
+{{ end }}{{ end }}
+{{- end }}
+"""
+
+
+def templates(values: Values) -> str:
+    """What notifications say: `steward.title` and `steward.text`, for the `templates` of Alertmanager."""
+    # The alerts of what has no namespace have the steward's.
+    there = f'{{{{ with or $of.exported_namespace $of.namespace }}}}{{{{ if ne . "{values.namespace}" }}}}'
+    text = re.sub(r"<namespace>(.*?){{ end }}", rf"{there}\1{{{{ end }}}}{{{{ end }}}}", _TEMPLATES)
+    return text.replace(".cluster }}", f".{values.cluster} }}}}")
 
 
 def receivers(values: Values) -> tuple[str, ...]:
@@ -40,7 +85,7 @@ def alertmanager(values: Values) -> dict[str, Any]:
                 "target_matchers": [str(each) for each in rule.target],
                 "equal": in_labels(rule.equal, values.cluster),
             }
-            for rule in inhibitions()
+            for rule in inhibitions(values)
         ],
         "receivers": [
             {"name": name, "webhook_configs": [{"url_file": f"/etc/alertmanager/receivers/{name}"}]}
@@ -57,6 +102,7 @@ def _route(route: Route, values: Values) -> dict[str, Any]:
         "group_wait": route.wait,
         "group_interval": route.interval,
         "repeat_interval": route.repeat,
+        **({"continue": True} if route.goes_on else {}),
         **({"routes": [_route(child, values) for child in route.routes]} if route.routes else {}),
     }
 
@@ -79,7 +125,7 @@ def alertmanager_config(values: Values) -> dict[str, Any]:
                     "targetMatch": [_operator_matcher(each) for each in rule.target],
                     "equal": in_labels(rule.equal, values.cluster),
                 }
-                for rule in inhibitions()
+                for rule in inhibitions(values)
             ],
             "receivers": [
                 {"name": name, "webhookConfigs": [{"urlSecret": {"name": _SECRET, "key": name}}]}
@@ -97,6 +143,7 @@ def _operator_route(route: Route, values: Values) -> dict[str, Any]:
         "groupWait": route.wait,
         "groupInterval": route.interval,
         "repeatInterval": route.repeat,
+        **({"continue": True} if route.goes_on else {}),
         **({"routes": [_operator_route(child, values) for child in route.routes]} if route.routes else {}),
     }
 

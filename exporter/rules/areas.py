@@ -11,10 +11,10 @@ from pkgutil import iter_modules
 from ..findings.check import Family
 from ..findings.finding import Severity
 from . import alerts
-from .by_cause import alone_and_together
-from .findings import alerts_of, causes_of, families_of, severities_of, whatever_reason
+from .by_cause import alone_and_together, alone_name, same_of
+from .findings import alerts_of, families_of, groupings_of, severities_of, whatever_reason
 from .held import evaluated, held, remembered, remembered_at
-from .model import Alerting, Area, Rule, RuleFile, RuleGroup
+from .model import Alerting, Area, Recording, Rule, RuleFile, RuleGroup
 from .values import Values
 
 __all__ = ["MOST", "all_areas", "rule_files"]
@@ -41,17 +41,15 @@ def _groups(area: Area, values: Values) -> Iterator[RuleGroup]:
     for number, families in enumerate(_parts(area, MOST - 1 - len(before)), 1):
         part = area.name if number == 1 else f"{area.name}-{number}"
         recorded = [rule for family in families for rule in _of_family(area, family, part, values)]
-        yield RuleGroup(part, (*before, *recorded, evaluated(part)))
-        yield RuleGroup(
-            f"{part}-notes",
-            (*(remembered(family, part) for family in families), remembered_at(part)),
-            interval=_NOTE_EVERY,
-        )
+        yield RuleGroup(part, (*before, *recorded, evaluated(part, recorded)))
+        notes = (_note(area, family, part, values) for family in families)
+        yield RuleGroup(f"{part}-notes", (*notes, remembered_at(part)), interval=_NOTE_EVERY)
         before = ()
     if before:
         yield RuleGroup(area.name, before, area.interval)
     made: list[Rule] = [rule for alert in area.findings for rule in alerts_of(alert, area.name, values)]
     made += [_in_area(rule, area.name) for rule in area.after(values)]
+    made = list(_once(made, values))
     name = f"{area.name}-alerts" if families_of(area) or before else area.name
     for start in range(0, len(made), MOST):
         suffix = f"-{start // MOST + 1}" if start else ""
@@ -73,12 +71,44 @@ def _parts(area: Area, room: int) -> Iterator[list[Family]]:
         yield part
 
 
-def _of_family(area: Area, family: Family, part: str, values: Values) -> Iterable[Rule]:
+def _of_family(area: Area, family: Family, part: str, values: Values) -> Iterable[Recording]:
     critical = Severity.CRITICAL in severities_of(family.name)
     yield from held(family, part, values, quiet=family.name in area.quiet, critical=critical)
-    if causes := causes_of(area, family.name):
+    if reasons := groupings_of(area, family.name):
         kept = whatever_reason(area, family.name)
-        yield from alone_and_together(family.name, causes, values, whatever_reason=kept)
+        yield from alone_and_together(family.name, reasons, part, values, whatever_reason=kept)
+
+
+def _note(area: Area, family: Family, part: str, values: Values) -> Recording:
+    if not groupings_of(area, family.name):
+        return remembered(family, part, "", "")
+    same = same_of(values, whatever_reason=whatever_reason(area, family.name))
+    return remembered(family, part, same, alone_name(family.name))
+
+
+def _once(rules: Iterable[Rule], values: Values) -> Iterable[Rule]:
+    """Rules that what a site sets as severity makes equal are one, which says what each of them says."""
+    made: dict[object, Rule] = {}
+    for rule in rules:
+        key: object = id(rule)
+        if isinstance(rule, Alerting):
+            key = (rule.alert, values.severity(rule.alert, rule.severity), rule.per_cause)
+        first = made.get(key)
+        if isinstance(first, Alerting) and isinstance(rule, Alerting):
+            made[key] = replace(
+                first,
+                expr=f"(\n{first.expr}\n)\nor (\n{rule.expr}\n)",
+                summary=_either(first.summary, rule.summary),
+                description=_either(first.description, rule.description),
+                section=first.section if first.section == rule.section else "",
+            )
+        else:
+            made[key] = rule
+    return made.values()
+
+
+def _either(one: str, other: str) -> str:
+    return one if one == other else f"{one} Or: {other}"
 
 
 def _in_area(rule: Rule, area: str) -> Rule:

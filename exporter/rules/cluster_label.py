@@ -14,7 +14,7 @@ __all__ = ["USUAL", "in_labels", "in_promql", "in_text"]
 
 USUAL = "cluster"
 _WORD = re.compile(r"(?<![\w$:])cluster(?![\w:])")
-_FIELD = re.compile(r"(?<=\$labels\.)cluster\b|(?<=\.Labels\.)cluster\b")
+_FIELD = re.compile(r"(?<=\$labels\.)cluster\b|(?<=\$externalLabels\.)cluster\b|(?<=\.Labels\.)cluster\b")
 
 
 def in_promql(expr: str, label: str) -> str:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from ..checks import all_checks
-from ..findings.causes import Cause
 from ..findings.check import PER_FLEET, Family
 from ..findings.finding import Severity
-from .by_cause import alone_name, together_name
+from .by_cause import Grouping, alone_name, together_name
 from .held import ACKNOWLEDGED, SEVERITY, held_name, unless_acknowledged
 from .model import Alerting, Area, FindingAlert
-from .templates import first_objects, of_reason, section, with_object
+from .templates import IN_CLUSTER, first_objects, of_reason, section, with_object
 from .values import Values
 
-__all__ = ["alerts_of", "causes_of", "families_of", "severities_of", "whatever_reason"]
+__all__ = ["alerts_of", "families_of", "groupings_of", "severities_of", "whatever_reason"]
 
 _FILTERS = ("reason", "kind", "namespace", "name", "node", "network", "feature")  # of the page
-_PAGE_OF_CAUSE = "/findings?cause={{ $labels.cause }}"
-_CLUSTER = "{{ with $labels.cluster }} (cluster {{ . }}){{ end }}"
+_PAGE_OF_CAUSE = "/findings?{{ with $labels.cause }}cause={{ . }}{{ else }}reason={{ $labels.reason }}{{ end }}"
 
 
 def families_of(area: Area) -> tuple[Family, ...]:
@@ -35,11 +34,15 @@ def severities_of(family: str) -> set[Severity]:
     return {severity for reason in reasons if reason.family.name == family for severity in reason.severities}
 
 
-def causes_of(area: Area, family: str) -> dict[str, Cause]:
-    """By what the findings of a family have one cause, by reason; none where each alert of them is counted anyway."""
-    single = {alert.name for alert in area.findings if not alert.counted}
+def groupings_of(area: Area, family: str) -> dict[str, Grouping]:
+    """How the findings of a family are grouped, by reason; none where each alert of them is counted anyway."""
+    single = {alert.name: alert for alert in area.findings if not alert.counted}
     return {
-        name: reason.cause or check.cause
+        name: Grouping(
+            cause=reason.cause or check.cause,
+            pages=name in single[reason.alert].critical,
+            by_node="node" in single[reason.alert].by,
+        )
         for check in all_checks()
         for name, reason in check.reasons.items()
         if reason.family.name == family and reason.alert in single
@@ -85,7 +88,14 @@ def alerts_of(alert: FindingAlert, area: str, values: Values) -> Iterator[Alerti
             *_selectors(reasons, rest, f'{SEVERITY}!="info"'),
             *_selectors(reasons, both, f'{SEVERITY}="warning"'),
         )
-        yield from _Rule(alert, values, list(others), rest | both).made(area, "warning", "none")
+        mild = {name: text for name, text in alert.mild.items() if name in both}
+        milder = replace(
+            alert,
+            says={**alert.says, **mild},
+            summary=alert.mild_summary or alert.summary,
+            description="" if mild and not rest else alert.description,
+        )
+        yield from _Rule(milder, values, list(others), rest | both).made(area, "warning", "none")
 
 
 _Selector = tuple[str, str]  # a family, and matchers
@@ -109,7 +119,8 @@ class _Rule:
 
     def __init__(self, alert: FindingAlert, values: Values, selectors: list[_Selector], reasons: set[str]) -> None:
         self._alert, self._values, self._selectors, self._reasons = alert, values, selectors, reasons
-        self._by = tuple(values.namespace_label if label == "namespace" else label for label in alert.by)
+        labels = alert.by if alert.counted else dict.fromkeys((*alert.by, "vm"))  # of one object, one VM at most
+        self._by = tuple(values.namespace_label if label == "namespace" else label for label in labels)
 
     def made(self, area: str, severity: str, impact: str) -> Iterator[Alerting]:
         alert = self._alert
@@ -140,7 +151,8 @@ class _Rule:
 
     def _page(self) -> str:
         """Where the page lists what the labels of the alert say."""
-        labels = {label: name for label, name in zip(self._alert.by, self._by, strict=True) if label in _FILTERS}
+        usual = {self._values.namespace_label: "namespace"}
+        labels = {usual.get(name, name): name for name in self._by if usual.get(name, name) in _FILTERS}
         return "/findings?" + "".join(
             f"{{{{ with $labels.{name} }}}}&{label}={{{{ . | urlquery }}}}{{{{ end }}}}"
             for label, name in labels.items()
@@ -168,12 +180,18 @@ class _Rule:
 
     def _of_cause(self) -> tuple[str, str, str]:
         # Alerts of what has no namespace have that of the steward.
-        there = () if self._alert.cluster_wide else (self._values.namespace_label,)
-        labels = ", ".join(("cluster", *there, "reason", "cause"))
+        namespace = self._values.namespace_label
+        there = () if self._alert.cluster_wide else (namespace,)
+        labels = ", ".join(("cluster", *there, "reason", "cause", "vm", "node", "network", "feature"))
         expr = f"sum by ({labels}) (\n  {self._series(together_name)}\n)"
-        place = f"{{{{ with $labels.{self._values.namespace_label} }}}} in namespace {{{{ . }}}}{{{{ end }}}}"
-        place = "" if self._alert.cluster_wide else place
-        summary = f"{{{{ $value }}}} findings {{{{ $labels.reason }}}} with one cause{place}{_CLUSTER}."
+        by_node = ("node",) if "node" in self._alert.by else ()
+        place = "".join(
+            f"{{{{ with $labels.{label} }}}} {where} {{{{ . }}}}{{{{ end }}}}"
+            for label, where in ((namespace, "in namespace"), ("node", "on node"))
+            if label in (*there, *by_node)
+        )
+        causes = "{{ if $labels.cause }}one cause{{ else }}many causes{{ end }}"
+        summary = f"{{{{ $value }}}} findings {{{{ $labels.reason }}}} with {causes}{place}{IN_CLUSTER}."
         meanings = {
             name: reason.meaning
             for check in all_checks()
@@ -181,12 +199,12 @@ class _Rule:
             if name in self._reasons and reason.alert == self._alert.name
         }
         own = self._query(
-            held_name, ("cluster", "cause"), lambda family, matchers: f"{alone_name(family)}{{{matchers}}}"
+            held_name, ("cluster", "cause", *by_node), lambda family, matchers: f"{alone_name(family)}{{{matchers}}}"
         )
         first = first_objects(own, self._values)
         description = (
-            f"{of_reason(meanings, '')} One act may mend them, or the same act each: {first}. `steward check"
-            " --reason {{ $labels.reason }}` lists them and says what to do."
+            f"{of_reason(meanings, '')}{{{{ if $labels.cause }}}} One act may mend them, or the same act each:"
+            f" {first}.{{{{ end }}}} `steward check --reason {{{{ $labels.reason }}}}` lists them and says what to do."
         )
         return expr, summary, description
 
@@ -197,7 +215,7 @@ class _Rule:
     def _texts(self, asks: str) -> tuple[str, list[str]]:
         """The summary, and the first parts of a description."""
         says = {name: text for name, text in self._alert.says.items() if name in self._reasons}
-        return f"{self._alert.summary.rstrip('.')}{_CLUSTER}.", [self._alert.description, of_reason(says, asks)]
+        return f"{self._alert.summary.rstrip('.')}{IN_CLUSTER}.", [self._alert.description, of_reason(says, asks)]
 
     def _query(
         self,

@@ -8,10 +8,11 @@ from typing import Any
 
 import yaml
 
-from .alertmanager import alertmanager, alertmanager_config
+from .alertmanager import alertmanager, alertmanager_config, templates
 from .cluster_label import in_promql, in_text
 from .hub import acm, remote_write, remote_write_raw
 from .model import Alerting, Rule, RuleFile
+from .templates import CLUSTER
 from .values import Values
 
 __all__ = ["FORMATS", "document", "files", "groups_of", "trees"]
@@ -25,6 +26,8 @@ def files(format_name: str, pack: Iterable[RuleFile], values: Values) -> dict[st
     if format_name in _ROUTING:
         name, note, document = _ROUTING[format_name]
         return {name: _comment(note) + _yaml(document(values))}
+    if format_name == _TEMPLATES:
+        return {"kubevirt-steward.tmpl": f"{{{{/* {_NOTE} */}}}}\n{templates(values)}"}
     if format_name in _HUB:
         name, note, made = _HUB[format_name]
         return {name: _comment(note) + _yaml(made(tuple(pack), values))}
@@ -84,7 +87,7 @@ def _rule(rule: Rule, values: Values) -> dict[str, Any]:
 
 
 def _page_url(rule: Alerting, values: Values) -> str:
-    at = values.page_url.replace("{cluster}", "{{ $labels.cluster }}")
+    at = values.page_url.replace("{cluster}", f"{{{{ {CLUSTER} }}}}")
     return in_text(at + rule.page, values.cluster)
 
 
@@ -140,13 +143,17 @@ _HUB: dict[str, tuple[str, str, Callable[[Iterable[RuleFile], Values], dict[str,
 _ROUTING: dict[str, tuple[str, str, Callable[[Values], dict[str, Any]]]] = {
     "alertmanager": (
         "alertmanager.yaml",
-        "An example. Take the route below the root, the inhibitions and the receivers into your configuration.",
+        (
+            "An example. Take the route below the root, the inhibitions and the receivers into your configuration;"
+            " receivers.yaml has others."
+        ),
         alertmanager,
     ),
     "alertmanagerconfig": _CONFIG,
     "openshift-user-alertmanagerconfig": _CONFIG,
 }
-FORMATS = (*_RULES, *_HUB, *_ROUTING)
+_TEMPLATES = "alertmanager-templates"
+FORMATS = (*_RULES, *_HUB, *_ROUTING, _TEMPLATES)
 
 
 def _comment(note: str) -> str:

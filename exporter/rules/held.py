@@ -13,8 +13,8 @@ What has an answer is asked of the scraped series in the same expression, and ne
 evaluated between a failed scrape and the next recording would take the findings for repaired.
 
 A Prometheus that was away for longer than its look-back has no `held` of before. Every two minutes it notes which
-findings it holds (`remembered`) and when (`rules:…:remembered`). Its first evaluation, which sees no earlier one of
-itself (`rules:…:evaluated`), takes up those of the last note.
+findings it holds (`remembered`), which of them have an alert of their own, and when (`rules:…:remembered`). Its first
+evaluation, which sees no earlier one of itself (`rules:…:evaluated`), takes up those of the last note.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ __all__ = [
     "off",
     "remembered",
     "remembered_at",
+    "taken_up",
     "unless_acknowledged",
 ]
 
@@ -113,17 +114,24 @@ def unless_acknowledged(series: str) -> str:
     return f"{f'({series})' if ' or ' in series else series}\nunless on (cluster, cause, {SEVERITY}) {ACKNOWLEDGED}"
 
 
-def evaluated(part: str) -> Recording:
-    """When the held findings of a part of the rules were recorded last, behind them in their group."""
-    return Recording(record=_EVALUATED, expr="vector(time())", labels={"part": part})
+def evaluated(part: str, recorded: Iterable[Recording]) -> Recording:
+    """When the findings of a part of the rules were recorded last, behind them in their group. It reads those that ask
+    for it, which alters nothing: a Prometheus that evaluates rules side by side waits for what a rule reads.
+    """
+    read = "\n  or ".join(f"count({rule.record}) < 0" for rule in recorded if _EVALUATED in rule.expr)
+    return Recording(record=_EVALUATED, expr=f"vector(time())\nunless on () (\n  {read}\n)", labels={"part": part})
 
 
-def remembered(family: Family, part: str) -> Recording:
-    """The held findings of a family; the value is when they were noted."""
-    return Recording(
-        record=_memory_name(family),
-        expr=f"0 * {held_name(family.name)} + time()\nand on () {_evaluation(part)}",
-    )
+def remembered(family: Family, part: str, same: str, alone: str) -> Recording:
+    """The held findings of a family; the value is when they were noted. Those whose label `own` is `alert` have an
+    alert of their own: `alone` is their series, `same` the labels that these have in common, both empty where all do.
+    """
+    name = held_name(family.name)
+    noted = f"0 * {name} + time()"
+    if alone:
+        own = f'label_replace(0 * ({name} and on ({same}) {alone}) + time(), "own", "alert", "", "")'
+        noted = f"({own}\nor 0 * ({name} unless on ({same}) {alone}) + time())"
+    return Recording(record=_memory_name(family.name), expr=f"{noted}\nand on () {_evaluation(part)}")
 
 
 def remembered_at(part: str) -> Recording:
@@ -138,7 +146,7 @@ def held(family: Family, part: str, values: Values, *, quiet: bool, critical: bo
     """
     name = held_name(family.name)
     seen = _seen(family, values)
-    kept = f"{_kept(family, values, critical=critical)}\nor {_taken_up(family, part, values)}"
+    kept = f"{_kept(family, values, critical=critical)}\nor {taken_up(family.name, part, values)}"
     if not quiet:
         return (Recording(record=name, expr=f"{seen}\nor {kept}"),)
     seen_name = f"finding:{family.name}:seen"
@@ -175,17 +183,20 @@ def _kept(family: Family, values: Values, *, critical: bool) -> str:
 )"""
 
 
-def _taken_up(family: Family, part: str, values: Values) -> str:
-    """What the last note before this Prometheus was away holds, in its first evaluation and in no other."""
+def taken_up(family: str, part: str, values: Values, *, alone: bool = False) -> str:
+    """What the last note before this Prometheus was away holds, in its first evaluation and in no other; of that what
+    had an alert of its own, if `alone`.
+    """
     noted = f'last_over_time({_REMEMBERED_AT}{{part="{part}"}}[{values.hold}])'
+    told = '{own="alert"}' if alone else ""
     return f"""(
-  (last_over_time({_memory_name(family)}[{values.hold}]) == on () group_left () {noted})
+  max without (own) (last_over_time({_memory_name(family)}{told}[{values.hold}]) == on () group_left () {noted})
   unless on () {_evaluation(part)}
 )"""
 
 
-def _memory_name(family: Family) -> str:
-    return f"finding:{family.name}:remembered"
+def _memory_name(family: str) -> str:
+    return f"finding:{family}:remembered"
 
 
 def _evaluation(part: str) -> str:

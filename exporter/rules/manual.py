@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from .areas import rule_files
 from .model import Alerting, RuleFile
-from .routing import LabelMatcher, inhibitions, routes
+from .routing import COMPONENT, STEWARD, LabelMatcher, inhibitions, routes
 from .values import KEYS, Values
 
 __all__ = ["alerting"]
@@ -19,7 +20,8 @@ def alerting(values: Values) -> Iterator[str]:
     yield "\n### Values\n"
     yield "| `--set` | Default | Value |\n| --- | --- | --- |"
     for key, (field, _, hint) in KEYS.items():
-        yield f"| `{key}` | `{getattr(values, field)}` | {hint} |"
+        usual = getattr(values, field)
+        yield f"| `{key}` | `{'false' if usual is False else usual}` | {hint} |"
     yield "| `severity.ALERT` | that of the alert | critical, warning or info |"
     yield "\n### Routes\n"
     yield "| Alerts | Receiver | Grouped by | First sent after | Changes sent after | Repeated after |"
@@ -30,9 +32,11 @@ def alerting(values: Values) -> Iterator[str]:
         grouped = _code(route.group_by)
         yield f"| {what} | `{route.receiver}` | {grouped} | {route.wait} | {route.interval} | {route.repeat} |"
     yield "\n### Inhibitions\n"
+    yield f"Each source matches `{COMPONENT}` too, and each target: `{STEWARD}`, or `kubevirt` where it is KubeVirt's"
+    yield "alert (`--set kubevirt=true`). A label of *where equal* is there, but for `cluster`.\n"
     yield "| While this fires | this is not sent | where equal | Why |\n| --- | --- | --- | --- |"
-    for rule in inhibitions():
-        yield f"| {_code(rule.source)} | {_code(rule.target)} | {_code(rule.equal)} | {rule.why} |"
+    for rule in inhibitions(replace(values, kubevirt=True)):
+        yield f"| {_code(rule.causes)} | {_code(rule.follows)} | {_code(rule.equal)} | {rule.why} |"
 
 
 def _alerts(pack: Iterable[RuleFile]) -> Iterator[str]:

@@ -58,7 +58,8 @@ class FindingAlert:
     why nobody is woken for it. `impact` is that of the critical ones. `counted` gives one alert for all findings of the
     same labels: its value is their number, and else the time since which it is so, which the description gets to say at
     its end. `says` is a sentence for each reason, put into the description, which asks for the reason where `by` leaves
-    it out. In texts `{object}` is namespace and name.
+    it out. `mild` is said in place of that, and of the description, of a reason that pages where its finding is a
+    warning; `mild_summary` likewise. In texts `{object}` is namespace and name.
     """
 
     name: str
@@ -73,6 +74,8 @@ class FindingAlert:
     counted: bool = False
     cluster_wide: bool = False  # its objects have no namespace
     says: Mapping[str, str] = field(default_factory=dict)
+    mild: Mapping[str, str] = field(default_factory=dict)
+    mild_summary: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

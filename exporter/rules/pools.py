@@ -8,11 +8,11 @@ from ..checks.networks.ipam_networks import CHECK, FULL
 from ..runbook import anchor
 from .held import ACKNOWLEDGED, ANSWERING, SEVERITY, answers, held_name, off
 from .model import Alerting, Recording, Rule
+from .templates import IN_CLUSTER
 from .values import Values
 
 __all__ = ["PRESSURE", "pool_alerts", "pool_usage"]
 
-_CLUSTER = "{{ with $labels.cluster }} (cluster {{ . }}){{ end }}"
 _IN = "network {{ $labels.network }}"
 
 _REASON = "PoolPressure"
@@ -90,7 +90,7 @@ unless on (cluster, network) ({found}"warning"}} {known})""",
         severity="warning",
         wait="15m",
         keep="10m",
-        summary=f"Network {{{{ $labels.network }}}} is running out of addresses{_CLUSTER}.",
+        summary=f"Network {{{{ $labels.network }}}} is running out of addresses{IN_CLUSTER}.",
         finding=f"At least 80 % of the addresses of a subnet of {_IN} are in use.",
     )
     yield _pressure(
@@ -102,7 +102,7 @@ unless on (cluster, network) ({found}"critical"}} {known})""",
         severity="critical",
         wait="10m",
         keep="15m",
-        summary=f"Network {{{{ $labels.network }}}} has hardly any free address{_CLUSTER}.",
+        summary=f"Network {{{{ $labels.network }}}} has hardly any free address{IN_CLUSTER}.",
         finding=f"A subnet of {_IN} has hardly any free address, or one of its IPAMClaims got none.",
     )
 

@@ -3,6 +3,10 @@
 Every alert goes to one receiver. Alerts of a group that begin within its `wait` are one notification, hence waits as
 long as the longest `for` of what begins together. What is inhibited is not sent while its cause fires; findings are
 never inhibited because the steward is blind, since they are held until it sees again.
+
+An inhibition holds back alerts of one component alone, whose label each side matches: the steward's own, or KubeVirt's
+where a site wants those (`Values.kubevirt`). And each label of `equal` but the cluster has a value: Alertmanager takes
+two alerts without a label for equal.
 """
 
 from __future__ import annotations
@@ -12,7 +16,11 @@ from dataclasses import dataclass
 
 from .values import Values
 
-__all__ = ["Inhibition", "LabelMatcher", "Route", "inhibitions", "routes"]
+__all__ = ["COMPONENT", "STEWARD", "Inhibition", "LabelMatcher", "Route", "inhibitions", "routes"]
+
+COMPONENT = "kubernetes_operator_component"
+STEWARD = "kubevirt-steward"
+_KUBEVIRT = "kubevirt"
 
 
 @dataclass(frozen=True)
@@ -29,7 +37,10 @@ class LabelMatcher:
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """The first of its siblings whose matchers an alert has takes it. Durations are those of Alertmanager."""
+    """The first of its siblings whose matchers an alert has takes it, and those behind one that `goes_on`.
+
+    Durations are those of Alertmanager.
+    """
 
     what: str
     receiver: str
@@ -38,17 +49,31 @@ class Route:
     wait: str
     interval: str
     repeat: str
+    goes_on: bool = False
     routes: tuple[Route, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inhibition:
-    """While an alert of `source` fires, those of `target` with the same values of `equal` are not sent."""
+    """While an alert of the steward fires that `causes` match, those of the component `of` that `follows` match are not
+    sent, if they have the same values of `equal`. `source` and `target` are all matchers of both.
+    """
 
     why: str
-    source: tuple[LabelMatcher, ...]
-    target: tuple[LabelMatcher, ...]
+    causes: tuple[LabelMatcher, ...]
+    follows: tuple[LabelMatcher, ...]
     equal: tuple[str, ...] = ("cluster",)
+    of: str = STEWARD
+
+    @property
+    def source(self) -> tuple[LabelMatcher, ...]:
+        matched = {each.label for each in self.causes}
+        there = (LabelMatcher(label, "!=", "") for label in self.equal if label not in ("cluster", *matched))
+        return (LabelMatcher(COMPONENT, "=", STEWARD), *self.causes, *there)
+
+    @property
+    def target(self) -> tuple[LabelMatcher, ...]:
+        return (LabelMatcher(COMPONENT, "=", self.of), *self.follows)
 
 
 def routes(values: Values) -> Route:
@@ -56,7 +81,7 @@ def routes(values: Values) -> Route:
     return Route(
         what="the rest",
         receiver="platform",
-        matchers=(LabelMatcher("kubernetes_operator_component", "=", "kubevirt-steward"),),
+        matchers=(LabelMatcher(COMPONENT, "=", STEWARD),),
         group_by=("cluster", "area"),
         wait="20m",
         interval="4h",
@@ -66,11 +91,26 @@ def routes(values: Values) -> Route:
 
 
 def _below(values: Values) -> Iterator[Route]:
+    namespace = values.namespace_label
+    objects = (
+        LabelMatcher(namespace, "!=", "") if values.exported else LabelMatcher(namespace, "!~", f"{values.namespace}|")
+    )
+    yield Route(
+        what="objects of a namespace",
+        receiver="tenants",
+        matchers=(LabelMatcher("alertname", "=~", "VM.+"), objects),
+        group_by=("cluster", namespace),
+        wait="20m",
+        interval="4h",
+        repeat="3d",
+        goes_on=True,  # whoever owns the VM hears of it beside whoever is woken
+    )
     yield Route(
         what="traffic or a control plane is lost",
         receiver="pager",
         matchers=(LabelMatcher("severity", "=", "critical"),),
-        group_by=("cluster", "area"),
+        # A pager opens one incident for a group, and what joins it wakes nobody.
+        group_by=("cluster", "alertname", values.namespace_label),
         wait="1m",
         interval="5m",
         repeat="4h",
@@ -84,31 +124,19 @@ def _below(values: Values) -> Iterator[Route]:
         interval="1h",
         repeat="12h",
     )
-    namespace = values.namespace_label
-    objects = (
-        LabelMatcher(namespace, "!=", "") if values.exported else LabelMatcher(namespace, "!~", f"{values.namespace}|")
-    )
-    yield Route(
-        what="objects of a namespace",
-        receiver="tenants",
-        matchers=(LabelMatcher("alertname", "=~", "VM.+"), objects),
-        group_by=("cluster", namespace),
-        wait="20m",
-        interval="4h",
-        repeat="3d",
-    )
 
 
-def inhibitions() -> tuple[Inhibition, ...]:
-    """All of them; none has a label of a namespace, so they are the same for every site."""
-    return (*_of_the_steward(), *_of_addresses(), *_of_drains())
+def inhibitions(values: Values) -> tuple[Inhibition, ...]:
+    """All that a site wants. None of the steward's own has a label of a namespace."""
+    of_kubevirt = _of_kubevirt(values) if values.kubevirt else ()
+    return (*_of_the_steward(), *_of_addresses(), *_of_drains(), *of_kubevirt)
 
 
 def _of_the_steward() -> Iterator[Inhibition]:
     yield Inhibition(
         why="No replica can be scraped: what each of them said of itself is old.",
-        source=_alerts("StewardDown"),
-        target=_alerts(
+        causes=_alerts("StewardDown"),
+        follows=_alerts(
             *("StewardReplicaDown", "StewardNotReady", "StewardBlind", "StewardObjectUndecodable"),
             *("StewardCheckUnknown", "StewardCheckErrors", "StewardSeriesDropped", "StewardConfigRejected"),
             *("StewardScrapeSlow", "StewardRepairSourceDown"),
@@ -117,38 +145,38 @@ def _of_the_steward() -> Iterator[Inhibition]:
     critical = LabelMatcher("severity", "=", "critical")
     yield Inhibition(
         why="Nobody knows whether what was critical still is, which this alert says for all of it.",
-        source=(*_alerts("StewardDown"), critical),
-        target=(LabelMatcher("alertname", "!~", "Steward.+"), critical),
+        causes=(*_alerts("StewardDown"), critical),
+        follows=(LabelMatcher("alertname", "!~", "Steward.+"), critical),
     )
     yield Inhibition(
         why="It is said with the critical findings that there were.",
-        source=(*_alerts("StewardDown"), critical),
-        target=(*_alerts("StewardDown"), LabelMatcher("severity", "=", "warning")),
+        causes=(*_alerts("StewardDown"), critical),
+        follows=(*_alerts("StewardDown"), LabelMatcher("severity", "=", "warning")),
     )
     yield Inhibition(
         why="Whoever brings it back also stops what it uses up.",
-        source=_alerts("StewardDown", "StewardNotReady"),
-        target=(*_alerts("StewardErrorBudgetBurn"), LabelMatcher("objective", "=", "scrape")),
+        causes=_alerts("StewardDown", "StewardNotReady"),
+        follows=(*_alerts("StewardErrorBudgetBurn"), LabelMatcher("objective", "=", "scrape")),
     )
     yield Inhibition(
         why="Whoever lets the steward see again also stops what it uses up.",
-        source=_alerts("StewardBlind", "StewardCheckUnknown"),
-        target=(*_alerts("StewardErrorBudgetBurn"), LabelMatcher("objective", "=", "coverage")),
+        causes=_alerts("StewardBlind", "StewardCheckUnknown"),
+        follows=(*_alerts("StewardErrorBudgetBurn"), LabelMatcher("objective", "=", "coverage")),
     )
     yield Inhibition(
         why="A restarted replica waits for a kind that it can't see.",
-        source=_alerts("StewardBlind"),
-        target=_alerts("StewardNotReady"),
+        causes=_alerts("StewardBlind"),
+        follows=_alerts("StewardNotReady"),
     )
     yield Inhibition(
         why="Nothing is repaired by what the steward can't see.",
-        source=_alerts("StewardBlind"),
-        target=(*_alerts("StewardRepairRefusedOften"), LabelMatcher("precondition", "=", "everything_seen")),
+        causes=_alerts("StewardBlind"),
+        follows=(*_alerts("StewardRepairRefusedOften"), LabelMatcher("precondition", "=", "everything_seen")),
     )
     yield Inhibition(
         why="A check that raises has no answer for what it raised on.",
-        source=_alerts("StewardCheckErrors"),
-        target=_alerts("StewardCheckUnknown"),
+        causes=_alerts("StewardCheckErrors"),
+        follows=_alerts("StewardCheckUnknown"),
         equal=("cluster", "check"),
     )
 
@@ -165,19 +193,18 @@ def _of_addresses() -> Iterator[Inhibition]:
         ),
         ("VMNetworkControlPlaneDown", "EmptyClaim", "No address is allocated."),
     ):
-        target = (
+        follows = (
             LabelMatcher("alertname", "=~", broken),
             LabelMatcher("reason", "=~" if "|" in reasons else "=", reasons),
         )
-        yield Inhibition(why=why, source=_alerts(cause), target=target)
+        yield Inhibition(why=why, causes=_alerts(cause), follows=follows)
     yield Inhibition(
         why="A full network has no address for the IPAMClaims that are empty.",
-        source=(
+        causes=(
             *_alerts("VMNetworkPoolPressure"),
             LabelMatcher("severity", "=", "critical"),
-            LabelMatcher("network", "!=", ""),
         ),
-        target=(*_alerts("VMPersistentIPBroken"), LabelMatcher("reason", "=", "EmptyClaim")),
+        follows=(*_alerts("VMPersistentIPBroken"), LabelMatcher("reason", "=", "EmptyClaim")),
         equal=("cluster", "network"),
     )
 
@@ -186,15 +213,45 @@ def _of_drains() -> Iterator[Inhibition]:
     drains, area = "VMEviction.+", LabelMatcher("area", "=", "evictions")
     yield Inhibition(
         why="Without KubeVirt's eviction webhook no VMI leaves its node.",
-        source=_alerts("KubeVirtEvictionWebhookDown"),
-        target=(LabelMatcher("alertname", "=~", f"{drains}|KubeVirtNodeDrainStalled"), area),
+        causes=_alerts("KubeVirtEvictionWebhookDown"),
+        follows=(LabelMatcher("alertname", "=~", f"{drains}|KubeVirtNodeDrainStalled"), area),
     )
     yield Inhibition(
         why="A drain stalls because of the VMIs that do not leave; their alerts say why.",
-        source=(LabelMatcher("alertname", "=~", drains), LabelMatcher("node", "!=", "")),
-        target=_alerts("KubeVirtNodeDrainStalled"),
+        causes=(LabelMatcher("alertname", "=~", drains),),
+        follows=_alerts("KubeVirtNodeDrainStalled"),
         equal=("cluster", "node"),
     )
+
+
+def _of_kubevirt(values: Values) -> Iterator[Inhibition]:
+    """Each names one alert of KubeVirt, and holds it back for the same object alone."""
+    of_vm = LabelMatcher("kind", "=~", "VirtualMachine|VirtualMachineInstance")
+    for cause, theirs, equal, why in (
+        ("VMEvictionNotMigratable", "VMCannotBeEvicted", ("namespace", "name"), "It says who waits for the VM."),
+        (
+            "KubeVirtNodeLost|KubeVirtNodeUnheard",
+            "OrphanedVirtualMachineInstances",
+            ("node",),
+            "It says which of the node's VMs start elsewhere.",
+        ),
+        (
+            "VMInstancetypeMissing|VMInstancetypeConflict|VMNADMissing|VMStartsFailing",
+            "VirtualMachineStuckInUnhealthyState",
+            ("namespace", "name"),
+            "It says what the VM waits for.",
+        ),
+        (
+            "VMLauncherPodStuck",
+            "VirtualMachineStuckOnNode",
+            ("namespace", "name"),
+            "It says what the launcher pod waits for.",
+        ),
+    ):
+        # Of an alert whose `namespace` is that of Prometheus' target nobody can say that the object is the same.
+        if not (values.exported and "namespace" in equal):
+            causes = (*_alerts(*cause.split("|")), *((of_vm,) if "namespace" in equal else ()))
+            yield Inhibition(why=why, causes=causes, follows=_alerts(theirs), equal=("cluster", *equal), of=_KUBEVIRT)
 
 
 def _alerts(*names: str) -> tuple[LabelMatcher, ...]:

@@ -26,7 +26,7 @@ def urgencies() -> Mapping[str, Urgency]:
 
 def _urgency(rules: list[Alerting], route: Route) -> Urgency:
     severities = {each.severity for each in rules}
-    receivers = dict.fromkeys(_receiver(each, route) for each in rules)
+    receivers = dict.fromkeys(each for rule in rules for each in _receivers(rule, route))
     return Urgency(
         pages="critical" in severities,
         always="warning" not in severities,
@@ -34,9 +34,9 @@ def _urgency(rules: list[Alerting], route: Route) -> Urgency:
     )
 
 
-def _receiver(rule: Alerting, route: Route) -> str:
-    """That of the first route below which takes it."""
+def _receivers(rule: Alerting, route: Route) -> tuple[str, ...]:
+    """Those of the routes below which take it."""
+    tenants = ("tenants",) if rule.alert.startswith("VM") and not rule.own else ()
     if rule.severity == "critical":
-        return "pager"
-    tenants = rule.alert.startswith("VM") and not rule.own and rule.area != "evictions"
-    return "tenants" if tenants else route.receiver
+        return ("pager", *tenants)
+    return tenants if tenants and rule.area != "evictions" else (route.receiver, *tenants)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,7 +22,8 @@ class Values:
     """`clusters` and `presence` are by what clusters without a steward are found; both are empty where nobody says.
     `page_url` is where the steward's page is, with `{cluster}` for the name of the alert's cluster; empty where alerts
     have no link to it. `exported` says that `namespace` of a finding's series is `exported_namespace`: where Prometheus
-    enforces its own `namespace`. Percentages are of a subnet's addresses.
+    enforces its own `namespace`. With `kubevirt` the steward's alerts inhibit those of KubeVirt that they explain.
+    Percentages are of a subnet's addresses.
     """
 
     job: str = ".*steward.*"
@@ -44,6 +45,7 @@ class Values:
     cluster: str = "cluster"
     severities: dict[str, str] = field(default_factory=dict)
     exported: bool = False
+    kubevirt: bool = False
 
     @property
     def namespace_label(self) -> str:
@@ -75,10 +77,17 @@ class Values:
         field_name, form, hint = KEYS[key]
         if not re.fullmatch(form, value):
             raise ValueError(f"--set {key}={value}: it has to be {hint}")
-        number = type(getattr(self, field_name))
-        found: dict[str, Any] = {field_name: number(value) if number in (int, float) else value.rstrip("/")}
+        kind = type(getattr(self, field_name))
+        found: dict[str, Any] = {field_name: _MADE[kind](value)}
         return replace(self, **found)
 
+
+_MADE: dict[type, Callable[[str], Any]] = {
+    int: int,
+    float: float,
+    bool: lambda text: text == "true",
+    str: lambda text: text.rstrip("/"),
+}
 
 KEYS: dict[str, tuple[str, str, str]] = {
     "job": ("job", r'[^"\\\n]+', "a regular expression that the label job of the steward's targets matches"),
@@ -105,6 +114,7 @@ KEYS: dict[str, tuple[str, str, str]] = {
     "pool.warning": ("pool_warning", r"[1-9][0-9]?|100", "a percentage from 1 to 100"),
     "pool.full": ("pool_full", r"[1-9][0-9]?|100", "a percentage from 1 to 100"),
     "certificate.days": ("certificate_days", r"[1-9][0-9]?", "a number of days from 1 to 99"),
+    "kubevirt": ("kubevirt", "true|false", "whether KubeVirt's alerts that the steward explains are inhibited"),
     "cluster": ("cluster", r"[a-zA-Z_][a-zA-Z0-9_]*", "the name of the label that tells clusters apart"),
     "slo.freshness": (
         "slo_freshness",

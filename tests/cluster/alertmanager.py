@@ -6,7 +6,7 @@ import json
 import shutil
 import tempfile
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,14 @@ class Alertmanager:
     def fire(self, labels: Mapping[str, str], **more: str) -> None:
         """`more` may have `endsAt`."""
         self._ask("alerts", [{"labels": dict(labels), **more}])
+
+    def fire_all(self, alerts: Iterable[Mapping[str, str]]) -> None:
+        """All at once, by their labels."""
+        self.post([{"labels": dict(labels)} for labels in alerts])
+
+    def post(self, alerts: list[Object]) -> None:
+        """As the API wants them: `[{"labels": {...}, "annotations": {...}}, ...]`."""
+        self._ask("alerts", alerts)
 
     def alerts(self) -> list[Object]:
         """`[{"labels": {...}, "status": {"state": "active", "silencedBy": [...], ...}, ...}, ...]`."""

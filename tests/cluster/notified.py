@@ -78,7 +78,7 @@ def _faster(duration: str, least: float = 0) -> str:
 
 
 def faster_rules(folder: Path, values: Values | None = None) -> Iterator[Path]:
-    """The files of the pack, with every duration shortened: `for`, `keep_firing_for`, ranges and offsets."""
+    """The files of the pack, with every duration shortened: `for`, `keep_firing_for`, ranges and offsets of minutes."""
     values = values or Values()
     for name, text in files("prometheus", rule_files(values), values).items():
         document = read_yaml(text)
@@ -87,7 +87,7 @@ def faster_rules(folder: Path, values: Values | None = None) -> Iterator[Path]:
         for rule in (rule for group in document["groups"] for rule in group["rules"]):
             rule.update({key: _faster(rule[key]) for key in ("for", "keep_firing_for") if key in rule})
             rule["expr"] = re.sub(
-                r"(\[|offset )(\d+[smhd])", lambda found: found[1] + _faster(found[2], _SHORTEST_RANGE), rule["expr"]
+                r"(\[|offset )(\d+[mhd])", lambda found: found[1] + _faster(found[2], _SHORTEST_RANGE), rule["expr"]
             )
         path = folder / name
         path.write_text(json.dumps(document), encoding="utf-8")

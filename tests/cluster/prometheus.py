@@ -25,7 +25,7 @@ class Setup:
     """What it scrapes and evaluates. Intervals are seconds; a target is `host:port`, scraped at /metrics over http.
 
     `scrape_configs` are added as they are, for targets that want more than that; likewise `alertmanagers`, `host:port`.
-    `look_back` is for how many seconds a sample counts as the present one.
+    `look_back` is for how many seconds a sample counts as the present one, `features` what is to be enabled.
     """
 
     targets: Sequence[str] = ()
@@ -35,6 +35,7 @@ class Setup:
     scrape_configs: Sequence[Object] = ()
     alertmanagers: Sequence[str] = ()
     look_back: float = 300
+    features: str = ""
 
     def config(self) -> Object:
         return {
@@ -66,6 +67,7 @@ class Prometheus:
             *("--web.listen-address", self.address, "--log.level", "warn"),
             *("--query.lookback-delta", _duration(setup.look_back)),
             *("--storage.tsdb.retention.time", "40d"),  # longer than any range of the rules
+            *(("--enable-feature", setup.features) if setup.features else ()),
         ]
         self._process = Process("prometheus", command, self.folder / "prometheus.log")
 

@@ -44,7 +44,7 @@ LITERALS = (
     *("hold=3d", "forget=12w", "objects=9", "poolWarning=67", "poolFull=93", "certificateDays=13"),
     *("runbooks=https://steward.example", "VMSerialDuplicate=info"),
 )
-LINKED_LITERAL = "pageUrl=https://{{ $labels.cluster }}.example"
+LINKED_LITERAL = "pageUrl=https://{{ or $labels.cluster $externalLabels.cluster }}.example"
 # What changes which rules there are, or each of their expressions.
 ONLY_RENDERED = {"clusters", "presence", "cluster"} | {key for key in KEYS if key.startswith("slo.")}
 FORMATS = {"prometheusrule": "prometheus-operator", "openshift-user": "openshift-user"}
@@ -232,7 +232,9 @@ def test_the_example_of_the_manual_is_as_it_says(binary: Tools, tmp_path: Path) 
             assert each["labels"]["team"] == "platform"
             runbook = each["annotations"]["runbook_url"].partition("#")[0]
             assert runbook == f"https://steward.example/runbooks/{each['alert']}.md"
-            assert each["annotations"]["page_url"].startswith("https://{{ $labels.cluster }}.steward.example/")
+            assert each["annotations"]["page_url"].startswith(
+                "https://{{ or $labels.cluster $externalLabels.cluster }}.steward.example/"
+            )
     assert plain(made[0])["kubevirt-steward-networks"]["groups"][0] != rendered("prometheusrule")
 
 

@@ -164,6 +164,64 @@ def test_a_flood_of_one_namespace_hides_nothing_of_another_and_warnings_nothing_
     night.run(binary, tmp_path, "firmware")
 
 
+def firing(name: str, **more: str) -> str:
+    labels = {"alertname": name, "alertstate": "firing", **more}
+    return f"count(ALERTS{{{', '.join(f'{key}={json.dumps(text)}' for key, text in labels.items())}}})"
+
+
+SOURCE_POD = Found("kubevirt_vmi_source_pod_left", "migrations", "SourcePodLeft", 1, severity="critical")
+
+
+def test_what_pages_and_is_an_act_each_joins_no_older_alert(binary: Tools, tmp_path: Path) -> None:
+    night = Scenario(
+        [replace(SOURCE_POD, count=8), replace(SOURCE_POD, count=1, first=50, since=60), replace(MAC, count=8)]
+    )
+    each = firing("VMSourcePodLeft", severity="critical", cause="")
+    night.asked += [(each, 30, {"": 8}), (each, 90, {"": 9}), (firing("VMSourcePodLeft", per="cause"), 90, {})]
+    night.asked.append((firing("VMMACAddressDuplicate", per="cause"), 90, {"": 1}))
+    night.run(binary, tmp_path, "migrations", "firmware")
+
+
+def test_what_comes_once_few_are_left_of_a_flood_stands_alone(binary: Tools, tmp_path: Path) -> None:
+    flood = [replace(PERSISTED, count=20, until=60), replace(PERSISTED, count=2, first=100)]
+    over = Scenario([*flood, replace(PERSISTED, count=1, first=200, since=120)])
+    own, whole = (firing("VMFirmwareUUIDUnstable", cause=cause) for cause in ("", "c1"))
+    over.asked += [(whole, minute, {"": 1}) for minute in (30, 100, 200)]
+    over.asked += [(own, 100, {}), (own, 200, {"": 1})]
+    over.run(binary, tmp_path, "firmware")
+
+
+def test_the_oldest_of_a_cause_stand_alone_however_many_come_between_two_scrapes(binary: Tools, tmp_path: Path) -> None:
+    """So two Prometheus that scrape at different times agree."""
+    (family, check, reason) = (PERSISTED.family, PERSISTED.check, PERSISTED.reason)
+    rows = [row for found in [replace(PERSISTED, count=9)] for row in found.series()]
+    aged = [{**row, "values": f"_x{10 * (n >= 3)} {60 + n}x100".replace("_x0 ", "")} for n, row in enumerate(rows)]
+    at_once = [{**row, "values": f"_x10 {60 + n}x100"} for n, row in enumerate(rows)]
+    oldest = f'count by (name) (finding:{family}:alone{{check="{check}", reason="{reason}"}})'
+    expected = {f"name=vm{n:04}": 1.0 for n in range(5)}
+    for series in (aged, at_once):
+        come = Scenario([replace(PERSISTED, count=0)], [(oldest, 40, expected)], more=series)
+        come.run(binary, tmp_path, "firmware")
+
+
+def test_hundreds_of_alerts_of_one_reason_are_one_and_nothing_critical_is_in_it(binary: Tools, tmp_path: Path) -> None:
+    before = [replace(PERSISTED, count=2, namespace="early", cause=f"e{n}", first=9000 + 2 * n) for n in range(2)]
+    flood = [
+        replace(PERSISTED, count=1, namespace=f"n{n}", cause=f"c{n}", first=n, since=30, until=100) for n in range(310)
+    ]
+    critical = [replace(MAC, count=2, cause=f"m{n}", first=2 * n) for n in range(160)]
+    pods = [replace(SOURCE_POD, count=310), replace(SOURCE_POD, count=1, namespace="other", cause="c2", first=990)]
+    day = Scenario([*before, *flood, *critical, *pods])
+    name = "VMFirmwareUUIDUnstable"
+    day.asked += [(firing(name, per=""), minute, {"": 4}) for minute in (25, 60, 180)]
+    day.asked += [(f'count(ALERTS{{alertname="{name}", per="cause", alertstate="firing"}})', 60, {"": 1})]
+    day.asked += [(f"sum(cause:{PERSISTED.family}:together)", 60, {"": 310}), (firing(name, per="cause"), 180, {})]
+    day.asked += [(firing("VMMACAddressDuplicate", severity="critical"), 60, {"": 320})]
+    of_pods = by("namespace", "per", name="VMSourcePodLeft", severity="critical")
+    day.asked += [(of_pods, 60, {"per=cause,namespace=ns": 1, "namespace=other": 1})]
+    day.run(binary, tmp_path, "firmware", "migrations")
+
+
 def links_of(alert: str, annotation: str, binary: Tools, folder: Path) -> set[str]:
     """Those of the alerts of the scenario that was run last, after half an hour."""
     scenario = json.loads((folder / "scenario.yaml").read_text())
@@ -187,6 +245,18 @@ def test_alerts_link_to_their_finding_or_their_cause_on_the_page(binary: Tools, 
         "https://east.example/findings?cause=c9",
         "https://east.example/findings?&kind=VirtualMachine&namespace=ns&name=vm0050&reason=SerialDuplicate",
     }
+
+
+def test_without_a_label_cluster_links_and_texts_have_that_of_prometheus(binary: Tools, tmp_path: Path) -> None:
+    values = Values(page_url="https://{cluster}.example", cluster="k8s")
+    Scenario([SERIAL]).run(binary, tmp_path, "firmware", values=values)
+    scenario = json.loads((tmp_path / "scenario.yaml").read_text())
+    scenario["tests"][0]["external_labels"] = {"k8s": "west"}
+    (tmp_path / "scenario.yaml").write_text(json.dumps(scenario))
+    (link,) = links_of("VMSerialDuplicate", "page_url", binary, tmp_path)
+    assert link.startswith("https://west.example/")
+    (summary,) = links_of("VMSerialDuplicate", "summary", binary, tmp_path)
+    assert summary.endswith("(cluster west).")
 
 
 def test_alerts_link_to_what_their_runbook_says_of_the_reason(binary: Tools, tmp_path: Path) -> None:
@@ -249,6 +319,12 @@ def test_a_steward_that_never_answered_is_found_by_its_target_and_by_an_inventor
 
     listed = Scenario([replace(SERIAL, cluster="east")], [(down, 30, {"cluster=north": 1})])
     listed.run(binary, tmp_path, "firmware", values=Values(clusters="east,north"))
+
+
+def test_a_shard_without_the_target_says_nothing_of_it(binary: Tools, tmp_path: Path) -> None:
+    shard = Scenario([], answering="_x240", more=[{"series": 'up{job="node", instance="n"}', "values": f"1x{END}"}])
+    shard.asked.append((by("cluster", name="StewardDown"), 60, {}))
+    shard.run(binary, tmp_path)
 
 
 def test_a_critical_finding_of_a_steward_that_stays_away_becomes_one_alert_of_the_steward(

@@ -20,6 +20,7 @@ FORMATS = (
     "alertmanager",
     "alertmanagerconfig",
     "openshift-user-alertmanagerconfig",
+    "alertmanager-templates",
 )
 KEYS = (
     "job",
@@ -34,6 +35,7 @@ KEYS = (
     "pool.warning",
     "pool.full",
     "certificate.days",
+    "kubevirt",
     "cluster",
     "slo.freshness",
     "slo.delay",
@@ -58,7 +60,8 @@ def add(commands: Any) -> None:
         " what it keeps of clusters that evaluate the rules; remote-write-raw, what it evaluates for those that do not;"
         " acm, the allow-list of Advanced Cluster Management. Or the routes and inhibitions of alerts."
         " alertmanager: an example configuration; alertmanagerconfig: an object for Prometheus Operator;"
-        " openshift-user-alertmanagerconfig: that for the alerts of openshift-user.",
+        " openshift-user-alertmanagerconfig: that for the alerts of openshift-user; alertmanager-templates: the texts"
+        " of notifications.",
         epilog=f"Values: {', '.join(KEYS)} and severity.ALERT.",
     )
     how = f"default: prometheus; one of {', '.join(FORMATS)}"

@@ -61,6 +61,13 @@ AREA = Area(
             description="VM {object} runs with the same MAC address as another VM on the same network (group"
             " {{ $labels.group }}), and the traffic of one goes to the other. Decide with the owners which one keeps"
             " it, stop the other one, and give it a new MAC address.",
+            mild={
+                "DuplicateMAC": "VM {object} runs with the same MAC address as another VM (group {{ $labels.group }}),"
+                " each on a bridge of its own node. If the bridges are one network, the traffic of one goes to the"
+                " other: then decide with the owners which one keeps it, stop the other one, and give it a new MAC"
+                " address.",
+            },
+            mild_summary="VM {object} runs with the MAC address of another VM, on a network that may be the same",
             wait="5m",  # a VM that is put in the place of another one may run beside it for moments
         ),
         FindingAlert(

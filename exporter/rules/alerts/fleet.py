@@ -58,8 +58,8 @@ or (
     )
     yield Alerting(
         alert="VMFirmwareUUIDDuplicateAcrossClusters",
-        expr=f"""max by (cluster, {namespace}, name, uuid_prefix) (
-  label_replace({_HELD}, "uuid_prefix", "$1", "uuid", "(.{{8}}).*")
+        expr=f"""max by (cluster, {namespace}, name, vm, uuid_prefix) (
+  label_replace(label_replace({_HELD}, "uuid_prefix", "$1", "uuid", "(.{{8}}).*"), "vm", "$1", "name", "(.*)")
 )""",
         wait="15m",  # a VM that moves from one cluster to another is in both for moments
         own=False,

@@ -56,6 +56,11 @@ AREA = Area(
             description=f"Another IPAMClaim or pod in {_IN} holds an address of IPAMClaim {{object}} too; alerts with"
             " group {{ $labels.group }} are for the same address. Delete neither: decide with the owners which VM gets"
             " another address, and stop that one.",
+            mild={
+                "DuplicateIP": f"Another IPAMClaim in {_IN} holds an address of IPAMClaim {{object}} too, and none of"
+                " their VMs runs; alerts with group {{ $labels.group }} are for the same address. Delete neither:"
+                " decide with the owners which VM gets another address, before one of them is started.",
+            },
             wait="5m",  # an IPAMClaim and its pod arrive on different watches, seconds apart
         ),
         FindingAlert(
@@ -65,6 +70,10 @@ AREA = Area(
             not_paging={"IpDrift": "Traffic goes on; the addresses change with the VM's next start."},
             summary=f"The addresses of IPAMClaim {{object}} do not fit {_IN} or its pod",
             description="",
+            mild={
+                "IpOutsidePool": f"IPAMClaim {{object}} holds two addresses in one subnet of {_IN}, which accepts only"
+                " one of them. Replace the IPAMClaim while its VM is stopped.",
+            },
             wait="10m",  # an IPAMClaim and NADs that are changed arrive on different watches
             says={
                 "IpOutsidePool": f"IPAMClaim {{object}} holds an address that {_IN} can't allocate. The control plane"
@@ -112,7 +121,7 @@ AREA = Area(
                 " that its VM may be using: add the finalizer.",
                 "UnlabelledClaim": "IPAMClaim {object} lacks the label by which KubeVirt finds it, and gets stuck when"
                 " its VM is deleted: set the label.",
-                "OwnerUidMismatch": "The VM that owned IPAMClaim {object} is gone, and another VM has its name and uses"
+                "OwnerUidMismatch": "The VM that owned IPAMClaim {object} is gone, and another VM has its name and gets"
                 " its addresses: make that VM its owner before garbage collection deletes it.",
             },
         ),

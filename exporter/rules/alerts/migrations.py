@@ -38,6 +38,12 @@ AREA = Area(
             summary="Two launcher pods of VMI {object} run: its guest may run twice",
             description="The last migration of VMI {object} has ended, and two launcher pods of it run. If a guest runs"
             " in both, they write to the same disks. Look in both pods, and stop the VM if it does.",
+            mild={
+                "SourcePodLeft": "The last migration of VMI {object} has failed, and a launcher pod that it made is"
+                " left. The guest runs in the other one. Look at what keeps the pod that is left, and delete that one"
+                " alone.",
+            },
+            mild_summary="A launcher pod of VMI {object} is left of a migration that failed",
             wait="1m",  # the finding opens 10 minutes after the migration has ended
             critical=("SourcePodLeft",),
             impact="critical",

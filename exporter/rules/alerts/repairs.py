@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..model import Alerting, Area, Rule
+from ..templates import OF_CLUSTER
 from ..values import Values
 
 __all__ = ["AREA"]
 
-_IN = "{{ with $labels.cluster }} of cluster {{ . }}{{ end }}"
 _REPLICA = "{{ with $labels.pod }}{{ . }}{{ else }}{{ $labels.instance }}{{ end }}"
 _API_SERVER = "dry_run_clean|everything_seen"  # the preconditions that are not about the object
 _ENABLED = (
@@ -42,7 +42,7 @@ def _storms() -> Iterator[Rule]:
         expr=f"max by (cluster) ({_last('storm', state='storm')}) == 1",
         wait="5m",  # the findings of objects that are created or drained together
         keep="10m",
-        summary=f"The sidecar{_IN} writes nothing: too much is new in many namespaces at once.",
+        summary=f"The sidecar{OF_CLUSTER} writes nothing: too much is new in many namespaces at once.",
         description="The new findings that the sidecar would repair are so many that they have one cause, and it is not"
         " in the objects. It writes nothing until there are fewer, for a day at most. Look for what changed when they"
         " rose.",
@@ -52,7 +52,7 @@ def _storms() -> Iterator[Rule]:
         expr=f"max by (cluster) ({_last('storm', state='cooldown')}) == 1",
         wait="1m",
         severity="info",
-        summary=f"A storm of repairs{_IN} is over; the sidecar writes nothing for a while.",
+        summary=f"A storm of repairs{OF_CLUSTER} is over; the sidecar writes nothing for a while.",
         description="The new findings that the sidecar would repair are few again. It writes nothing until the cooldown"
         " is over, and needs nothing from you.",
     )
@@ -63,7 +63,8 @@ def _storms() -> Iterator[Rule]:
         wait="15m",  # what is created or drained together, and proposals until they are planned
         keep="10m",
         severity="info",
-        summary=f"In {{{{ $value }}}} namespaces{_IN} too much is new at once: the sidecar writes nothing there.",
+        summary=f"In {{{{ $value }}}} namespaces{OF_CLUSTER} too much is new at once: the sidecar writes nothing"
+        " there.",
         description="In {{ $value }} namespaces the new findings of one check are so many that the sidecar writes"
         " nothing there until there are fewer, for a day at most. Other namespaces are repaired.",
     )
@@ -75,7 +76,7 @@ or max by (cluster) ({_last("blocked", gate="paused")}) > 0
 or max by (cluster) ({_last("refused", precondition="object_paused")}) > 0""",
         wait="24h",  # a pause that was forgotten
         keep="10m",
-        summary=f"Repairs{_IN} have been paused for a day.",
+        summary=f"Repairs{OF_CLUSTER} have been paused for a day.",
         description="All repairs, or those of a namespace or an object, have been paused for a day: the sidecar writes"
         " nothing there. Resume what is paused, or set its mode to plan.",
     )
@@ -91,7 +92,7 @@ def _refused() -> Iterator[Rule]:
 {_ENABLED}""",
         wait="1h",  # a webhook or an API server that is away
         keep="10m",
-        summary=f"The API server{_IN} lets the sidecar not carry out {{{{ $labels.remediation }}}}.",
+        summary=f"The API server{OF_CLUSTER} lets the sidecar not carry out {{{{ $labels.remediation }}}}.",
         description="For an hour precondition {{ $labels.precondition }} of {{ $labels.remediation }} has not held:"
         " {{ $value }} findings wait for it. Mend the webhook or the permission that the refusal names.",
     )
@@ -105,7 +106,7 @@ def _refused() -> Iterator[Rule]:
         wait="6h",  # a precondition that comes to hold by itself
         keep="10m",
         severity="info",
-        summary=f"{{{{ $labels.remediation }}}}{_IN} is refused by precondition {{{{ $labels.precondition }}}}.",
+        summary=f"{{{{ $labels.remediation }}}}{OF_CLUSTER} is refused by precondition {{{{ $labels.precondition }}}}.",
         description="For six hours precondition {{ $labels.precondition }} of {{ $labels.remediation }} has not held:"
         " {{ $value }} findings wait for it, and need a person. Follow the runbooks of their own alerts.",
     )
@@ -118,7 +119,7 @@ def _objects() -> Iterator[Rule]:
 or max by (cluster, remediation) ({_last("blocked", gate="breaker")}) > 0""",
         wait="1m",  # one failure is worth a look: the dry run was accepted
         keep="15m",
-        summary=f"Repairs by {{{{ $labels.remediation }}}}{_IN} fail.",
+        summary=f"Repairs by {{{{ $labels.remediation }}}}{OF_CLUSTER} fail.",
         description="The API server refused a write of {{ $labels.remediation }} although it accepted the dry run, or"
         " the write had no effect; after several failures in a row the remediation rests. The ledger has what was sent"
         " and what came back.",
@@ -128,7 +129,7 @@ or max by (cluster, remediation) ({_last("blocked", gate="breaker")}) > 0""",
         expr=f"max by (cluster) ({_last('edit_wars')}) > 0",
         wait="1m",  # it lasts until a person ends it
         keep="10m",
-        summary=f"Something reverts repairs of {{{{ $value }}}} objects{_IN}.",
+        summary=f"Something reverts repairs of {{{{ $value }}}} objects{OF_CLUSTER}.",
         description="The same repair was reverted again and again, so the sidecar leaves these objects alone:"
         " {{ $value }}. Find the field manager that writes back, and resume the objects.",
     )
@@ -139,7 +140,7 @@ or max by (cluster, remediation) ({_last("blocked", gate="breaker")}) > 0""",
         expr=f"max by (cluster, remediation) ({_last('canary', state='stopped')}) == 1",
         wait="1m",  # it lasts until a person ends it
         keep="10m",
-        summary=f"The canary of {{{{ $labels.remediation }}}}{_IN} has stopped: it writes nothing unasked.",
+        summary=f"The canary of {{{{ $labels.remediation }}}}{OF_CLUSTER} has stopped: it writes nothing unasked.",
         description="One of the first repairs of {{ $labels.remediation }} in mode auto did not hold: its finding came"
         " back or stayed, what it released is in use, a person took it back, or its outcome is not known. The gate"
         " canary has the object and why. See to that, and resume the remediation or set its mode to plan.",
@@ -149,7 +150,7 @@ or max by (cluster, remediation) ({_last("blocked", gate="breaker")}) > 0""",
         expr=f"max by (cluster) ({_last('unfinished')}) > 0",
         wait="15m",  # it reads the object again in each run, and may have to wait for some minutes
         keep="10m",
-        summary=f"The outcome of {{{{ $value }}}} repairs{_IN} is not known.",
+        summary=f"The outcome of {{{{ $value }}}} repairs{OF_CLUSTER} is not known.",
         description="The ledger has {{ $value }} attempts without an end: the sidecar could not read their objects"
         " since, and writes nothing more to them. Its log says what keeps it from reading them.",
     )
@@ -158,7 +159,7 @@ or max by (cluster, remediation) ({_last("blocked", gate="breaker")}) > 0""",
         expr=f"max by (cluster) ({_last('in_use')}) > 0",
         wait="1m",  # two users of one address are an outage of both
         keep="10m",
-        summary=f"Addresses of {{{{ $value }}}} IPAMClaims{_IN} were released under a user that came meanwhile.",
+        summary=f"Addresses of {{{{ $value }}}} IPAMClaims{OF_CLUSTER} were released under a user that came meanwhile.",
         description="Right after it released the addresses of {{ $value }} IPAMClaims the sidecar found pods, VMs or"
         " VMIs that use them: the network may allocate them a second time. The ledger, the log and an Event of the"
         " IPAMClaim say which; stop what uses them, and start it again.",
@@ -176,7 +177,7 @@ and on (cluster, job, instance, pod)
 or max by (cluster, job, instance, pod) ({_last("blocked", gate="clock")}) > 0""",
         wait="5m",  # as long as an answer counts
         keep="10m",
-        summary=f"The clocks of replica {_REPLICA} of the sidecar{_IN} and of the API server do not agree.",
+        summary=f"The clocks of replica {_REPLICA} of the sidecar{OF_CLUSTER} and of the API server do not agree.",
         description="{{ $labels.instance }} {{ $labels.pod }} can't tell how old anything is: its clock and the API"
         " server's are more than 30 s apart, or it has not been answered with a date. It writes nothing meanwhile."
         " Let NTP set the clock that is wrong.",
@@ -187,7 +188,7 @@ or max by (cluster, job, instance, pod) ({_last("blocked", gate="clock")}) > 0""
         expr=f"max by (cluster, job, instance, pod, policy) ({_last('policy_present')}) == 0",
         wait="15m",  # roles and policy are applied after the sidecar, and it asks every few minutes
         keep="10m",
-        summary=f"Policy {{{{ $labels.policy }}}} is not there for replica {_REPLICA} of the sidecar{_IN}.",
+        summary=f"Policy {{{{ $labels.policy }}}} is not there for replica {_REPLICA} of the sidecar{OF_CLUSTER}.",
         description="{{ $labels.instance }} {{ $labels.pod }} may write, and the API server did not refuse the dry run"
         " of what policy {{ $labels.policy }} is for. Without steward-reconcile whoever gets the sidecar's token can"
         " write any field of what its roles allow; without steward-approvals whoever may annotate an object approves"
@@ -199,7 +200,7 @@ or max by (cluster, job, instance, pod) ({_last("blocked", gate="clock")}) > 0""
         expr=f"max by (cluster, job, instance, pod) ({_last('config_reload_success')}) == 0",
         wait="1m",
         keep="10m",
-        summary=f"Replica {_REPLICA} of the sidecar{_IN} has rejected its configuration.",
+        summary=f"Replica {_REPLICA} of the sidecar{OF_CLUSTER} has rejected its configuration.",
         description="The configuration was wrong when {{ $labels.instance }} {{ $labels.pod }} last read it, or needs a"
         " restart; the one before is in effect, and so are its modes. Its log says why.",
     )
@@ -208,7 +209,7 @@ or max by (cluster, job, instance, pod) ({_last("blocked", gate="clock")}) > 0""
         expr=f"max by (cluster, job, instance, pod) ({_last('ledger_writable')}) == 0",
         wait="5m",  # a volume that is slow to come
         keep="10m",
-        summary=f"Replica {_REPLICA} of the sidecar{_IN} can't write its ledger.",
+        summary=f"Replica {_REPLICA} of the sidecar{OF_CLUSTER} can't write its ledger.",
         description="{{ $labels.instance }} {{ $labels.pod }} can't write the ledger of repairs, or refuses it since it"
         " is not the one that the Lease was held with, and repairs nothing meanwhile. Its log says which; look at the"
         " volume of the ledger.",
@@ -225,7 +226,7 @@ or max by (cluster, job, instance, pod) ({_last("blocked", gate="clock")}) > 0""
 unless on (cluster) max by (cluster) ({_last("leading")}) == 1""",
         wait="10m",  # a node that is drained, and a Lease that runs out
         keep="10m",
-        summary=f"No replica of the sidecar{_IN} carries out repairs.",
+        summary=f"No replica of the sidecar{OF_CLUSTER} carries out repairs.",
         description="A remediation is in mode approve or auto, and no replica of the sidecar holds the Lease: nothing"
         " is repaired. Look at who holds it, and at the sidecar's log.",
     )
@@ -237,7 +238,7 @@ unless on (cluster) max by (cluster) ({_last("leading")}) == 1""",
 ) == 0""",
         wait="10m",  # an exporter that restarts, and lists everything anew
         keep="10m",
-        summary=f"The sidecar{_IN} can't read the findings.",
+        summary=f"The sidecar{OF_CLUSTER} can't read the findings.",
         description="The sidecar gets no findings from the exporter: it plans nothing and repairs nothing. Its log has"
         " what it asks for and what comes back.",
     )

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 
 from ..held import KNOWN, answers
 from ..model import Alerting, Area, Recording, Rule
+from ..templates import OF_CLUSTER
 from ..values import Values
 
 __all__ = ["AREA", "BURN", "LEFT", "OBJECTIVES"]
@@ -34,7 +35,6 @@ _REPLICA = "cluster, job, instance"
 _DAYS = 30
 # A rate, and minutes: the window, and the one that has to burn too.
 _WINDOWS = ((14.4, 60, 5), (6, 360, 30), (3, 1440, 120), (1, 4320, 360))
-_IN = "{{ with $labels.cluster }} of cluster {{ . }}{{ end }}"
 
 
 def _before(values: Values) -> Iterator[Rule]:
@@ -89,7 +89,7 @@ def _after(_: Values) -> Iterator[Rule]:
         expr=f"max by (cluster, objective) (\n{burning}\n)",
         wait="5m",
         keep="10m",
-        summary=f"The steward{_IN} uses up the error budget of its {{{{ $labels.objective }}}}"
+        summary=f"The steward{OF_CLUSTER} uses up the error budget of its {{{{ $labels.objective }}}}"
         ' {{ $value | printf "%.1f" }} times too fast.',
         description='{{ if eq $labels.objective "freshness" }}Events take too long to reach the findings.'
         '{{ else if eq $labels.objective "coverage" }}Checks that apply have no answer.'

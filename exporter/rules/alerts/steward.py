@@ -9,12 +9,12 @@ from ...findings.check import PER_FLEET
 from ...findings.finding import Severity
 from ..held import ANSWERING, KNOWN, SEVERITY, acknowledged, answering, held_name, known, unless_acknowledged
 from ..model import Alerting, Area, FindingAlert, Rule
+from ..templates import OF_CLUSTER
 from ..values import Values
 
 __all__ = ["AREA"]
 
 _REPLICA = "{{ with $labels.pod }}{{ . }}{{ else }}{{ $labels.instance }}{{ end }}"
-_IN = "{{ with $labels.cluster }} of cluster {{ . }}{{ end }}"
 
 # A sidecar serves the second one, at a port of its own.
 _EXPIRY = [f"kubevirt_steward_{of}certificate_expiry_timestamp_seconds" for of in ("", "repair_")]
@@ -39,7 +39,7 @@ def _replicas(values: Values) -> Iterator[Rule]:
         alert="StewardDown",
         expr=_down(values),
         wait="10m",  # a pod that moves to another node
-        summary=f"No replica of the steward{_IN} can be scraped.",
+        summary=f"No replica of the steward{OF_CLUSTER} can be scraped.",
         description="Prometheus gets no metrics from any replica of the steward. Findings stay as they last were for"
         f" {values.hold}, critical ones until it answers again; new ones are not seen. Look at the steward's pods, and"
         " at the targets of Prometheus.",
@@ -53,7 +53,7 @@ def _replicas(values: Values) -> Iterator[Rule]:
 unless on (cluster) last_over_time({ANSWERING}[{values.hold}])""",
         wait="10m",
         severity="critical",
-        summary=f"The steward{_IN} has not answered for {values.hold}, and had found what is critical:"
+        summary=f"The steward{OF_CLUSTER} has not answered for {values.hold}, and had found what is critical:"
         " {{ $value }} findings.",
         description=f"No check of the steward has had an answer for {values.hold}. {{{{ $value }}}} critical findings"
         " were open then, and nobody knows whether they still are. This alert stands for theirs, which are neither sent"
@@ -64,7 +64,7 @@ unless on (cluster) last_over_time({ANSWERING}[{values.hold}])""",
         expr=f"""max by (cluster, job, instance, pod) (up{{job=~"{values.job}"}} == 0)
 and on (cluster) kubevirt_steward_build_info""",
         wait="15m",
-        summary=f"Replica {_REPLICA} of the steward{_IN} can't be scraped.",
+        summary=f"Replica {_REPLICA} of the steward{OF_CLUSTER} can't be scraped.",
         description="Prometheus can't scrape {{ $labels.instance }} {{ $labels.pod }} of job {{ $labels.job }}."
         " Another replica answers, so findings are seen. Look at its pod and its log.",
     )
@@ -72,7 +72,7 @@ and on (cluster) kubevirt_steward_build_info""",
         alert="StewardNotReady",
         expr="max by (cluster) (max_over_time(kubevirt_steward_ready[6m])) == 0",
         wait="10m",  # listing and evaluating 100,000 VMs takes a minute or two
-        summary=f"No replica of the steward{_IN} has an answer yet.",
+        summary=f"No replica of the steward{OF_CLUSTER} has an answer yet.",
         description="Every replica still waits for the first list of a kind that it needs, or has not evaluated what it"
         " listed. Findings stay as they last were. /readyz of the steward says what is missing.",
     )
@@ -80,7 +80,7 @@ and on (cluster) kubevirt_steward_build_info""",
         alert="StewardConfigRejected",
         expr="max by (cluster, job, instance, pod) (kubevirt_steward_config_reload_success == 0)",
         wait="1m",
-        summary=f"Replica {_REPLICA} of the steward{_IN} has rejected its configuration.",
+        summary=f"Replica {_REPLICA} of the steward{OF_CLUSTER} has rejected its configuration.",
         description="The configuration was wrong when {{ $labels.instance }} {{ $labels.pod }} last read it; the one"
         " before is in effect. Its log says what is wrong, and so does `steward config check`.",
     )
@@ -90,7 +90,7 @@ and on (cluster) kubevirt_steward_build_info""",
   quantile_over_time(0.5, kubevirt_steward_scrape_duration_seconds[15m]) > 5
 )""",
         wait="10m",
-        summary=f"Scrapes of replica {_REPLICA} of the steward{_IN} take {{{{ $value | humanizeDuration }}}}.",
+        summary=f"Scrapes of replica {_REPLICA} of the steward{OF_CLUSTER} take {{{{ $value | humanizeDuration }}}}.",
         description="Prometheus gives a scrape up after its scrape_timeout, 10 s by default, and then sees no finding."
         " Give the steward more CPU, raise the timeout, or lower the series limit.",
     )
@@ -112,8 +112,8 @@ or (
   )
 )""",
         wait="15m",  # a Secret that is on its way to the pod
-        summary=f"The certificate of replica {_REPLICA} of the steward{_IN} {{{{ if lt $value 0.0 }}}}has expired"
-        "{{ else }}expires in {{ $value | humanizeDuration }}{{ end }}.",
+        summary=f"The certificate of replica {_REPLICA} of the steward{OF_CLUSTER} {{{{ if lt $value 0.0 }}}}has"
+        " expired{{ else }}expires in {{ $value | humanizeDuration }}{{ end }}.",
         description="{{ $labels.instance }} {{ $labels.pod }} serves a certificate that nobody has renewed. Once it has"
         " expired, whoever verifies it gets no answer: Prometheus no metrics, the sidecar no findings. Look at what"
         " issues the certificate; the steward takes a new one without a restart.",
@@ -129,12 +129,8 @@ def _down(values: Values) -> str:
     # A cluster that is scraped and has never answered, and one that is not even scraped.
     there = [KNOWN, f'count by (cluster) (last_over_time(up{{job=~"{values.job}"}}[10m]))']
     there += [f"count by (cluster) ({values.presence})"] if values.presence else []
-    every = "\n  or ".join(there)
-    return f"""(
-  {every}
-)
-unless on (cluster) {answer}
-or (absent({answer}) unless on () {KNOWN} unless on () up{{job=~"{values.job}"}})"""
+    # Nothing is concluded from the absence of both: a shard of Prometheus may have other targets.
+    return f"(\n  {f'{chr(10)}  or '.join(there)}\n)\nunless on (cluster) {answer}"
 
 
 def _families() -> list[str]:
@@ -166,8 +162,8 @@ or (
 ) unless on (cluster, check) ({_UNSEEN})""",
         wait="15m",
         summary="{{ with $labels.check }}Check {{ . }} of the steward{{ else }}Checks of the steward, {{ $value }} of"
-        f" them{{{{ end }}}}{_IN}: no answer{{{{ with $labels.kind }}}} by what can't be seen of kind {{{{ . }}}}"
-        "{{ end }}.",
+        f" them{{{{ end }}}}{OF_CLUSTER}: no answer{{{{ with $labels.kind }}}} by what can't be seen of kind"
+        " {{ . }}{{ end }}.",
         description="{{ if $labels.kind }}{{ $value }} checks read kind {{ $labels.kind }} and have no answer for the"
         " whole cluster, or for the namespaces of objects that can't be read.{{ else }}Check {{ $labels.check }} has no"
         " answer {{ if eq $value 0.0 }}for the whole cluster{{ else }}for {{ $value }} namespaces or VMs{{ end }}."
@@ -186,7 +182,7 @@ or (
 )""",
         wait="1m",  # one error is a bug
         keep="15m",
-        summary=f"Check {{{{ $labels.check }}}} of the steward{_IN} raises.",
+        summary=f"Check {{{{ $labels.check }}}} of the steward{OF_CLUSTER} raises.",
         description="Check {{ $labels.check }} raised in the last quarter of an hour, and has no answer for what it"
         " raised on. This is a bug of the steward: its log has the traceback to report.",
     )
@@ -195,7 +191,7 @@ or (
         expr="max by (cluster, family) (kubevirt_steward_series_dropped) > 0",
         wait="1m",
         keep="10m",
-        summary=f"The steward{_IN} exports {{{{ $value }}}} series of {{{{ $labels.family }}}} too few.",
+        summary=f"The steward{OF_CLUSTER} exports {{{{ $value }}}} series of {{{{ $labels.family }}}} too few.",
         description="The series limit leaves out {{ $value }} series of {{ $labels.family }}, the least severe ones"
         " first: no alert reports the findings behind them, and no finding of the family ends before there is room"
         " again. Repair what there is so much of, or raise seriesLimit.",

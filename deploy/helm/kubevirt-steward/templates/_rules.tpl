@@ -25,7 +25,7 @@
 {{- $_ := set $values "pool.warning" $given.pool.warning -}}
 {{- $_ := set $values "pool.full" $given.pool.full -}}
 {{- $_ := set $values "certificate.days" $given.certificateDays -}}
-{{- $_ := set $values "pageUrl" (trimSuffix "/" $given.pageUrl | replace "{cluster}" "{{ $labels.cluster }}") -}}
+{{- $_ := set $values "pageUrl" (trimSuffix "/" $given.pageUrl | replace "{cluster}" "{{ or $labels.cluster $externalLabels.cluster }}") -}}
 {{- toJson $values -}}
 {{- end }}
 
@@ -34,6 +34,7 @@
 {{- $given := .root.Values.rules -}}
 {{- $values := include "steward.ruleValues" .root | fromJson -}}
 {{- $known := dict -}}
+{{- $once := dict -}}
 {{- $made := list -}}
 {{- range $object := (.root.Files.Get .file | fromJson).objects -}}
 {{- range $group := $object.spec.groups -}}
@@ -57,7 +58,23 @@
 {{- $_ := set $rule "labels" (merge $rule.labels $given.labels) -}}
 {{- $_ := set $rule "annotations" (merge $rule.annotations $given.annotations) -}}
 {{- end -}}
-{{- if not (and $rule.alert (has $rule.alert $given.disabled)) -}}
+{{- $first := dict -}}
+{{- if and $rule.alert (hasKey $given.severities $rule.alert) -}}
+{{- $key := printf "%s %t" $rule.alert (hasKey $rule.labels "per") -}}
+{{- $first = get $once $key | default dict -}}
+{{- if not $first -}}{{- $_ := set $once $key $rule -}}{{- end -}}
+{{- end -}}
+{{- if $first -}}{{/* the severity makes it equal to this one, which then says what each of them says */}}
+{{- $_ := set $first "expr" (printf "(\n%s\n)\nor (\n%s\n)" $first.expr $rule.expr) -}}
+{{- range $key := list "summary" "description" -}}
+{{- $one := get $first.annotations $key -}}
+{{- $other := get $rule.annotations $key -}}
+{{- if ne $one $other -}}{{- $_ := set $first.annotations $key (printf "%s Or: %s" $one $other) -}}{{- end -}}
+{{- end -}}
+{{- if ne $first.annotations.runbook_url $rule.annotations.runbook_url -}}
+{{- $_ := set $first.annotations "runbook_url" (regexReplaceAll "#.*" $first.annotations.runbook_url "") -}}
+{{- end -}}
+{{- else if not (and $rule.alert (has $rule.alert $given.disabled)) -}}
 {{- $rules = append $rules $rule -}}
 {{- end -}}
 {{- end -}}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
+import promql_parser
 import pytest
 
 from exporter.__main__ import main
@@ -24,6 +26,20 @@ def test_a_severity_is_that_of_each_rule_of_its_alert(capsys: pytest.CaptureFixt
         "critical",
         "warning",
     }
+
+
+def test_no_severity_makes_two_rules_equal(capsys: pytest.CaptureFixture[str]) -> None:
+    names = sorted({rule["alert"] for rule in rendered(capsys)})
+    usual = len(rendered(capsys))
+    rules = rendered(capsys, *(f"severity.{name}=warning" for name in names))
+    equal = Counter((rule["alert"], *sorted(rule["labels"].items())) for rule in rules)
+
+    assert [each for each, times in equal.items() if times > 1] == []
+    assert len(rules) < usual
+    (down,) = (rule for rule in rules if rule["alert"] == "StewardDown")
+    assert down["annotations"]["summary"].count("Or: ") == 1
+    for rule in rules:
+        promql_parser.parse(rule["expr"])
 
 
 def test_a_namespace_of_digits_is_text(capsys: pytest.CaptureFixture[str]) -> None:

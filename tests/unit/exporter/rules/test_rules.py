@@ -167,6 +167,56 @@ def _not_critical() -> dict[str, set[str]]:
     }
 
 
+# Reasons with two severities of which the alert says the same.
+SAID_ALIKE = {
+    "CrossNamespaceNad",
+    "DeletableInUse",
+    "EmptyClaim",
+    "ImageVolumeUnsupported",
+    "MissingClaim",
+    "NadMissing",
+    "NameCollision",
+    "NetworkMismatch",
+    "NetworkMissing",
+    "NetworkNotInNamespace",
+    "NetworkNotRendered",
+    "NoNodeForStart",
+    "NotEditable",
+    "ObjectMissing",
+    "OrphanClaim",
+    "OwnerUidMismatch",
+    "PrimaryNetworkMissing",
+    "RunningStartedBefore",
+    "StuckTerminatingOwnerGone",
+}
+
+
+def _said(alert: Rule, reason: str) -> str:
+    """Summary and description, as they are filled in for a reason where the alert says it."""
+    text = f"{alert.annotations['summary']} {alert.annotations['description']}"
+    branches: list[tuple[str, str]] = re.findall(
+        r'(?:if|else if) eq [^}]*reason "(\w+)" }}(.*?)(?={{ else|{{ end)', text
+    )
+    said: dict[str, str] = dict(branches)
+    return said.get(reason, text)
+
+
+def test_what_an_alert_says_alike_of_two_severities_is_listed_by_name() -> None:
+    alike = set()
+    for check in all_checks():
+        for name, reason in check.reasons.items():
+            texts = [
+                _said(alert, name)
+                for severity in reason.severities
+                if check.scope is not PER_FLEET and severity is not Severity.INFO
+                for alert in alerting(check, name, severity)
+                if not _of_cause(alert.expr)
+            ]
+            if len(texts) > len(set(texts)):
+                alike.add(name)
+    assert alike == SAID_ALIKE
+
+
 # -- every rule is whole
 
 
