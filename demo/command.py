@@ -13,8 +13,6 @@ from typing import Any
 
 from exporter.cli.options.listening import add_listen_option
 
-__all__ = ["add", "kubeconfig", "run"]
-
 
 def add(commands: Any) -> None:
     parser = commands.add_parser("demo", help="a sample fleet to look at, without a cluster")

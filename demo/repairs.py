@@ -29,8 +29,6 @@ from reconcile.show.plans import Repair, ShownRepairs
 
 from .story import Say
 
-__all__ = ["Demo", "join"]
-
 _KEPT = "restash_missing_revision"  # is approved, and stays
 _UNDONE = "persist_firmware_uuid"  # is approved, and taken back
 _LARGEST = 1 << 24  # bytes of an answer

@@ -28,8 +28,6 @@ from .fleet.trouble import Trouble
 from .repairs import join
 from .story import Say, play
 
-__all__ = ["Joining", "Part", "demo", "fault_line", "run"]
-
 _SHORT = {"VirtualMachine": "VM", "VirtualMachineInstance": "VMI", "PodDisruptionBudget": "PDB"}
 _NAME = 30  # characters of a name that are shown
 

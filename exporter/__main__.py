@@ -15,8 +15,6 @@ from .cli.parsing import parsed
 from .config.mistakes import MistakesError
 from .config.names import LOG_LEVEL, QUIET
 
-__all__ = ["main"]
-
 log = logging.getLogger(__name__)
 
 

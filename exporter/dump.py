@@ -19,8 +19,6 @@ from .store.kind import Kind
 from .store.reader import watched
 from .views import all_views
 
-__all__ = ["configure", "read_dump"]
-
 
 async def read_dump(
     path: str,

@@ -14,8 +14,6 @@ from types import MappingProxyType
 
 from .version import installed
 
-__all__ = ["anchor", "headed", "link", "links", "texts", "tree"]
-
 _PACKAGED = Path(__file__).parent / "runbooks"
 _CHECKOUT = Path(__file__).parents[1] / "rules" / "runbooks"
 _REPOSITORY = "https://github.com/kubevirt-steward/kubevirt-steward/blob"

@@ -11,8 +11,6 @@ from .store.source import Source, SyncState
 if TYPE_CHECKING:
     from .app import Steward
 
-__all__ = ["wait_until_seen"]
-
 
 async def wait_until_seen(steward: Steward, seconds: float, say: Callable[[str], None] = lambda _: None) -> bool:
     """Waits until every kind is settled and everything is evaluated; False on timeout.

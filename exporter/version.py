@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 
-__all__ = ["installed"]
-
 
 def installed() -> str:
     """That of the package; `unknown` where the code runs without being installed."""

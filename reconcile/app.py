@@ -65,8 +65,6 @@ from .show.metrics import Measures
 from .show.plans import ShownRepairs
 from .show.server import OWN_TOKEN, build
 
-__all__ = ["Checks", "checks_of", "kinds_of", "labels_of", "lease_namespace", "pod_namespace", "run"]
-
 _IDENTIFYING = 5.0  # seconds
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 

@@ -24,10 +24,7 @@ def evicting(draw: st.DrawFn, kind: str, name: str, uid: str) -> dict[str, Any]:
 
 LATER = "2026-05-04T08:22:31Z"
 # As Cluster API's provider labels what it makes.
-MANAGED = {
-    "capk.cluster.x-k8s.io/kubevirt-machine-name": "a",
-    "capk.cluster.x-k8s.io/kubevirt-machine-namespace": "ns",
-}
+MANAGED = {"capk.cluster.x-k8s.io/kubevirt-machine-name": "a", "capk.cluster.x-k8s.io/kubevirt-machine-namespace": "ns"}
 
 
 def _one_of(draw: st.DrawFn, *rows: dict[str, Any]) -> dict[str, Any]:

@@ -11,10 +11,7 @@ from tests.shared import REPO
 
 __all__ = ["MANUALS", "CodeBlock", "blocks_of", "commands_of"]
 
-MANUALS = [
-    *(REPO / name for name in ("README.md", "CONTRIBUTING.md")),
-    *sorted(REPO.glob("docs/*.md")),
-]
+MANUALS = [*(REPO / name for name in ("README.md", "CONTRIBUTING.md")), *sorted(REPO.glob("docs/*.md"))]
 _FENCED = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMANDS = (
     r"(?:\.venv/bin/)?steward|make|kubectl|oc|helm|amtool|mimirtool|curl|git|podman|skopeo|sha256sum|cp|source|python3?"

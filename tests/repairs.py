@@ -40,12 +40,7 @@ def entry(event: str, at: float = NOW, **fields: Any) -> Entry:
 
 
 def plan(
-    *,
-    target: Ref = CLAIM,
-    vm: str = "db",
-    remediation: str = "repair",
-    fingerprint: str = "f1",
-    settles: bool = True,
+    *, target: Ref = CLAIM, vm: str = "db", remediation: str = "repair", fingerprint: str = "f1", settles: bool = True
 ) -> Plan:
     return Plan(
         remediation=remediation,

@@ -322,10 +322,7 @@ def _kubevirt(namespace: str, row: Row, meta: Row) -> Row:
 def _pool(namespace: str, row: Row, meta: Row) -> Row:
     template: Row = {"spec": _spec(row)}
     put_template(template, row)
-    spec = filled(
-        replicas=row.get("replicas"),
-        virtualMachineTemplate={"spec": {"template": template} | matchers(row)},
-    )
+    spec = filled(replicas=row.get("replicas"), virtualMachineTemplate={"spec": {"template": template} | matchers(row)})
     return new("VirtualMachinePool", namespace, row["name"], spec=spec, **meta)
 
 

@@ -24,12 +24,7 @@ class Child:
         self.began = time.monotonic()
         with log.open("ab") as file:
             self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=file,
-                text=True,
-                env=environment(**env),
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=file, text=True, env=environment(**env)
             )
         self._clock = (~self._process.pid << 3) | _SCHEDULED
 

@@ -34,10 +34,7 @@ _SOURCE: Json = {"kind": "PrometheusDatasource"}
 def manifest(board: Board) -> Json:
     panels = {f"r{i}p{j}": panel for i, row in enumerate(board.rows) for j, panel in enumerate(row.panels)}
     config: Json = {
-        "display": {
-            "name": f"KubeVirt steward / {board.title}",
-            "description": f"{board.shows} For {board.audience}.",
-        },
+        "display": {"name": f"KubeVirt steward / {board.title}", "description": f"{board.shows} For {board.audience}."},
         "duration": f"{board.hours}h",
         "refreshInterval": "1m",
         "variables": [_variable(variable) for variable in board.variables],

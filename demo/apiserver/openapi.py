@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from .errors import page_not_found
 from .resources import Obj, ServedResource
 
-__all__ = ["openapi"]
-
 _ROOT = "/openapi/v3"
 
 

@@ -31,8 +31,6 @@ from .tables import table, wants_table
 from .watching import Watches, WatchPace
 from .writing import WriteHandler
 
-__all__ = ["HEALTH", "ApiServer"]
-
 VERSION = "v1.33.2"
 HEALTH = ("/healthz", "/livez", "/readyz")
 

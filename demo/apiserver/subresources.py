@@ -11,8 +11,6 @@ from .registry import Registry, merged
 from .resources import RESOURCES, Obj
 from .storage import Storage
 
-__all__ = ["PREFIX", "SubresourceHandler"]
-
 PREFIX = "/apis/subresources.kubevirt.io/v1/namespaces/"
 _VMS, _VMIS, _MIGRATIONS = (
     next(each for each in RESOURCES if each.kind == kind)

@@ -11,8 +11,6 @@ from typing import Any
 
 from .resources import Obj, ServedResource
 
-__all__ = ["table", "wants_table"]
-
 Cell = str | int
 Column = tuple[str, Callable[[Obj], Cell], int]
 """Its name, what is in it, and 1 where only `-o wide` shows it."""
@@ -165,10 +163,7 @@ _COLUMNS: Mapping[str, tuple[Column, ...]] = {
         ("Object", _about, 0),
         ("Message", _at("message"), 0),
     ),
-    "PersistentVolumeClaim": (
-        ("Status", _at("status.phase"), 0),
-        ("StorageClass", _at("spec.storageClassName"), 0),
-    ),
+    "PersistentVolumeClaim": (("Status", _at("status.phase"), 0), ("StorageClass", _at("spec.storageClassName"), 0)),
     "ControllerRevision": (("Controller", _controller, 0), ("Revision", _at("revision"), 0)),
     "Deployment": (("Ready", _replicas, 0), ("Available", _count("status.availableReplicas"), 0)),
     "PodDisruptionBudget": (
@@ -187,8 +182,5 @@ _COLUMNS: Mapping[str, tuple[Column, ...]] = {
         ("Paused", _condition("Paused"), 1),
     ),
     "VirtualMachineInstanceMigration": (("Phase", _at("status.phase"), 0), ("VMI", _at("spec.vmiName"), 0)),
-    "KubeVirt": (
-        ("Phase", _at("status.phase"), 0),
-        ("Version", _at("status.observedKubeVirtVersion"), 0),
-    ),
+    "KubeVirt": (("Phase", _at("status.phase"), 0), ("Version", _at("status.observedKubeVirtVersion"), 0)),
 }

@@ -23,8 +23,6 @@ from .registry import Registry
 from .resources import RESOURCES, Obj, ServedResource
 from .storage import Key, Storage, Stored, stored
 
-__all__ = ["WriteHandler"]
-
 NAMESPACES = RESOURCES[0]
 ON_CREATE = ("uid", "creationTimestamp", "resourceVersion", "generation", "deletionTimestamp")
 """Metadata that a new object doesn't bring along."""

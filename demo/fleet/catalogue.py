@@ -7,8 +7,6 @@ from ..apiserver.resources import Obj
 from .instancetypes import kept
 from .samples import uid
 
-__all__ = ["SIGNALLING", "offered", "signalling"]
-
 SIGNALLING = "signalling"
 _CLUSTER = "VirtualMachineClusterInstancetype"
 _OURS = {"instancetype.kubevirt.io/vendor": "kubevirt.io", "app.kubernetes.io/managed-by": "virt-operator"}

@@ -12,8 +12,6 @@ from .objects import condition
 from .samples import SampleVM, complete, disk, virtual_machine
 from .trouble import Case, trouble
 
-__all__ = ["refused"]
-
 _SIDECARS = {"hooks.kubevirt.io/hookSidecars": '[{"image": "quay.io/example/smbios:1"}]'}
 _DENIED = 'admission webhook "virtualmachineinstances-create-validator.kubevirt.io" denied the request: '
 

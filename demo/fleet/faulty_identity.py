@@ -56,9 +56,7 @@ def changes_with_its_next_start(now: datetime) -> Case:
             "apiVersion": "kubevirt.io/v1",
             "time": timestamp(now - timedelta(hours=2)),
             "fieldsType": "FieldsV1",
-            "fieldsV1": {
-                "f:spec": {"f:template": {"f:spec": {"f:domain": {"f:firmware": {".": {}, "f:uuid": {}}}}}},
-            },
+            "fieldsV1": {"f:spec": {"f:template": {"f:spec": {"f:domain": {"f:firmware": {".": {}, "f:uuid": {}}}}}}},
         }
     ]
     wrong = "lost its UUID while it runs: it comes back as another VM"

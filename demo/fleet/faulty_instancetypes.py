@@ -13,8 +13,6 @@ from .objects import condition, new
 from .samples import SampleVM, complete, uid, virtual_machine
 from .trouble import Case, trouble
 
-__all__ = ["UNVERSIONED", "lost"]
-
 UNVERSIONED = ("smsc-3", "smsc-4")
 """The VMs of namespace telecom that have no copy of their instancetype."""
 _UNGUARDED = "and nothing prevents its deletion"

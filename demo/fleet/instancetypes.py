@@ -12,8 +12,6 @@ from typing import Any
 from ..apiserver.resources import Obj
 from .objects import filled, new, owner_of
 
-__all__ = ["copy", "copy_name", "kept", "pinned_spec", "refer", "reference", "sized", "stash_labels"]
-
 _GROUP = "instancetype.kubevirt.io"
 
 
@@ -42,13 +40,7 @@ def stash_labels(obj: Obj, version: str = "v1beta1") -> dict[str, str]:
 
 
 def copy(
-    vm: Obj,
-    obj: Obj,
-    *,
-    name: str = "",
-    version: str = "v1beta1",
-    labels: Mapping[str, str] | None = None,
-    **meta: Any,
+    vm: Obj, obj: Obj, *, name: str = "", version: str = "v1beta1", labels: Mapping[str, str] | None = None, **meta: Any
 ) -> Obj:
     """The ControllerRevision of a VM with the object as it is; `labels` are those of `stash_labels` if not given."""
     of = obj["metadata"]
@@ -59,12 +51,7 @@ def copy(
         vm["metadata"]["namespace"],
         name or copy_name(vm, obj),
         labels=stash_labels(obj, version) if labels is None else labels,
-        data={
-            "kind": obj["kind"],
-            "apiVersion": f"{_GROUP}/{version}",
-            "metadata": known,
-            "spec": obj["spec"],
-        },
+        data={"kind": obj["kind"], "apiVersion": f"{_GROUP}/{version}", "metadata": known, "spec": obj["spec"]},
         revision=0,
         **given,
     )

@@ -72,10 +72,7 @@ def ground(now: datetime) -> list[Obj]:
             "kubevirt", "virt-api-x7k2p", "virt-api", ready=2, **_meta("EndpointSlice", "kubevirt", "virt-api", born)
         ),
         around.webhook(
-            webhook,
-            "ipam-claims.k8s.cni.cncf.io",
-            "Q0E=",
-            **_meta("MutatingWebhookConfiguration", "", webhook, born),
+            webhook, "ipam-claims.k8s.cni.cncf.io", "Q0E=", **_meta("MutatingWebhookConfiguration", "", webhook, born)
         ),
     ]
 
@@ -92,11 +89,7 @@ def node(name: str, born: str, ready: str, cordoned: str | None = None) -> Obj:
         room={"cpu": "64", "memory": "512Gi", "pods": "250", "devices.kubevirt.io/kvm": "1k"},
         cordoned=cordoned,
         since=ready,
-        labels={
-            "kubernetes.io/arch": "amd64",
-            "kubevirt.io/schedulable": "true",
-            "node-role.kubernetes.io/worker": "",
-        },
+        labels={"kubernetes.io/arch": "amd64", "kubevirt.io/schedulable": "true", "node-role.kubernetes.io/worker": ""},
         spec={"podCIDR": f"10.244.{number}.0/24"},
         status={
             "addresses": [{"type": "InternalIP", "address": f"10.0.0.{number}"}],

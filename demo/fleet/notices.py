@@ -13,8 +13,6 @@ from ..apiserver.resources import RESOURCES, Obj
 from .objects import condition, new
 from .samples import uid
 
-__all__ = ["noticed"]
-
 # Of which object, how long ago, how often, reason and message.
 _EVENTS = (
     (

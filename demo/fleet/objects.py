@@ -12,11 +12,6 @@ from typing import Any
 
 from ..apiserver.resources import RESOURCES, Obj
 
-__all__ = [
-    "FINALIZERS", "IPAM_FINALIZER", "condition", "filled", "migratable", "migration", "new", "owner", "owner_of",
-    "vm", "vmi", "vmi_spec",
-]  # fmt: skip
-
 IPAM_FINALIZER = "kubevirt.io/persistent-ipam"
 FINALIZERS = {
     "VirtualMachine": ("kubevirt.io/virtualMachineControllerFinalize",),
@@ -187,10 +182,7 @@ def migration(
         annotations={"kubevirt.io/evacuationMigration": evacuates} if evacuates else None,
         spec={"vmiName": of} | dict(spec or {}),
         status=filled(
-            phase=phase,
-            phaseTransitionTimestamps=reached,
-            conditions=list(conditions) or None,
-            migrationState=state,
+            phase=phase, phaseTransitionTimestamps=reached, conditions=list(conditions) or None, migrationState=state
         ),
         **meta,
     )

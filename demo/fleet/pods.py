@@ -8,8 +8,6 @@ from typing import Any
 from ..apiserver.resources import Obj
 from .objects import IPAM_FINALIZER, condition, filled, new
 
-__all__ = ["attached", "claim", "launcher", "mac", "pod"]
-
 
 def pod(
     namespace: str,

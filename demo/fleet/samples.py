@@ -277,10 +277,7 @@ def launcher(sample: SampleVM) -> Obj:
         since=made,
         image=_IMAGE,
         requests=requests,
-        spec={
-            "restartPolicy": "Never",
-            "readinessGates": [{"conditionType": "kubevirt.io/virtual-machine-unpaused"}],
-        },
+        spec={"restartPolicy": "Never", "readinessGates": [{"conditionType": "kubevirt.io/virtual-machine-unpaused"}]},
         status={
             "podIP": address,
             "podIPs": [{"ip": address}],

@@ -7,8 +7,6 @@ from typing import Any
 from ..apiserver.resources import Obj
 from .objects import condition, filled, new
 
-__all__ = ["deployment", "endpoints", "kubevirt", "nad", "node", "pdb", "user_defined", "webhook"]
-
 CORDONED = "node.kubernetes.io/unschedulable"
 
 
@@ -178,11 +176,7 @@ def kubevirt(
         namespace,
         name,
         spec={"configuration": filled(**(configuration or {}))} | dict(spec or {}),
-        status={
-            "phase": "Deployed",
-            "observedKubeVirtVersion": version,
-            "targetKubeVirtVersion": target or version,
-        }
+        status={"phase": "Deployed", "observedKubeVirtVersion": version, "targetKubeVirtVersion": target or version}
         | dict(status or {}),
         **meta,
     )

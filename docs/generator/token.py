@@ -6,20 +6,7 @@ from collections.abc import Iterator
 
 from exporter.config.documents import in_yaml
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED
-from reconcile.plan.patterns import (
-    ANYTHING,
-    BLANK,
-    EMPTY,
-    PRESENT,
-    Begins,
-    Both,
-    Each,
-    Exactly,
-    Has,
-    Is,
-    Like,
-    Pattern,
-)
+from reconcile.plan.patterns import ANYTHING, BLANK, EMPTY, PRESENT, Begins, Both, Each, Exactly, Has, Is, Like, Pattern
 from reconcile.plan.plan import escaped
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.writes import Changing, Created, Deleted, Entries, Field, Form, Item, Patched

@@ -14,8 +14,6 @@ from .input.subcommands import subcommands
 from .output.text.terminal import say, say_lines
 from .parsers import all_commands
 
-__all__ = ["parsed", "steward"]
-
 _EXAMPLES = """\
 examples:
   steward check                what is wrong in your cluster

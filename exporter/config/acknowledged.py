@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    SerializerFunctionWrapHandler,
-    Strict,
-    WithJsonSchema,
-    model_serializer,
-)
+from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, Strict, WithJsonSchema, model_serializer
 
 from ..findings.acknowledged import DAY_OR_MOMENT, Acknowledgement, Acknowledgements, moment_of
 from ..findings.severity import Severity
 from .forms import OptionalText, Text, setting
 from .mistakes import listed, quoted
 from .section import Section
-
-__all__ = ["MOST", "Acknowledged", "AcknowledgedSettings", "acknowledgements_of"]
 
 MOST = 500  # entries
 _ID = "[0-9a-f]{16}"

@@ -14,8 +14,6 @@ from .reader import scalar
 from .section import Section
 from .settings import model_of
 
-__all__ = ["as_rows", "as_yaml", "in_yaml", "pages", "schema", "schema_of"]
-
 _INTRODUCTION = f"""\
 One YAML file, `--config FILE` or `${CONFIG_VARIABLE}`; each key may also come from the environment, some from a flag.
 A flag takes precedence over the environment, the environment over the file, the file over the default. No key is

@@ -16,8 +16,6 @@ from .documents import in_yaml
 from .file import content_of
 from .reader import read
 
-__all__ = ["add_to_file", "entry_lines", "with_entry"]
-
 _LIST = "acknowledged"
 
 

@@ -10,8 +10,6 @@ from typing import Any
 from .mistakes import Mistake
 from .reader import LARGEST, read
 
-__all__ = ["ConfigFile", "content_of", "digest_of", "opened"]
-
 
 @dataclass(frozen=True)
 class ConfigFile:

@@ -12,25 +12,6 @@ from ..domain.features.versions import FORM, parse
 from ..findings.check import Setting
 from .mistakes import listed, quoted
 
-__all__ = [
-    "Address",
-    "Duration",
-    "HostNames",
-    "OptionalDuration",
-    "OptionalHeader",
-    "OptionalHostName",
-    "OptionalServer",
-    "OptionalText",
-    "OptionalVersion",
-    "Text",
-    "address",
-    "field_of",
-    "host_name",
-    "parse_duration",
-    "setting",
-    "write_duration",
-]
-
 # Each part once, the larger before the smaller; editors get the same.
 _DURATION = r"(?=[0-9])(?:([0-9]{1,6})d)?(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m(?!s))?(?:([0-9]{1,6})s)?(?:([0-9]{1,6})ms)?"
 _UNITS = ("days", "hours", "minutes", "seconds", "milliseconds")

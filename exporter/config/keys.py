@@ -14,8 +14,6 @@ from .reader import read, scalar
 from .section import Section
 from .settings import model_of
 
-__all__ = ["Key", "below", "keys_of", "keys_within", "tree_of"]
-
 _LIVE = (
     "logLevel",
     "logFormat",

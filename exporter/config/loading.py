@@ -21,8 +21,6 @@ from .names import CONFIG_VARIABLE, PREFIX
 from .refusals import refusals
 from .settings import Config, model_of
 
-__all__ = ["Loaded", "Sources", "Value", "load"]
-
 # Kubernetes sets such variables for a service; one may be called `steward`.
 _SERVICE = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT|PORT)(_.*)?")
 

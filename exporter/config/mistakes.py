@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Mistake", "Mistakes", "MistakesError", "listed", "nearest", "quoted"]
-
 _LONGEST = 60  # characters of a wrong value that are shown
 _MOST = 100  # mistakes of one place that are shown
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-__all__ = ["CONFIG_VARIABLE", "FLAGS", "LISTEN", "LOG_LEVEL", "LOG_LEVELS", "PREFIX", "QUIET", "LogLevel"]
-
 PREFIX = "STEWARD_"
 CONFIG_VARIABLE = "STEWARD_CONFIG"
 FLAGS = {

@@ -14,8 +14,6 @@ from .mistakes import nearest, quoted
 from .section import Section
 from .urls import OptionalURL, is_local
 
-__all__ = ["FIELDS", "Link", "PrometheusSettings"]
-
 FIELDS = (
     *("cluster", "kind", "namespace", "name", "vm", "node", "network", "feature"),
     *("check", "reason", "severity", "fingerprint", "cause"),

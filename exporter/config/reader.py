@@ -13,8 +13,6 @@ import yaml
 
 from .mistakes import quoted
 
-__all__ = ["LARGEST", "read", "scalar"]
-
 LARGEST = 1 << 20  # bytes
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # "\ud800" in the file: half a character
 _DEEPEST = 16  # levels; ours are four

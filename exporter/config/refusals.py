@@ -12,8 +12,6 @@ from .forms import write_duration
 from .keys import Key
 from .mistakes import listed, nearest, quoted
 
-__all__ = ["refusals"]
-
 _MOST_HINTS = 100  # unknown keys for which the right name is looked for: it takes a while
 
 

@@ -17,8 +17,6 @@ from typing import Generic, Protocol, Self, TypeVar
 from .file import content_of, digest_of
 from .mistakes import Mistake, Mistakes
 
-__all__ = ["ReloadStatus", "Reloadable", "Reloading", "Watched"]
-
 log = logging.getLogger(__name__)
 _EMPTY = "the file is empty, as one that was cut off; to go back to the defaults write {} into it"
 

@@ -8,8 +8,6 @@ from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-__all__ = ["Section"]
-
 
 class Section(BaseModel):
     """A mapping of the file. Its keys are in camel case there."""

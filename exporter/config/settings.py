@@ -33,21 +33,6 @@ from .names import LISTEN, LOG_LEVEL, LOG_LEVELS, LogLevel
 from .outside import Link, PrometheusSettings
 from .section import Section
 
-__all__ = [
-    "HOSTS",
-    "INSECURE",
-    "CheckSettings",
-    "Config",
-    "HistorySettings",
-    "LoginSettings",
-    "MetricsSettings",
-    "PaceSettings",
-    "ReconcileSettings",
-    "SeriesLimitSettings",
-    "TLSSettings",
-    "model_of",
-]
-
 INSECURE = "true serves plain HTTP without tokens: whoever reaches it can read everything. Without it TLS is required."
 HOSTS = "Names that are answered to without TLS, beside localhost, the host of `listen` and every IP address."
 
@@ -159,11 +144,7 @@ class ReconcileSettings(Section):
     @property
     def mistake(self) -> tuple[str, str]:
         """The key of what does not go together, and why; empty where all does."""
-        for key, value in (
-            ("tokenFile", self.token_file),
-            ("caFile", self.ca_file),
-            ("serverName", self.server_name),
-        ):
+        for key, value in (("tokenFile", self.token_file), ("caFile", self.ca_file), ("serverName", self.server_name)):
             if value and not self.url:
                 return key, "it is for the sidecar at reconcile.url, which is not set"
         host = _HOST.match(self.url or "")

@@ -11,8 +11,6 @@ from pydantic import AfterValidator, WithJsonSchema
 from .forms import Text
 from .mistakes import quoted
 
-__all__ = ["URL", "OptionalURL", "is_local"]
-
 
 def is_local(host: str) -> bool:
     """Whether what is sent there does not leave this host."""

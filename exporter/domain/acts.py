@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 
-__all__ = ["NOTHING_FORBIDDEN", "Act", "Among", "Forbids", "acts_of"]
-
 
 class Act(StrEnum):
     """The value is how a sentence says it."""

@@ -12,8 +12,6 @@ from ..store.record import Ref
 from .cause_history import WEEK, CauseHistory, Changes
 from .open_cause import OpenCause
 
-__all__ = ["CauseStore", "EndedCause"]
-
 
 class EndedCause(NamedTuple):
     """A cause without findings, since when in seconds since 1970, and the object whose finding closed last."""

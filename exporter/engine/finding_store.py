@@ -12,8 +12,6 @@ from ..findings.check import Check
 from ..findings.evaluate import never, unpaused
 from ..findings.finding import Finding, Since, fingerprint
 
-__all__ = ["Complete", "FindingStore", "PartitionChange"]
-
 Complete: TypeAlias = dict[str, tuple[Finding, Finding]]
 """The findings of a partition by fingerprint: each as the check found it, and complete."""
 

@@ -14,8 +14,6 @@ from ..findings.finding import Finding, Unknown
 from ..store.cluster import Cluster
 from .finding_store import FindingStore
 
-__all__ = ["ClusterComparison"]
-
 
 class ClusterComparison:
     def __init__(self, checks: Iterable[Check]) -> None:

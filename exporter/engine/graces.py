@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
-__all__ = ["Graces"]
-
 _MOST = 1000  # that end at once: thousands of findings may have begun together
 _STALE = 50  # that no longer hold and are kept, where hardly any hold
 

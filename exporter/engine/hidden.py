@@ -11,8 +11,6 @@ from ..findings.finding import Unknown
 from ..store.cluster import Cluster
 from ..store.source import UNREADABLE, Undecodable, unreadable_in
 
-__all__ = ["MOST", "HiddenNamespaces"]
-
 MOST = 100  # places of a check that are named
 _MOST_OBJECTS = 10  # objects of one place that are named
 _MOST_PARTS = 5  # partitions beyond a place that are named

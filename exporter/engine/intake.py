@@ -18,8 +18,6 @@ from ..store.source import FILE, Source, SyncState, Undecodable
 from .engine import Engine
 from .turn import Slice
 
-__all__ = ["Intake", "ReceivedObject"]
-
 _MOST = 500  # objects, whatever the timer says
 _BETWEEN = 20  # objects between two looks at the timer
 _Name: TypeAlias = tuple[str, str]  # after its namespace
@@ -146,11 +144,7 @@ class Intake:
         self._engine.put(Source("", kind.name, "", 0, kind.resource, sync_state, why, since, kind.optional))
 
     def seen_within(
-        self,
-        kind: ApiKind[Any],
-        namespaces: Iterable[str],
-        why: str,
-        elsewhere: SyncState = SyncState.FORBIDDEN,
+        self, kind: ApiKind[Any], namespaces: Iterable[str], why: str, elsewhere: SyncState = SyncState.FORBIDDEN
     ) -> None:
         """Takes in that all of a kind is seen in some namespaces alone, by one look or in a dump."""
         before = self._engine.cluster.get(Source, "", kind.name)

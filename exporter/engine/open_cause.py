@@ -11,8 +11,6 @@ from ..findings.finding import Finding, Severity
 from ..store.record import Ref
 from .sorted_keys import SortedKeys
 
-__all__ = ["OpenCause"]
-
 _WORST_FIRST = tuple(sorted(Severity, key=lambda each: -each.rank))
 
 

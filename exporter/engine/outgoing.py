@@ -10,8 +10,6 @@ from typing import TypeAlias
 
 from ..findings.finding import Finding
 
-__all__ = ["Outgoing"]
-
 _Slice: TypeAlias = tuple[tuple[Finding, ...], tuple[Finding, ...]]
 """What is gone and what has come; a changed finding is in both."""
 

@@ -9,8 +9,6 @@ from typing import TypeAlias
 
 from ..findings.affected import CLUSTER, Crowd
 
-__all__ = ["Pending"]
-
 _Group: TypeAlias = dict[str, None]  # partitions
 _Resumed: TypeAlias = tuple[float, _Group]  # since when
 _LOOKS = 100  # at members of a crowd, between two looks at the time; and at what is given its turn among others

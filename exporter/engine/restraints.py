@@ -13,8 +13,6 @@ from ..findings.beside import Advice, key_of, places_of, restrained, with_others
 from ..findings.finding import Finding
 from ..store.record import Ref
 
-__all__ = ["Restraints"]
-
 
 class _Several:
     """The forbidding findings of a VM that has more than one, by reason, and by reason and subject."""

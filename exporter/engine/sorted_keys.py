@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any, Generic, TypeVar
 
-__all__ = ["SortedKeys"]
-
 _LONGEST = 512  # keys of a block
 K = TypeVar("K", bound=Any)
 

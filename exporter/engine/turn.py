@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Callable, Generator
 from typing import TypeVar
 
-__all__ = ["Slice", "Turn", "in_turns"]
-
 Value = TypeVar("Value")
 
 _SLICE = 0.004  # seconds

@@ -14,8 +14,6 @@ from ..store.cluster import Cluster
 from ..store.source import Undecodable
 from .hidden import MOST, HiddenNamespaces
 
-__all__ = ["Unknowns"]
-
 
 class UnknownReport(NamedTuple):
     """As it is said, and the namespaces in which there is no answer, each once."""

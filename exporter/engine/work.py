@@ -21,9 +21,6 @@ from .pending import Pending
 from .turn import Turn
 from .unknowns import Unknowns
 
-__all__ = ["Ended", "Evaluated", "Work"]
-
-
 _EACH_APART = 100  # crowds of one change that are looked at one by one at once
 
 

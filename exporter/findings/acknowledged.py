@@ -14,8 +14,6 @@ import msgspec
 
 from .severity import Severity
 
-__all__ = ["DAY_OR_MOMENT", "Acknowledgement", "Acknowledgements", "moment_of"]
-
 DAY_OR_MOMENT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2}))?"
 
 

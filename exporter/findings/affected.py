@@ -13,8 +13,6 @@ from ..store.kind import Reach
 from ..store.record import Record
 from .check import PER_CLUSTER, Check
 
-__all__ = ["CLUSTER", "Crowd", "affected", "concerned", "crowd", "crowds", "everything", "few"]
-
 Crowd: TypeAlias = tuple[Index | None, str]
 """All that stands under a key of an index; without an index, in a namespace, or after `*` in all partitions that begin
 with a text.

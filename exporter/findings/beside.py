@@ -15,8 +15,6 @@ from ..domain.acts import Act, Among, acts_of
 from ..store.record import Ref
 from .finding import Finding
 
-__all__ = ["Advice", "key_of", "places_of", "restrained", "with_others"]
-
 _EVERYWHERE = ("", "")
 
 

@@ -13,8 +13,6 @@ import msgspec
 
 from .finding import Finding
 
-__all__ = ["Cause", "Reference", "cause_id"]
-
 _NAMESPACED = ("VirtualMachineInstancetype", "VirtualMachinePreference")
 
 

@@ -28,19 +28,6 @@ from .check import Check, View
 from .finding import Finding
 from .partial import PartialView, Partly
 
-__all__ = [
-    "Answer",
-    "Answerable",
-    "Outcome",
-    "evaluate",
-    "evaluating",
-    "hidden",
-    "never",
-    "standing",
-    "undecodables",
-    "unpaused",
-]
-
 T = TypeVar("T")
 
 

@@ -20,8 +20,6 @@ from ..store.record import Record, UnseenError
 from .check import PER_CLUSTER, Check, View
 from .finding import Finding
 
-__all__ = ["PartialView", "Partly", "known"]
-
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 

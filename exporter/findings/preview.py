@@ -20,8 +20,6 @@ from .check import Check
 from .evaluate import Answer, evaluate, standing, undecodables
 from .finding import Finding, Unknown, fingerprint
 
-__all__ = ["Difference", "Preview", "previewed"]
-
 _SLICE = 20  # partitions evaluated between two looks at the event loop
 _GATHERED = 200  # partitions found, or findings compared, between two of them
 _TRIES = 3  # in slices, to find the partitions
@@ -117,11 +115,7 @@ class _Changed:
 
 
 def previewed(
-    checks: Iterable[Check],
-    cluster: Cluster,
-    edits: Iterable[Edit],
-    settings: Mapping[str, Any],
-    within: str = "",
+    checks: Iterable[Check], cluster: Cluster, edits: Iterable[Edit], settings: Mapping[str, Any], within: str = ""
 ) -> Generator[None, None, Preview]:
     """Stops after each few evaluations, so that others get their turn; the cluster may change meanwhile.
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["Severity"]
-
 
 class Severity(StrEnum):
     INFO = "info"  # hygiene

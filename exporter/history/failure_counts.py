@@ -11,8 +11,6 @@ from collections.abc import Callable
 
 from ..domain.drains.failures import CLASSES, OTHER, FailedMigration
 
-__all__ = ["FailureCounts"]
-
 _AWAITED = 60.0  # seconds in which the text of a failure may still arrive
 _KNOWN = 50_000  # UIDs of failures that count no more; those that were seen first go first
 

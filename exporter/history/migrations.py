@@ -14,13 +14,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ..domain.drains.failures import (
-    OTHER,
-    FailedMigration,
-    failed_migration,
-    failure_of,
-    failures_shown,
-)
+from ..domain.drains.failures import OTHER, FailedMigration, failed_migration, failure_of, failures_shown
 from ..store.change import Change
 from ..store.cluster import Cluster
 from ..store.indexes.nodes import PART
@@ -30,8 +24,6 @@ from ..store.reader import Reading
 from ..store.record import Record
 from ..store.source import Source, SyncState
 from .failure_counts import FailureCounts
-
-__all__ = ["READING", "FailedVMI", "MigrationFailures"]
 
 READING = Reading("migrations", (VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND), indexes=(PART,))
 _OF_ONE = 10  # failures of a VMI

@@ -25,8 +25,6 @@ from .server.early import IN_USE
 from .server.rooms import NoPlaceError, leave
 from .server.sending import finish
 
-__all__ = ["Answered", "Guard", "Routes", "application", "build", "expected", "serving"]
-
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Guard = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
 """Gives the answer to whoever is not to be served, and None to the others."""

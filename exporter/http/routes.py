@@ -52,8 +52,6 @@ from .reports.listings import Listings
 from .reports.result_cache import Versions
 from .server.descriptors import most_connections
 
-__all__ = ["FOR_TENANTS", "UNASKED", "routes"]
-
 FOR_TENANTS = (
     "/",
     "/api/v1/causes",
@@ -110,10 +108,7 @@ def routes(
     repairs, runbooks = RepairsPage(frame, versions.repairs), Runbooks()
     vms = VMView(engine, failures, versions, instance)
     network_pages, instancetype_pages = NetworkPages(frame, networks), InstancetypePages(frame, instancetypes)
-    feature_pages, runbook_pages = (
-        FeaturePages(frame, features),
-        RunbookPages(frame, runbooks, urgencies),
-    )
+    feature_pages, runbook_pages = (FeaturePages(frame, features), RunbookPages(frame, runbooks, urgencies))
     actions = Actions(frame, versions.repairs, sidecar)
     exports = Exports(frame, Addresses(engine))
     shown: Routes = {

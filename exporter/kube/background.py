@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
-__all__ = ["alongside"]
-
 
 @asynccontextmanager
 async def alongside(jobs: dict[str, Coroutine[Any, Any, None]]) -> AsyncIterator[None]:

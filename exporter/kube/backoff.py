@@ -7,8 +7,6 @@ import random
 from .errors import StatusError
 from .timeouts import Timeouts
 
-__all__ = ["Backoff"]
-
 
 class Backoff:
     """Waits that grow with each failure, up to a limit; all in seconds."""

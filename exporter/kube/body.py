@@ -13,8 +13,6 @@ import aiohttp
 
 from .errors import MalformedError, UnreachableError
 
-__all__ = ["Counted", "beginning", "pieces", "whole"]
-
 _PIECE = 2**18  # bytes that are decompressed at once
 _EITHER = 47  # for zlib: a gzip or a zlib header
 _MOST_OBJECTS = 1_000_000  # of one list, ten times as many as of the largest kind of a large fleet

@@ -19,8 +19,6 @@ from .errors import MALFORMED, AbsentError, MalformedError, StatusError
 from .timeouts import Timeouts
 from .transport import Transport
 
-__all__ = ["UNANSWERED", "Client"]
-
 UNANSWERED = "error"  # in place of a status
 _LINE_BYTES = 16 * 2**20  # more than the API server stores in one object
 _PAGE_BYTES = 256 * 2**20  # of some hundred objects

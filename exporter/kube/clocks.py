@@ -20,8 +20,6 @@ from typing import NamedTuple
 
 from ..store.text.skew import Skew
 
-__all__ = ["ServerClocks", "boottime"]
-
 _KEPT = 300.0  # seconds
 _SPAN = 10.0  # of these the least and the largest are kept
 _SLOWEST = 10.0  # what took longer says too little of a moment

@@ -35,8 +35,6 @@ from kubernetes.aio.config.kube_config import (
 from . import exec_plugin
 from .errors import ConfigError
 
-__all__ = ["Identity", "Loader", "bearing", "identity_from_environment", "loader_from_environment"]
-
 log = logging.getLogger(__name__)
 
 Loader = Callable[[kube_client.Configuration], Awaitable[None]]

@@ -19,8 +19,6 @@ import msgspec
 
 from .errors import MALFORMED, ConfigError
 
-__all__ = ["Credentials", "run"]
-
 _OUTPUT_BYTES = 2**20
 _ERROR_BYTES = 2**16
 _SHOWN = 300  # characters of what it wrote to standard error

@@ -18,8 +18,6 @@ import msgspec
 from .body import beginning, whole
 from .errors import MALFORMED, KubeError
 
-__all__ = ["Answer", "GetError", "JSONServer"]
-
 _LONGEST_TOKEN = 1 << 16  # bytes
 _SHOWN = 200  # bytes of a refusal
 _REFUSAL = 8192  # bytes of one that are read

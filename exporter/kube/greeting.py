@@ -8,8 +8,6 @@ from .body import whole
 from .errors import MALFORMED, KubeError, StatusError, UnreachableError, refusal_of
 from .transport import Transport
 
-__all__ = ["GreetingError", "greet"]
-
 _SECONDS = 10.0
 _BYTES = 65536
 _LOOK = "`kubectl cluster-info` asks the same one"

@@ -15,8 +15,6 @@ from .body import whole
 from .errors import MALFORMED, MalformedError
 from .transport import Transport
 
-__all__ = ["OwnSecret"]
-
 _BYTES = 2**21  # the API server takes a MiB of data, which is longer as base64
 _SECONDS = 30.0
 _PATCH = {"Content-Type": "application/merge-patch+json"}

@@ -17,8 +17,6 @@ from .body import beginning
 from .errors import StatusError
 from .transport import Transport
 
-__all__ = ["EditProbe", "NotDryError", "Probe"]
-
 _READ_SECONDS = 30.0
 _SECONDS_BETWEEN = 0.5
 _ANSWER_BYTES = 65536

@@ -17,8 +17,6 @@ from .body import whole
 from .errors import MALFORMED, KubeError, MalformedError, UnreachableError
 from .transport import Transport
 
-__all__ = ["Attributes", "Path", "Resource", "Reviews", "User", "own_name", "own_permission"]
-
 _BYTES = 1 << 20  # of an answer
 _AT_ONCE = 8  # reviews of each queue
 _SECONDS = 5.0

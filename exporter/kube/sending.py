@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
     from aiohttp.connector import Connection
 
-__all__ = ["DatedRequest", "LateError", "Sending", "Used", "sent_as"]
-
 _AT_ONCE = struct.pack("ii", 1, 0)
 _USER_TIMEOUT = getattr(socket, "TCP_USER_TIMEOUT", None)  # of Linux
 

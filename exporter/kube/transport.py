@@ -23,8 +23,6 @@ from .credentials import Loader, bearing, loader_from_environment
 from .errors import ConfigError, KubeError, StatusError, UnreachableError
 from .sending import DatedRequest, Sending, Used, sent_as
 
-__all__ = ["Transport"]
-
 _CONNECT_SECONDS = 10
 _RELOAD_SECONDS = 5.0  # at least between two loads of the credentials
 _ERROR_BYTES = 65536  # of an error response

@@ -10,8 +10,6 @@ from ..engine.cause_store import CauseStore
 from ..engine.open_cause import OpenCause
 from .text import escaped, head
 
-__all__ = ["HELP", "LABELS", "NAME", "Causes"]
-
 NAME = "kubevirt_steward_cause_objects"
 HELP = "The objects with a finding that one act mends."
 LABELS = ("cause", "check", "reason", "severity", "kind", "namespace", "name", "node", "network", "feature", "group")

@@ -7,8 +7,6 @@ from enum import StrEnum
 
 from ..engine.engine import Engine
 
-__all__ = ["CheckState", "check_states"]
-
 
 class CheckState(StrEnum):
     ANSWERING = "answering"

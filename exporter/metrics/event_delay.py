@@ -10,8 +10,6 @@ from collections import deque
 
 from .histogram import Histogram
 
-__all__ = ["BUCKETS", "EventDelay"]
-
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)  # seconds
 _TOGETHER = 0.001  # seconds
 

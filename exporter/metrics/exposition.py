@@ -31,8 +31,6 @@ from .series_limit import SeriesLimit
 from .states import States
 from .text import escaped, head
 
-__all__ = ["LABELS", "OPEN_BUCKETS", "Exposition"]
-
 LABELS = (
     *("check", "reason", "severity", "kind", "namespace", "name", "vm", "node", "network", "feature", "group"),
     "cause",

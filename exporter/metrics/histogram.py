@@ -6,8 +6,6 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 
-__all__ = ["Histogram"]
-
 
 class Histogram:
     def __init__(self, bounds: Sequence[float]) -> None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["Profile"]
-
 
 class Profile(StrEnum):
     MINIMAL = "minimal"  # what the rules read

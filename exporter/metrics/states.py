@@ -22,8 +22,6 @@ from .profile import Profile
 from .series_limit import SeriesLimit
 from .text import escaped, head
 
-__all__ = ["States"]
-
 _SLICE = 1000  # lines written between two looks at the event loop
 
 

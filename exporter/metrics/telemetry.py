@@ -26,8 +26,6 @@ from .exposition import Exposition
 from .histogram import Histogram
 from .profile import Profile
 
-__all__ = ["METRICS", "PREFIX", "Described", "Served", "Telemetry", "registry_of"]
-
 
 @dataclass(frozen=True)
 class Described:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["escaped", "head"]
-
 
 def head(name: str, text: str) -> bytes:
     return f"# HELP {name} {escaped(text)}\n# TYPE {name} gauge\n".encode()

@@ -14,8 +14,6 @@ from typing import BinaryIO, Self
 from .limits import Meter, SpentError, TooLargeError
 from .unpacking import Unpacked
 
-__all__ = ["Member", "tar_members", "zip_members"]
-
 Member = tuple[str, bytes | Exception]  # its name, and its content or why it can't be read
 
 _ZIPPED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others unpack without a limit

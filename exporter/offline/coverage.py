@@ -16,8 +16,6 @@ from typing import Any
 from ..store.kind import ApiKind, Reach
 from .documents import DumpedList
 
-__all__ = ["Coverage"]
-
 _OF_NAMESPACE = re.compile(r"(?:^|/)namespaces/([^/]+)/")
 _Kind = ApiKind[Any]
 

@@ -24,8 +24,6 @@ from .limits import DEEPEST_LISTS, Effort
 from .wanted import Wanted
 from .yaml_events import YamlError, documents
 
-__all__ = ["DumpedList", "DumpedObject", "Malformed", "objects"]
-
 
 class DumpedObject(msgspec.Struct, frozen=True, gc=False):
     """One object as JSON, with its apiVersion and kind. `listed`: it is of the list that came last."""

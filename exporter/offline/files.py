@@ -30,8 +30,6 @@ from .archives import Member, tar_members, zip_members
 from .limits import DumpLimits, Meter, SpentError, TooLargeError
 from .unpacking import packed, unpacked
 
-__all__ = ["DumpError", "File", "Unread", "files"]
-
 _NAMES = tuple(f"{kind}{packed}" for kind in (".yaml", ".yml", ".json") for packed in ("", ".gz", ".xz"))
 
 

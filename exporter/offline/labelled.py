@@ -12,8 +12,6 @@ from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..store.selector import Selector
 
-__all__ = ["LabelledVMs"]
-
 
 class _Meta(msgspec.Struct, frozen=True, gc=False):
     labels: dict[str, Any] | None = None

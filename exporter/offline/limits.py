@@ -10,17 +10,6 @@ import time
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = [
-    "DEEPEST_LISTS",
-    "DEEPEST_READ",
-    "DEEPEST_SKIPPED",
-    "DumpLimits",
-    "Effort",
-    "Meter",
-    "SpentError",
-    "TooLargeError",
-]
-
 DEEPEST_READ = 100  # levels in an object, below what is read of it
 DEEPEST_SKIPPED = 10_000  # levels of YAML that nothing reads: each token costs time with the levels around it
 DEEPEST_LISTS = 20  # lists of objects in lists of objects

@@ -12,8 +12,6 @@ from ..store.kind import Kind
 from .files import files
 from .source import OfflineSource, Progress, Tally
 
-__all__ = ["DumpSource"]
-
 
 class DumpSource:
     """In place of a source that watches."""

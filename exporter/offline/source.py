@@ -30,8 +30,6 @@ from .labelled import LabelledVMs
 from .limits import Effort
 from .wanted import Wanted
 
-__all__ = ["OfflineSource", "Progress", "Tally", "command", "named_lists"]
-
 
 class Tally(msgspec.Struct):
     """What was read so far."""
@@ -87,12 +85,7 @@ class _Held(msgspec.Struct, frozen=True, gc=False):
 
 class OfflineSource:
     def __init__(
-        self,
-        kinds: Iterable[Kind[Any]],
-        intake: Intake,
-        *,
-        complete: bool = False,
-        labelled: LabelledVMs | None = None,
+        self, kinds: Iterable[Kind[Any]], intake: Intake, *, complete: bool = False, labelled: LabelledVMs | None = None
     ) -> None:
         """`complete`: the dump has the whole cluster, so a kind without objects is empty. `labelled` notes the labels
         of what is read.

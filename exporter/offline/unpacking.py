@@ -10,8 +10,6 @@ from typing import BinaryIO, Protocol
 
 from .limits import DumpLimits
 
-__all__ = ["Unpacked", "packed", "unpacked"]
-
 _TAR_BLOCK = 512
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
 

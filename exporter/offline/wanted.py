@@ -12,8 +12,6 @@ from msgspec.inspect import StructType, UnionType
 from ..store.kind import ApiKind
 from .yaml_events import Keep
 
-__all__ = ["Wanted", "group_of"]
-
 _MESSAGE: Keep = {"message": None}  # of a Status, an error response in place of objects
 _LABELS: Keep = {"metadata": {"labels": None}}
 _RANKED: Keep = {"metadata": dict.fromkeys(("name", "namespace", "uid", "resourceVersion", "creationTimestamp"))}

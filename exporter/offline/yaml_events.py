@@ -29,8 +29,6 @@ from yaml.events import (
 
 from .limits import DEEPEST_READ, DEEPEST_SKIPPED, Effort
 
-__all__ = ["Keep", "KeepOf", "YamlError", "documents"]
-
 Keep: TypeAlias = "Mapping[str, Keep | None]"  # wanted keys, and their wanted keys; None: all
 KeepOf: TypeAlias = "Callable[[str, str], Keep | None]"  # by apiVersion and kind, empty while not known
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 
 import msgspec
 
-__all__ = ["MOST_POINTS", "Question", "Ranges", "decoded"]
-
 MOST_POINTS = 400  # of a series
 _MOST_SERIES = 10
 

@@ -17,8 +17,6 @@ from ..config.outside import PrometheusSettings
 from ..kube.get_json import GetError, JSONServer
 from .answer import Question, Ranges, decoded
 
-__all__ = ["Bounds", "Past"]
-
 log = logging.getLogger(__name__)
 _PATH = "/api/v1/query_range"
 _ASKING = 2  # questions at once

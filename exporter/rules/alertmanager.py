@@ -10,8 +10,6 @@ from .cluster_label import in_labels
 from .routing import LabelMatcher, Route, inhibitions, routes
 from .values import Values
 
-__all__ = ["alertmanager", "alertmanager_config", "receivers", "templates"]
-
 _SECRET = "kubevirt-steward-receivers"  # noqa: S105 - the name of one
 
 

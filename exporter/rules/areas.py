@@ -17,8 +17,6 @@ from .held import evaluated, held, remembered, remembered_at
 from .model import Alerting, Area, Recording, Rule, RuleFile, RuleGroup
 from .values import Values
 
-__all__ = ["MOST", "all_areas", "rule_files"]
-
 MOST = 20  # rules of a group: what ruler services take by default
 _NOTE_EVERY = "2m"
 

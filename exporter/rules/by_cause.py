@@ -24,8 +24,6 @@ from .held import ACKNOWLEDGED, SEVERITY, held_name, labels_of, taken_up
 from .model import Recording
 from .values import Values
 
-__all__ = ["Grouping", "alone_and_together", "alone_name", "same_of", "together_name"]
-
 # What these causes refer to is in the namespace of each of their findings.
 _IN_NAMESPACE = (Cause.NAMESPACE, Cause.SUBJECT, Cause.PDB, Cause.IPAM_CLAIM, Cause.NETWORK_THERE)
 _REFERS_TO = {

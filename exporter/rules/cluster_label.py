@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["USUAL", "in_labels", "in_promql", "in_text"]
-
 USUAL = "cluster"
 _WORD = re.compile(r"(?<![\w$:])cluster(?![\w:])")
 _FIELD = re.compile(r"(?<=\$labels\.)cluster\b|(?<=\$externalLabels\.)cluster\b|(?<=\.Labels\.)cluster\b")

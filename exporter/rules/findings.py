@@ -14,8 +14,6 @@ from .model import Alerting, Area, FindingAlert
 from .templates import IN_CLUSTER, first_objects, of_reason, section, with_object
 from .values import Values
 
-__all__ = ["alerts_of", "families_of", "groupings_of", "severities_of", "whatever_reason"]
-
 _FILTERS = ("reason", "kind", "namespace", "name", "node", "network", "feature")  # of the page
 _PAGE_OF_CAUSE = "/findings?{{ with $labels.cause }}cause={{ . }}{{ else }}reason={{ $labels.reason }}{{ end }}"
 
@@ -218,10 +216,7 @@ class _Rule:
         return f"{self._alert.summary.rstrip('.')}{IN_CLUSTER}.", [self._alert.description, of_reason(says, asks)]
 
     def _query(
-        self,
-        name: Callable[[str], str],
-        labels: tuple[str, ...],
-        but: Callable[[str, str], str] | None = None,
+        self, name: Callable[[str], str], labels: tuple[str, ...], but: Callable[[str, str], str] | None = None
     ) -> str:
         """The query of a template for the findings behind an alert; `but` gives what takes some of them out, by their
         family and the matchers.

@@ -26,27 +26,6 @@ from ..metrics.exposition import LABELS
 from .model import Recording
 from .values import Values
 
-__all__ = [
-    "ACKNOWLEDGED",
-    "ANSWERING",
-    "KNOWN",
-    "SEVERITY",
-    "acknowledged",
-    "answering",
-    "answers",
-    "evaluated",
-    "folded",
-    "held",
-    "held_name",
-    "known",
-    "labels_of",
-    "off",
-    "remembered",
-    "remembered_at",
-    "taken_up",
-    "unless_acknowledged",
-]
-
 SEVERITY = "finding_severity"  # alerts have a severity of their own, which says how urgent they are
 ANSWERING = "check:kubevirt_steward_check_up:answering"
 KNOWN = "cluster:kubevirt_steward_build_info:known"

@@ -16,8 +16,6 @@ from .alerts.slo import BURN, LEFT
 from .model import Alerting, RuleFile
 from .values import Values
 
-__all__ = ["RECORDED", "acm", "read_by", "remote_write", "remote_write_raw"]
-
 RECORDED = tuple(sorted((*SERIES, BURN, LEFT)))
 _COMPONENT = "kubernetes_operator_component"
 _STEWARD = "kubevirt-steward"

@@ -10,8 +10,6 @@ from .model import Alerting, RuleFile
 from .routing import COMPONENT, STEWARD, LabelMatcher, inhibitions, routes
 from .values import KEYS, Values
 
-__all__ = ["alerting"]
-
 
 def alerting(values: Values) -> Iterator[str]:
     yield "### Alerts\n"

@@ -14,8 +14,6 @@ from .areas import rule_files
 from .formats import groups_of
 from .values import Values
 
-__all__ = ["files", "word"]
-
 _USUAL = Values()
 # By the name of a value in the mixin's `_config`: the field of `Values`.
 _CONFIG = {

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from ..findings.check import Family
 from .values import Values
 
-__all__ = ["Alerting", "Area", "FindingAlert", "Recording", "Rule", "RuleFile", "RuleGroup"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:

@@ -10,8 +10,6 @@ from ..findings.check import PER_FLEET
 from ..findings.finding import Severity
 from .areas import all_areas
 
-__all__ = ["Paging", "paging", "why_not_paging"]
-
 
 @dataclass(frozen=True)
 class Paging:

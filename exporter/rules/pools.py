@@ -11,8 +11,6 @@ from .model import Alerting, Recording, Rule
 from .templates import IN_CLUSTER
 from .values import Values
 
-__all__ = ["PRESSURE", "pool_alerts", "pool_usage"]
-
 _IN = "network {{ $labels.network }}"
 
 _REASON = "PoolPressure"

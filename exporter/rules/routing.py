@@ -16,8 +16,6 @@ from dataclasses import dataclass
 
 from .values import Values
 
-__all__ = ["COMPONENT", "STEWARD", "Inhibition", "LabelMatcher", "Route", "inhibitions", "routes"]
-
 COMPONENT = "kubernetes_operator_component"
 STEWARD = "kubevirt-steward"
 _KUBEVIRT = "kubevirt"
@@ -200,10 +198,7 @@ def _of_addresses() -> Iterator[Inhibition]:
         yield Inhibition(why=why, causes=_alerts(cause), follows=follows)
     yield Inhibition(
         why="A full network has no address for the IPAMClaims that are empty.",
-        causes=(
-            *_alerts("VMNetworkPoolPressure"),
-            LabelMatcher("severity", "=", "critical"),
-        ),
+        causes=(*_alerts("VMNetworkPoolPressure"), LabelMatcher("severity", "=", "critical")),
         follows=(*_alerts("VMPersistentIPBroken"), LabelMatcher("reason", "=", "EmptyClaim")),
         equal=("cluster", "network"),
     )

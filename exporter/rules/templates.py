@@ -7,8 +7,6 @@ from collections.abc import Collection
 from ..runbook import anchor
 from .values import Values
 
-__all__ = ["CLUSTER", "IN_CLUSTER", "OF_CLUSTER", "first_objects", "of_reason", "section", "with_object"]
-
 # Where the series have no such label, Prometheus gives it to what it sends.
 CLUSTER = "or $labels.cluster $externalLabels.cluster"
 IN_CLUSTER = f"{{{{ with {CLUSTER} }}}} (cluster {{{{ . }}}}){{{{ end }}}}"

@@ -10,8 +10,6 @@ from .model import Alerting
 from .routing import Route, routes
 from .values import Values
 
-__all__ = ["urgencies"]
-
 
 def urgencies() -> Mapping[str, Urgency]:
     """By the name of the alert, as it is routed by default."""
@@ -27,11 +25,7 @@ def urgencies() -> Mapping[str, Urgency]:
 def _urgency(rules: list[Alerting], route: Route) -> Urgency:
     severities = {each.severity for each in rules}
     receivers = dict.fromkeys(each for rule in rules for each in _receivers(rule, route))
-    return Urgency(
-        pages="critical" in severities,
-        always="warning" not in severities,
-        receivers=tuple(receivers),
-    )
+    return Urgency(pages="critical" in severities, always="warning" not in severities, receivers=tuple(receivers))
 
 
 def _receivers(rule: Alerting, route: Route) -> tuple[str, ...]:

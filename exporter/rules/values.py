@@ -9,8 +9,6 @@ from typing import Any
 
 from ..runbook import links
 
-__all__ = ["KEYS", "Values"]
-
 _SEVERITIES = ("critical", "warning", "info")
 _OBJECTIVE = r"9[4-9](\.[0-9]{1,2})?"  # below, the fastest burn that is looked for could not be
 _BUCKET = r"0\.5|1|2\.5|5|10|30|60"  # bounds of the histogram

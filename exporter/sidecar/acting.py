@@ -7,8 +7,6 @@ import msgspec
 from ..config.settings import ReconcileSettings
 from ..kube.get_json import GetError, JSONServer
 
-__all__ = ["Acting"]
-
 _PATH = "/api/v1/actions"
 _SECONDS = 60.0
 _LARGEST = 1 << 16  # bytes of an answer

@@ -18,8 +18,6 @@ from ..engine.turn import in_turns
 from ..kube.get_json import Connection, GetError, JSONServer
 from .repairs import Plans, Repairs, decoding
 
-__all__ = ["Follower", "Waits"]
-
 log = logging.getLogger(__name__)
 _LARGEST = 32 << 20  # bytes of an answer
 _PATH = "/api/v1/plans"

@@ -12,18 +12,6 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-__all__ = [
-    "Plans",
-    "Repairs",
-    "ReportedBlock",
-    "ReportedCanary",
-    "ReportedProposal",
-    "ReportedRefusal",
-    "ReportedRepair",
-    "ReportedUnseen",
-    "decoding",
-]
-
 _LONGEST = 1000  # characters of a text
 _LONGEST_WRITE = 10_000  # of what would be written
 _LONGEST_NAME = 100

@@ -20,8 +20,6 @@ from ..store.cluster import Cluster
 from ..store.index import Index
 from ..store.kind import Kind
 
-__all__ = ["Aggregate", "Aggregates", "Gauge", "Sample", "State"]
-
 Sample: TypeAlias = tuple[tuple[str, ...], float]  # the values of the labels, in their order, and the gauge's value
 
 

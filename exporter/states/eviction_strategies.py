@@ -12,8 +12,6 @@ from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..store.record import Record
 from .base import Gauge, Sample, State
 
-__all__ = ["STATE", "Strategies"]
-
 STRATEGIES = ("External", "LiveMigrate", "LiveMigrateIfPossible", "None")
 
 

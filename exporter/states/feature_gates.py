@@ -11,8 +11,6 @@ from ..store.kinds.kube_virt import KubeVirt
 from ..store.source import UNREADABLE
 from .base import Gauge, Sample, State
 
-__all__ = ["STATE", "FeatureGates"]
-
 
 class FeatureGates:
     """What is in effect is made once for each configuration, so nothing is kept."""

@@ -6,16 +6,9 @@ from collections.abc import Iterator
 
 from ..domain.features.rules import RULES
 from ..domain.instancetypes.kinds import INSTANCETYPES
-from ..store.kinds import (
-    controller_revision,
-    kube_virt,
-    virtual_machine,
-    virtual_machine_instance,
-)
+from ..store.kinds import controller_revision, kube_virt, virtual_machine, virtual_machine_instance
 from ..usage.features import PHASES, FeatureUsage
 from .base import Gauge, Sample, State
-
-__all__ = ["STATE"]
 
 
 def _samples(usage: FeatureUsage) -> Iterator[list[Sample]]:

@@ -14,8 +14,6 @@ from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .base import Gauge, Sample, State
 
-__all__ = ["STATE", "Origin", "Origins", "origin"]
-
 _SLICE = 250  # VMs, which take a few milliseconds
 
 

@@ -26,8 +26,6 @@ from ..store.source import UNREADABLE, Source, Undecodable, unseen
 from .base import Gauge, Sample, State
 from .firmware_origins import origin
 
-__all__ = ["STATE", "UUIDs"]
-
 _SLICE = 250  # VMs, which take a few milliseconds
 _FEW = 8  # that share a UUID: of more, one that comes or goes makes no difference to the others
 _SAVED = VirtualMachineSnapshotContent

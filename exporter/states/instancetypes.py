@@ -7,15 +7,9 @@ from collections.abc import Callable, Iterator
 from ..domain.instancetypes.kinds import CLUSTER_WIDE, INSTANCETYPES
 from ..domain.instancetypes.matching import MatcherRole
 from ..domain.instancetypes.resolving import ReferenceMode
-from ..store.kinds import (
-    controller_revision,
-    kube_virt,
-    virtual_machine,
-)
+from ..store.kinds import controller_revision, kube_virt, virtual_machine
 from ..usage.instancetypes import InstancetypeUsage
 from .base import Gauge, Sample, State
-
-__all__ = ["STATE"]
 
 _LABELS = ("scope", "namespace", "name", "mode")
 _NAMED = tuple(mode for mode in ReferenceMode if mode is not ReferenceMode.INFERRED)
@@ -51,12 +45,7 @@ STATE = State(
             _samples(MatcherRole.PREFERENCE),
         ),
     ),
-    reads=(
-        *INSTANCETYPES,
-        virtual_machine.KIND,
-        controller_revision.KIND,
-        kube_virt.KIND,
-    ),
+    reads=(*INSTANCETYPES, virtual_machine.KIND, controller_revision.KIND, kube_virt.KIND),
     indexes=InstancetypeUsage.INDEXES,
     requires=CLUSTER_WIDE,
 )

@@ -9,8 +9,6 @@ from ..store.cluster import Cluster
 from ..store.kinds.kube_virt import KubeVirt
 from .base import Gauge, Sample, State
 
-__all__ = ["STATE", "Upgrades"]
-
 
 class Upgrades:
     """There is hardly ever more than one KubeVirt, so nothing is kept."""

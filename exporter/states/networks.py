@@ -9,8 +9,6 @@ from ..usage.addresses import AddressUsage
 from ..views.networks import subnet_reports
 from .base import Gauge, Sample, State
 
-__all__ = ["STATE"]
-
 
 def _capacity(usage: AddressUsage) -> Iterator[list[Sample]]:
     for network in usage.networks():

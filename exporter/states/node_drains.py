@@ -26,8 +26,6 @@ from ..store.kinds.virtual_machine_instance_migration import VirtualMachineInsta
 from ..store.reader import ClusterView
 from .base import Gauge, Sample, State
 
-__all__ = ["STATE", "Drains"]
-
 _SLICE = 4  # nodes, of a hundred VMIs each, which take a few milliseconds
 # One that arrives is counted on the node that it leaves.
 _COUNTED = tuple(state for state in DrainState if state is not DrainState.ARRIVING)

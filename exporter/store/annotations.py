@@ -14,8 +14,6 @@ from .record import Unreadable, epoch
 from .text.misfits import misfit
 from .text.nesting import whole
 
-__all__ = ["Faults", "Note", "moment", "read", "text"]
-
 T = TypeVar("T")
 
 Note = Any

@@ -11,8 +11,6 @@ from msgspec.structs import astuple
 from .index import Buckets, ByName, Index
 from .record import Record
 
-__all__ = ["Change", "IndexStep", "differing", "move"]
-
 Keys: TypeAlias = tuple[str, ...]
 
 

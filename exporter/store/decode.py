@@ -15,8 +15,6 @@ from .record import Record, WireMeta
 from .text.misfits import misfit
 from .text.nesting import decoded
 
-__all__ = ["MALFORMED", "Decoded", "NameMeta", "ObjectDecoder", "by_name", "name_of"]
-
 MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises: invalid UTF-8 has an error of its own, and so has nesting, where the stack is nearly full."""
 

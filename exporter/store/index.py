@@ -11,8 +11,6 @@ from typing import TypeAlias
 
 from .record import Record
 
-__all__ = ["Bucket", "Buckets", "ByName", "Index", "Layered", "members", "one", "size", "some"]
-
 ByName: TypeAlias = Callable[[type[Record], str, str], Record | None]
 
 # Most keys have one record, few have many: one is itself, some are a tuple, hundreds a list in the order of their

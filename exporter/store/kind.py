@@ -9,8 +9,6 @@ from typing import Any, Generic, TypeVar
 
 from .record import Record
 
-__all__ = ["ApiKind", "Kind", "Reach"]
-
 R = TypeVar("R", bound=Record)
 
 

@@ -15,8 +15,6 @@ from .cluster import Cluster
 from .index import Index, Layered
 from .record import Record
 
-__all__ = ["Edit", "Overlay"]
-
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 

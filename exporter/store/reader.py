@@ -16,8 +16,6 @@ from .kind import Kind, Reach
 from .record import Record
 from .source import UNREADABLE
 
-__all__ = ["ClusterView", "Reader", "Reading", "Seen", "UndeclaredReadError", "cluster_of", "watched"]
-
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 

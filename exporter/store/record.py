@@ -9,25 +9,6 @@ from typing import Any, ClassVar
 
 import msgspec
 
-__all__ = [
-    "Owner",
-    "Record",
-    "Ref",
-    "UnansweredError",
-    "Unreadable",
-    "UnreadableFactError",
-    "UnseenError",
-    "Wire",
-    "WireCondition",
-    "WireMeta",
-    "WireOwner",
-    "WireTime",
-    "epoch",
-    "identity",
-    "kubevirt_owners",
-    "named",
-]
-
 
 class Ref(msgspec.Struct, frozen=True, gc=False, order=True):
     """Names one object. `uid` is empty where only a name is known."""

@@ -9,16 +9,6 @@ import msgspec
 
 from .record import Wire
 
-__all__ = [
-    "Requirement",
-    "Selector",
-    "WireRequirement",
-    "WireSelector",
-    "requirements_of",
-    "selector_in",
-    "selector_of",
-]
-
 _KEY = "([A-Za-z0-9][A-Za-z0-9._/-]*)"
 _VALUE = "[A-Za-z0-9._-]*"
 _EXISTS = re.compile(rf"(!?)\s*{_KEY}")

@@ -14,20 +14,6 @@ from .index import ByName, Index
 from .kind import Kind
 from .record import Record, Ref
 
-__all__ = [
-    "BY_ITSELF",
-    "FILE",
-    "SOURCE",
-    "UNDECODABLE",
-    "UNREADABLE",
-    "Source",
-    "SyncState",
-    "Undecodable",
-    "not_served",
-    "unreadable_in",
-    "unseen",
-]
-
 FILE = "File"  # the kind of an Undecodable that is a whole file of a dump
 
 

@@ -24,8 +24,6 @@ from ..store.kinds.pod import Pod
 from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 
-__all__ = ["AddressUsage", "AddressUse", "owner_lives"]
-
 
 class AddressUse(StrEnum):
     """Of several holders of one address the first of these counts."""

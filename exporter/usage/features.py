@@ -26,8 +26,6 @@ from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..store.record import Record
 
-__all__ = ["PHASES", "FeatureUsage", "FeatureUsers", "phase_of"]
-
 _SLICE = 200  # VMs looked at between two looks at the event loop, which take a few milliseconds
 
 _VM, _VMI = "VirtualMachine", "VirtualMachineInstance"

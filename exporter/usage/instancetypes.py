@@ -33,8 +33,6 @@ from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_pool import VirtualMachinePool
 from ..store.record import Record, Ref
 
-__all__ = ["InstancetypeTarget", "InstancetypeUsage", "InstancetypeUse", "role_of"]
-
 _SLICE = 200  # VMs resolved between two looks at the event loop, which take a few milliseconds
 
 

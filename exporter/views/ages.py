@@ -6,8 +6,6 @@ from datetime import datetime
 
 from ..store.text.since import Since
 
-__all__ = ["age", "duration", "origin"]
-
 _UNITS = (("d", 86400, "h", 3600), ("h", 3600, "m", 60), ("m", 60, "s", 1))
 _WHOLE = 3  # of the larger unit: from then on the smaller one tells nothing
 

@@ -17,22 +17,6 @@ from ..findings.finding import Finding, Severity, Unknown
 from ..store.record import Ref
 from .times import rfc3339
 
-__all__ = [
-    "AcknowledgedReport",
-    "CauseReport",
-    "CausesReport",
-    "HistoryReport",
-    "Known",
-    "KnownCause",
-    "acknowledged_text",
-    "cause_order",
-    "causes_of",
-    "ended",
-    "history_of",
-    "known_causes",
-    "reports",
-]
-
 _FIRST = 5  # objects that are named
 _FIRST_NAMESPACES = 10
 

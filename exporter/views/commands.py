@@ -10,8 +10,6 @@ import msgspec
 
 from ..domain.acts import Act, acts_of
 
-__all__ = ["Command", "command", "commands", "writes"]
-
 _FILTERS = frozenset(("awk", "cat", "cut", "echo", "grep", "head", "jq", "printf", "sort", "tail", "tr", "uniq", "wc"))
 _READS = frozenset(
     (

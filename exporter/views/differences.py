@@ -15,8 +15,6 @@ from ..findings.finding import Unknown
 from ..findings.severity import Severity
 from .findings import FindingReport, Report
 
-__all__ = ["Change", "Difference", "Differences", "differences"]
-
 
 class Change(StrEnum):
     NEW = "new"

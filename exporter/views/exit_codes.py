@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["exit_code"]
-
 
 def exit_code(*, found: bool = False, unknown: bool) -> int:
     """0 where nothing is found, 1 where something is. `unknown` gives 2, which goes before both: not all that was asked

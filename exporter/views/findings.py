@@ -21,25 +21,6 @@ from .fleet import NO_FLEET, FleetSummary, fleet_of, fleet_of_all
 from .repairs import Reconcile
 from .times import rfc3339
 
-__all__ = [
-    "Filter",
-    "FindingReport",
-    "Report",
-    "SourceReport",
-    "UndecodableReport",
-    "advice",
-    "field_of",
-    "merged",
-    "order",
-    "plan_command",
-    "reported",
-    "supposed",
-    "surroundings",
-    "take",
-    "undecodable_report",
-    "with_causes",
-]
-
 
 class Filter(msgspec.Struct, frozen=True):
     """Which findings are wanted: for each field one of its values, or any where it names none."""

@@ -13,8 +13,6 @@ from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.source import Source, SyncState, unseen
 from .times import rfc3339
 
-__all__ = ["NO_FLEET", "UNSEEN_FLEET", "FleetSummary", "fleet_of", "fleet_of_all"]
-
 _WITHOUT_CONNECTION = (SyncState.STARTING, SyncState.BEHIND, SyncState.STALE, SyncState.FAILING)
 
 

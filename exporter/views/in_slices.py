@@ -7,8 +7,6 @@ from heapq import merge
 from itertools import islice
 from typing import Any, TypeVar
 
-__all__ = ["at_once", "in_order"]
-
 _SLICE = 500  # things between two turns
 
 T = TypeVar("T")

@@ -8,8 +8,6 @@ from datetime import datetime
 from ..engine.cause_history import DAY, HOUR, WEEK, Changes, Count
 from .ages import duration
 
-__all__ = ["changes_said", "counted_said", "latest", "spans"]
-
 
 def spans(changes: Changes, since: str, now: float) -> Iterator[tuple[str, Count]]:
     """Each span with what changed in it, the shortest first. The last one ends at `since` (RFC 3339), if the steward

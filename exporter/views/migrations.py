@@ -13,8 +13,6 @@ from ..store.source import unseen
 from .in_slices import in_order
 from .times import rfc3339
 
-__all__ = ["READER", "FailedMigrationReport", "FailedVMIReport", "Migrations", "failure_report", "steps"]
-
 READER = READING
 _SLICE = 100  # VMIs between two looks at the event loop
 _CLASSES = {each.id: each for each in CLASSES}

@@ -6,8 +6,6 @@ import difflib
 from collections.abc import Iterable
 from heapq import nlargest
 
-__all__ = ["meant", "nearest", "shortened"]
-
 _COMPARED = 100  # names
 _LONGEST = 253  # characters of a name
 _LIKE, _LESS_LIKE = 0.6, 0.5  # of 1; the less like it begins with its letter

@@ -16,8 +16,6 @@ from ..store.source import Undecodable, unseen
 from ..store.text.naming import NAMED, named
 from .times import rfc3339
 
-__all__ = ["STATES", "NetworkState", "States"]
-
 Defined = UserDefinedNetwork | ClusterUserDefinedNetwork
 _DEFINED: tuple[type[UserDefinedNetwork], type[ClusterUserDefinedNetwork]] = (
     UserDefinedNetwork,

@@ -30,16 +30,6 @@ from .in_slices import at_once
 from .network_state import NetworkState, States
 from .reclaimable import MOST_RECLAIMABLE, SLICE, Reclaimable, ranked
 
-__all__ = [
-    "READER",
-    "NetworkReport",
-    "Networks",
-    "SubnetReport",
-    "steps",
-    "subnet_reports",
-    "take",
-]
-
 READER = Reading(
     "networks",
     (

@@ -15,8 +15,6 @@ from ..usage.addresses import owner_lives
 from .in_slices import in_order
 from .times import rfc3339
 
-__all__ = ["MOST_RECLAIMABLE", "RECLAIMABLE", "SLICE", "Reclaimable", "Safety", "ranked"]
-
 MOST_RECLAIMABLE = 100
 SLICE = 500  # findings looked at between two looks at the event loop
 

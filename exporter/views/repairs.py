@@ -11,8 +11,6 @@ from msgspec import UNSET, UnsetType
 from ..sidecar.repairs import Repairs, ReportedCanary, ReportedRepair, ReportedUnseen
 from .times import rfc3339
 
-__all__ = ["REPAIR_STATES", "Reconcile", "RepairGroups", "grouped", "reconcile_of"]
-
 _K = TypeVar("_K")
 REPAIR_STATES: Mapping[str, str] = {
     "waiting": "The repair waits for somebody to approve of its plan.",

@@ -16,8 +16,6 @@ from ..store.reader import ClusterView
 from ..store.record import Record, Ref
 from .vm import READER
 
-__all__ = ["MOST_HITS", "Hit", "SearchHits", "steps"]
-
 MOST_HITS = 50
 _SLICE = 1000  # records between two turns
 _SHORTEST = 3  # characters of a part of a name, an address or a UUID: less finds everything

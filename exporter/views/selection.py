@@ -11,8 +11,6 @@ from ..checks import areas
 from ..findings.finding import Finding
 from .findings import Filter, field_of
 
-__all__ = ["AGES", "ANYTHING", "FACETS", "Counts", "Selection", "age_group", "area_of", "counting", "value_of"]
-
 AGES = {"hour": 3600.0, "day": 86400.0, "week": 604800.0, "older": float("inf")}
 """For how long a finding is known at most, in seconds, by the name of its age."""
 FACETS = ("severity", "area", "reason", "namespace", "node", "network", "feature", "since")

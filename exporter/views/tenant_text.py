@@ -23,8 +23,6 @@ from ..store.overlay import Edit, Overlay
 from ..store.reader import Seen
 from ..store.record import Record
 
-__all__ = ["Traced", "says_the_same", "traced", "withheld"]
-
 _PUBLIC = {"KubeVirt", "Node", "StorageClass", "VirtualMachineClusterInstancetype", "VirtualMachineClusterPreference"}
 """The kinds without a namespace whose objects name none, and no object in one."""
 

@@ -9,8 +9,6 @@ import msgspec
 
 from .ages import duration
 
-__all__ = ["Curve", "Span", "Timeline", "curves_of", "timeline_of"]
-
 Points = Sequence[tuple[float, float]]
 _HEIGHT = 20.0  # of what is drawn
 

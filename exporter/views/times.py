@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-__all__ = ["rfc3339"]
-
 
 def rfc3339(seconds: float | None) -> str:
     """Seconds since 1970 as RFC 3339 in UTC, to the second; empty for none."""

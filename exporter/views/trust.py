@@ -10,8 +10,6 @@ import msgspec
 
 from .findings import Report
 
-__all__ = ["Trust", "trust_of"]
-
 _NAMED = 5  # namespaces
 
 

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["Urgency"]
-
-_WHO = {
-    "pager": "who is on call",
-    "platform": "who runs the platform",
-    "tenants": "the owners of the namespace",
-}
+_WHO = {"pager": "who is on call", "platform": "who runs the platform", "tenants": "the owners of the namespace"}
 
 
 class Urgency(msgspec.Struct, frozen=True):

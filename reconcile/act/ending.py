@@ -32,8 +32,6 @@ from ..plan.undos import undo_of
 from .events import event
 from .execute import PlanWriter, ServerAnswer, WriteOutcome
 
-__all__ = ["AttemptState", "Ending", "Result", "refused_as"]
-
 log = logging.getLogger(__name__)
 
 

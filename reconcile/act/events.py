@@ -11,8 +11,6 @@ from ..plan.plan import Plan
 from ..plan.requests import MANAGER
 from ..plan.time_text import moment
 
-__all__ = ["REASONS", "event", "event_on"]
-
 _LONGEST_NAME = 200  # of the object, in the Event's name; a name has 253 characters at most
 _LONGEST_MESSAGE = 1024
 _DONE, _UNDONE, _FAILED, _IN_USE = REASONS = ("Repaired", "RepairUndone", "RepairFailed", "ReleasedInUse")

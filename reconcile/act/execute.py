@@ -31,8 +31,6 @@ from ..plan.requests import (
     rewriting,
 )
 
-__all__ = ["IdleWriter", "PlanWriter", "ServerAnswer", "WriteOutcome"]
-
 _SECONDS = 10.0
 _OBJECT_BYTES = 16 * 2**20
 _TRIES = 5  # of an annotation, while others write too: a Lease is renewed every few seconds

@@ -24,8 +24,6 @@ from ..plan.requests import metadata
 from .events import event_on
 from .execute import PlanWriter, ServerAnswer, WriteOutcome
 
-__all__ = ["OnBehalf", "RefusedError"]
-
 log = logging.getLogger(__name__)
 
 

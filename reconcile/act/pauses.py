@@ -25,8 +25,6 @@ from ..plan.annotations import PAUSED, PREFIX, RESUMED, resumed_at, resumed_by, 
 from ..plan.requests import MANAGER
 from .execute import ServerAnswer, WriteOutcome
 
-__all__ = ["Annotate", "Pauses"]
-
 log = logging.getLogger(__name__)
 _AHEAD = 60.0  # seconds by which another clock may be ahead; what is later would lift every pause to come
 

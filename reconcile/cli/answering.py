@@ -12,8 +12,6 @@ from ..observe.source import Found, Observed
 from ..plan.remediation import Remediation
 from .session import answered_checks
 
-__all__ = ["complain_unanswered", "is_of", "refuse_unfound"]
-
 _NAMED = 5
 
 

@@ -23,8 +23,6 @@ from .session import Session
 from .several import Chosen
 from .writing import attempts, directory_of, opened, settled, taking_back, who
 
-__all__ = ["Applying", "ended"]
-
 _GONE = "finding_holds"  # the precondition by which nothing is left to do
 
 

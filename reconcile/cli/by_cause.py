@@ -9,8 +9,6 @@ from exporter.findings.finding import Severity
 
 from ..observe.source import Found, Observed
 
-__all__ = ["in_order", "of_cause"]
-
 _RANKS = {each.value: each.rank for each in Severity}
 
 

@@ -22,8 +22,6 @@ from ..plan.plan import Call, Refused
 from ..plan.remediations.drains.cancel_stale_evacuation import REMEDIATION
 from .session import Session
 
-__all__ = ["asked_to_leave", "closed", "planned"]
-
 _CHECK, _REASONS = next(iter(REMEDIATION.answers.items()))
 
 

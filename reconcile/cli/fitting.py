@@ -13,8 +13,6 @@ from exporter.cli.output.text.paragraphs import paragraph
 from exporter.cli.output.text.screen import width
 from exporter.cli.output.text.terminal import one_line
 
-__all__ = ["fitted", "indented", "readable", "rows_whole"]
-
 _LABELLED = re.compile(r"  (?!run )[a-z]+ +(?=\S)")  # a command that is to be copied stays in one line
 _COMMAND = re.compile(r"(?:steward reconcile|kubectl) [a-z-](?:[^;,`\n]*[^;,`\n\s.])?")
 _JOINT = "\u2423"  # in place of a space of a command

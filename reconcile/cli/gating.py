@@ -25,8 +25,6 @@ from .leases import standing
 from .ledger_pages import history_of
 from .session import Session
 
-__all__ = ["Gating", "asked_as", "first", "mode_at"]
-
 _SIDECAR = frozenset({Mode.SHADOW, Mode.APPROVE, Mode.AUTO})
 _ITS_OWN = frozenset({"firing"})  # the sidecar alone is sent the alerts
 

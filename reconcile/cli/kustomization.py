@@ -15,8 +15,6 @@ from ..plan.kustomize import KustomizePatch, field_owners, kustomized
 from ..show.plans import Repair
 from .plan_text import heading, reservations
 
-__all__ = ["component", "snippet"]
-
 _FILE = "kustomization.yaml"
 _NOTHING = "# No plan is for an object that Argo CD, Flux or Helm owns and whose manifest it would change.\n"
 _HELM = (

@@ -17,8 +17,6 @@ from ..lease.tenure import NotLeadingError
 from ..plan.annotations import PREFIX, annotations_of, paused_by
 from .session import Session
 
-__all__ = ["Unled", "lease_path", "standing", "travelling"]
-
 _API = "/apis/coordination.k8s.io/v1"
 _LOOK_SECONDS = 1.0
 

@@ -18,8 +18,6 @@ from ..show.deeds import Deed, deeds_of, ending
 from ..show.stops import CanaryStop, Stops
 from ..show.tallies import Counts, counts_of
 
-__all__ = ["AttemptRow", "Summary", "entries_about", "entries_of", "history_of", "newest", "rows", "summary_of"]
-
 _SHADOWED = (Event.SHADOWED, Event.WENT)
 _LOOKED = {Event.IN_USE: "in use", Event.UNSEEN: "not seen whether in use"}  # what it released, beside how it ended
 

@@ -19,8 +19,6 @@ from .leases import lease_path, travelling
 from .session import desk
 from .writing import directory_of, who
 
-__all__ = ["accept", "both", "compare"]
-
 _ALONE = (
     "That no entry after it is missing is known only with the Lease: --verify with --lease or --kubeconfig compares."
 )

@@ -13,8 +13,6 @@ from ..show.tallies import COLUMNS, CauseRow, DayRow, Tally
 from .fitting import rows_whole
 from .ledger_pages import AttemptRow
 
-__all__ = ["of_attempts", "of_causes", "of_days", "of_shadowed"]
-
 _BY_DAY = ("found", "planned", "shadowed", "written", "verified", "returned", "undone")
 _OF_CAUSE = ("shadowed", "went", "written", "failed", "unclear", "verified", "persists", "returned", "undone")
 

@@ -18,8 +18,6 @@ from ..plan.removal import left_alone, leftovers
 from .session import Session
 from .unguarding import ref_of
 
-__all__ = ["Leftover", "Scan", "may_not", "scanned"]
-
 _ALSO = ("KubeVirt", "Namespace", "Pod")  # which are paused, approved of or nudged, and not written
 _FORBIDDEN = 403
 

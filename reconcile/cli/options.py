@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-__all__ = ["AT_ONCE", "add_ledger_option", "add_limit_option", "add_options", "add_writing_options"]
-
 AT_ONCE = 5
 _MOST = 100  # plans that somebody looks at before saying yes
 

@@ -15,8 +15,6 @@ from ..plan.plan import Plan
 from ..show.plans import Repair
 from .plan_text import heading, reservations
 
-__all__ = ["diffs"]
-
 _CONTEXT = 3
 
 

@@ -12,8 +12,6 @@ from ..show.plans import Repair
 from ..show.repair_causes import RepairCause, state_of
 from .fitting import rows_whole
 
-__all__ = ["heading", "reservations", "shown", "shown_by_cause", "shown_wide"]
-
 _CANARY = "canary"  # the gate of which it is of interest whom it follows: another repair than this one
 
 

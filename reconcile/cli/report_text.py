@@ -11,8 +11,6 @@ from ..show.report import LedgerReport
 from ..show.report_tables import TITLE, ReportTable, facts_of, left_out, tables_of
 from .fitting import rows_whole
 
-__all__ = ["text_of"]
-
 _CAME = "what came of it"
 
 

@@ -43,19 +43,6 @@ from ..plan.plan import Refused
 from ..plan.remediation import Remediation
 from ..plan.remediations import all_remediations
 
-__all__ = [
-    "Session",
-    "answered_checks",
-    "answering",
-    "chosen",
-    "configured",
-    "desk",
-    "finish",
-    "known_remediation",
-    "loaded_of",
-    "named",
-]
-
 _NAMESPACE = Namespace.KIND
 
 

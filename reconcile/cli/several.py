@@ -15,8 +15,6 @@ from ..plan.remediation import Remediation
 from ..show.plans import Repair
 from .session import Session
 
-__all__ = ["Chosen", "Listed", "listed", "repair_of"]
-
 
 @dataclass(frozen=True)
 class Chosen:

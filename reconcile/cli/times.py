@@ -6,8 +6,6 @@ from datetime import UTC, datetime
 
 from exporter.config.forms import parse_duration
 
-__all__ = ["given"]
-
 
 def given(option: str, text: str, now: float) -> float:
     """A time, or how long before `now` it is; in seconds since 1970, as `now` is. Raises ValueError."""

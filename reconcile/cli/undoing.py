@@ -27,8 +27,6 @@ from .ledger_pages import history_of
 from .session import Session
 from .writing import attempts
 
-__all__ = ["carried_out", "made", "permitted", "shown"]
-
 
 async def made(at: Session, own: Taken, undo: AnyUndo) -> Confirmed | Refused:
     """What takes a write back, on fresh reads."""

@@ -30,8 +30,6 @@ from .session import Session
 from .undoing import carried_out, made, permitted
 from .writing import named_directory
 
-__all__ = ["Unguarding", "considered", "guard_of", "guards", "known_guards", "ref_of", "unguarded"]
-
 _WHY = "the guard is taken off."
 
 

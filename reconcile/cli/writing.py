@@ -27,20 +27,6 @@ from ..plan.undos import undo_of
 from ..run.attempt import Attempts, Fence
 from .session import Session, configured
 
-__all__ = [
-    "agreed",
-    "attempts",
-    "directory_of",
-    "known",
-    "named_directory",
-    "opened",
-    "read_directory",
-    "recreating",
-    "settled",
-    "taking_back",
-    "who",
-]
-
 
 def directory_of(arguments: argparse.Namespace, at: Session | None) -> Path:
     if arguments.ledger is not None:
@@ -103,9 +89,7 @@ def known(arguments: argparse.Namespace, at: Session) -> Path | None:
 
 def attempts(at: Session, ledger: Ledger, fence: Fence | None = None) -> Attempts:
     settling = Settling(
-        time.time,
-        arrives=at.config.settle_after.total_seconds(),
-        skew=lambda: at.transport.clocks.skew(time.time()),
+        time.time, arrives=at.config.settle_after.total_seconds(), skew=lambda: at.transport.clocks.skew(time.time())
     )
     return Attempts(
         at.reads,

@@ -13,8 +13,6 @@ from exporter.config.forms import Text, setting
 from exporter.config.mistakes import nearest, quoted
 from exporter.config.section import Section
 
-__all__ = ["DAYS", "Blackout", "Day", "NamespaceName", "Window", "minutes"]
-
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 Day = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 

@@ -22,8 +22,6 @@ from .forms import DAYS, Blackout, Day, Window
 from .selectors import MODES, ConfiguredMode, NamespaceSelector
 from .settings import SidecarConfig, model_of
 
-__all__ = ["LoadedSidecar", "load"]
-
 _MOST = 200  # windows and namespaces of which mistakes are explained one by one
 
 

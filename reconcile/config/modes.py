@@ -8,8 +8,6 @@ from types import MappingProxyType
 from ..plan.remediation import Remediation
 from .settings import Mode, SidecarConfig
 
-__all__ = ["is_stricter", "may_write", "mode_of", "modes_of", "shadows"]
-
 _ORDER = (Mode.OFF, Mode.PLAN, Mode.SHADOW, Mode.APPROVE, Mode.AUTO)
 
 

@@ -12,8 +12,6 @@ from .loading import LoadedSidecar
 from .modes import may_write
 from .settings import SidecarConfig
 
-__all__ = ["in_effect", "reloaded"]
-
 
 def in_effect(started: SidecarConfig, new: SidecarConfig) -> SidecarConfig:
     """The new one, but for what takes effect at the next start alone."""

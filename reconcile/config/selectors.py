@@ -12,8 +12,6 @@ from exporter.config.forms import Text, setting
 from exporter.config.section import Section
 from exporter.store.selector import Requirement, Selector
 
-__all__ = ["MODES", "ConfiguredMode", "LabelRequirement", "NamespaceSelector"]
-
 MODES = "off, plan, shadow, approve or auto"
 ConfiguredMode = Literal["off", "plan", "shadow", "approve", "auto"]
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]

@@ -6,8 +6,6 @@ from exporter.config.forms import Duration, OptionalHostName, OptionalText, Text
 from exporter.config.section import Section
 from exporter.config.urls import URL, OptionalURL
 
-__all__ = ["AlertmanagerSettings", "PrometheusSettings", "SourceSettings", "WebhookSettings"]
-
 
 class SourceSettings(Section):
     """The exporter whose findings are taken as hints."""

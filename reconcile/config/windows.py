@@ -13,8 +13,6 @@ from zoneinfo import ZoneInfo
 
 from .forms import DAYS, Blackout, Window, minutes
 
-__all__ = ["blacked_out", "closed_until"]
-
 _AHEAD = 8  # days: the same day of the next week is within
 
 

@@ -37,8 +37,6 @@ from ..plan.unseen import unanswered, undecodable
 from ..plan.words import allowed, of_strangers, unsupported
 from .reading import Reads, kinds_of, settled
 
-__all__ = ["Confirmed", "Hint", "answered", "confirm", "confirmed", "holds"]
-
 T = TypeVar("T")
 
 

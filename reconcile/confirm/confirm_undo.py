@@ -18,8 +18,6 @@ from ..plan.undo import LOSSES, Given, Loss, Lost, NoUndo, Taken, Unaccepted, Un
 from .confirm import Confirmed, answered, confirmed
 from .reading import Reads
 
-__all__ = ["confirm_undo", "undo_plan"]
-
 _WORST_FIRST = list(Risk)
 
 

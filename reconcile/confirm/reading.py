@@ -24,19 +24,6 @@ from exporter.store.text.nesting import decoded
 from ..fresh.cluster import FreshCluster, Need
 from ..plan.plan import Refused
 
-__all__ = [
-    "APPLY_ROLE",
-    "ELSEWHERE",
-    "LONG",
-    "USERS",
-    "ApiReads",
-    "Reads",
-    "document",
-    "kinds_of",
-    "object_path",
-    "settled",
-]
-
 T = TypeVar("T")
 Raw = TypeVar("Raw", bytes, msgspec.Raw)
 APPLY_ROLE = "apply what `steward reconcile role` prints for the configuration"

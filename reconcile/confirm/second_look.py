@@ -14,8 +14,6 @@ from ..plan.undo import Undo
 from .confirm import answered
 from .reading import Reads, settled
 
-__all__ = ["look_again"]
-
 
 async def look_again(
     about: Remediation | Undo, plan: Plan, before: Mapping[str, Any], reads: Reads, now: float

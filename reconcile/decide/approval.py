@@ -23,8 +23,6 @@ from ..plan.annotations import APPROVED_PLAN, annotations_of, said_by
 from ..plan.plan import Plan
 from ..plan.time_text import moment
 
-__all__ = ["Approval", "approved", "parse", "write"]
-
 _FORM = re.compile(r"([0-9a-f]{16}) by (.+?)(?: at (\S+))?(?: until (\S+))?")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})")
 _LONGEST_NAME = 200

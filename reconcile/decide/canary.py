@@ -20,8 +20,6 @@ from ..config.settings import Mode, SidecarConfig
 from ..ledger.history import History
 from ..plan.remediation import Remediation
 
-__all__ = ["CanaryState", "ShownCanary", "on_trial", "shown", "tried"]
-
 CanaryState = Literal["first", "second", "over", "stopped"]
 _STEPS: Mapping[int, CanaryState] = {0: "over", 1: "first", 2: "second"}
 

@@ -21,8 +21,6 @@ from typing import NamedTuple
 
 from .carried import Carried, Key
 
-__all__ = ["Open", "Rises"]
-
 
 class Open(NamedTuple):
     """An open finding that there is a remediation for. Findings of one check count as having one cause."""

@@ -17,8 +17,6 @@ import msgspec
 
 from ..config.settings import StormSettings
 
-__all__ = ["Rise", "Storm", "Weather"]
-
 
 class Weather(StrEnum):
     NORMAL = "normal"

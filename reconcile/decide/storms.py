@@ -22,8 +22,6 @@ from .carried import KNOWN, STORM, Key, decoded, encoded
 from .rises import Open, Rises
 from .storm import Rise, Storm, Weather
 
-__all__ = ["Sizes", "Storms"]
-
 _UNREADABLE = "what the last holder of the Lease left of what was known can't be read"
 
 

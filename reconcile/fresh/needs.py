@@ -9,8 +9,6 @@ import msgspec
 
 from exporter.store.source import Undecodable
 
-__all__ = ["Need", "content", "gathered", "names"]
-
 # Objects of one kind and namespace, and namespaces of one kind: more are read as a list. Each is for one round in which
 # the kind is asked for, the last one for all later rounds.
 _OBJECTS = (20, 5, 0)

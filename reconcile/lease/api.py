@@ -14,8 +14,6 @@ from exporter.kube.transport import Transport
 
 from .record import LeaseRecord
 
-__all__ = ["LeaseApi", "read_leases"]
-
 _BYTES = 4 * 2**20
 
 

@@ -13,8 +13,6 @@ from exporter.kube.errors import KubeError
 from .api import LeaseApi
 from .tenure import NotLeadingError
 
-__all__ = ["NoElection"]
-
 _EVERY = 10.0  # seconds between two reads of the Lease, and for one
 
 

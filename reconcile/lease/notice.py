@@ -6,8 +6,6 @@ import asyncio
 import logging
 from typing import NamedTuple
 
-__all__ = ["LeaseStanding", "Notice"]
-
 log = logging.getLogger(__name__)
 
 

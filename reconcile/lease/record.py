@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["PREFIX", "RESERVED", "Contender", "LeaseRecord", "unheld"]
-
 PREFIX = "steward.kubevirt-steward.io/"
 _PROCESS = "lease-process"  # the process that wrote it last: a name may be that of two
 _RELEASED = "lease-released"  # the process that gave it up

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["NotLeadingError", "Tenure", "WithheldError"]
-
 
 class NotLeadingError(Exception):
     """The lease is not surely ours for as long as was asked; its text is why, one sentence."""

@@ -8,8 +8,6 @@ import msgspec
 
 from .entry import Entry
 
-__all__ = ["Attempt", "Failures", "Pause", "Return", "War", "attempt_of"]
-
 
 class Attempt(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One write that was begun. `target`, which bears a pause, and `subject` are as in

@@ -7,8 +7,6 @@ import msgspec
 from .attempts import Attempt, Pause, Return
 from .trials import Canary
 
-__all__ = ["Known"]
-
 
 class Known(msgspec.Struct, frozen=True):
     """The attempts of the last day that count are named; `shadowed` are those of the last day that wrote nothing."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["Disk"]
-
 
 class Disk:
     """Each method raises OSError. Files are for their owner alone, as they hold objects whole."""

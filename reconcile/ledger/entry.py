@@ -19,8 +19,6 @@ from exporter.store.text.nesting import cut
 
 from ..plan.plan import Plan
 
-__all__ = ["Counted", "Entry", "Event", "Head", "LedgerError", "LedgerLockedError", "Opening", "opened", "recorded"]
-
 _LEVELS = 500  # an entry of about 1000 could be encoded, but not decoded where the stack is higher
 
 

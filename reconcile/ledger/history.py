@@ -31,12 +31,7 @@ class History:
     """
 
     def __init__(
-        self,
-        *,
-        keep: float = _KEPT,
-        returns: int = 1,
-        clock: Callable[[], float] | None = None,
-        shadow: bool = False,
+        self, *, keep: float = _KEPT, returns: int = 1, clock: Callable[[], float] | None = None, shadow: bool = False
     ) -> None:
         """`keep` is for how many seconds a repair that held may come back, and `returns` how often in that time makes
         an edit war: what is too old to be part of one is forgotten. `clock` is for what is carried. With `shadow` what

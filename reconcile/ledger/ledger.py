@@ -23,8 +23,6 @@ from .starting import start, under_lease
 from .summaries import Summaries, SummaryReader
 from .writer import LedgerWriter
 
-__all__ = ["Ledger"]
-
 log = logging.getLogger(__name__)
 _MAX_BYTES = 10 * 2**20
 _OF_BEFORE = "it was written by a version that did not state whose ledger it is, and is taken as that of this cluster"

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from .entry import LedgerLockedError
 
-__all__ = ["release", "take"]
-
 
 def take(lock: int, directory: Path) -> None:
     """`lock` is an open file. Raises LedgerLockedError where another process holds it, OSError."""

@@ -14,8 +14,6 @@ from . import Entry, Event, Ledger, LedgerError
 from .history import Attempt, History
 from .settling import ARRIVES
 
-__all__ = ["ManualLedger", "folder"]
-
 
 def folder(directory: Path) -> Path:
     """Where it is, by the directory of the sidecar's ledger."""

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from .entry import Entry, Event
 
-__all__ = ["OpenItems"]
-
 _ENDS = frozenset({Event.DONE, Event.FAILED, Event.RESOLVED})
 _OF_ATTEMPT_UNDER_WAY = _ENDS | {Event.UNCLEAR, Event.IN_USE, Event.UNSEEN}
 _OF_NO_ATTEMPT = frozenset({Event.PAUSED, Event.RESUMED, Event.ACCEPTED, Event.COUNTED})

@@ -10,8 +10,6 @@ from .entry import Entry, Head, LedgerError
 from .reading import Chain, extent, files, lines, missing
 from .shelf import Identity, altered, firsts, identity, sums
 
-__all__ = ["Proof", "prove", "verify"]
-
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """What is wrong, one sentence each, and what was read: `count` entries, from `first` to `last` where there are any.

@@ -11,20 +11,6 @@ import msgspec
 
 from .entry import Entry, LedgerError, opened
 
-__all__ = [
-    "REMEDY",
-    "Chain",
-    "Extent",
-    "Line",
-    "extent",
-    "file_name",
-    "files",
-    "lines",
-    "missing",
-    "newest_first",
-    "read",
-]
-
 REMEDY = (
     "restore it from a backup; a new one, in an empty directory, forgets limits, edit wars and attempts without an "
     "end, and the sidecar takes it only once it is accepted (steward reconcile ledger --accept)"

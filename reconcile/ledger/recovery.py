@@ -10,8 +10,6 @@ from .disk import Disk
 from .entry import Entry, opened
 from .reading import Chain, Line, lines
 
-__all__ = ["recovered"]
-
 
 def recovered(there: Mapping[int, Path], disk: Disk, chain: Chain) -> Iterator[tuple[Entry, int]]:
     """The entries of files up to the newest, with their numbers; the torn line is then in a file of its own.

@@ -10,8 +10,6 @@ import msgspec
 
 from .shelf import Shelf
 
-__all__ = ["Retention"]
-
 
 class Retention(msgspec.Struct, frozen=True):
     """`max_age` is in seconds, `max_size` in bytes; None is without end."""

@@ -8,8 +8,6 @@ from itertools import chain
 
 from .attempts import Attempt, Return, War
 
-__all__ = ["Returns"]
-
 
 @dataclass
 class Returns:

@@ -18,8 +18,6 @@ from ..plan.plan import Call, Create, Step
 from ..plan.requests import metadata
 from . import Entry
 
-__all__ = ["ARRIVES", "Settling", "may_arrive"]
-
 ARRIVES = 180.0
 """Seconds after which a request can't arrive any more. The API server ends it after 60 s (`--request-timeout` of
 kube-apiserver). A proxy in between may have taken all of it before the connection was dropped: nginx gives up after

@@ -13,8 +13,6 @@ import msgspec
 from .entry import Entry, Event, LedgerError, Opening, opened
 from .reading import REMEDY, Chain, Extent, Line, lines
 
-__all__ = ["First", "Identity", "Shelf", "altered", "first_of", "firsts", "identity", "opening", "sum_of", "sums"]
-
 
 class Identity(msgspec.Struct, frozen=True):
     """Whose a ledger is; empty where nothing says so."""

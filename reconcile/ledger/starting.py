@@ -13,8 +13,6 @@ from .reading import Chain, Extent, extent, files, missing
 from .recovery import recovered
 from .shelf import Identity, Shelf, altered, firsts, identity, opening, sum_of, sums
 
-__all__ = ["Start", "start", "under_lease"]
-
 
 class Start(NamedTuple):
     """`stated` is whether a file states whose the ledger is, `led` whether something was written under a Lease since,

@@ -12,8 +12,6 @@ from .entry import Entry, LedgerError
 from .reading import read
 from .shelf import First, Shelf, opening
 
-__all__ = ["Summaries", "SummaryReader"]
-
 
 class SummaryReader(Protocol):
     """`seq` is the number of the last entry that was added."""

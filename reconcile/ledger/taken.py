@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from ..plan.undo import Taken
 from .entry import Entry, Event
 
-__all__ = ["taken"]
-
 
 def taken(entries: Iterable[Entry], attempt: str) -> Taken:
     """The write of an attempt, by the entries of the ledger in their order.

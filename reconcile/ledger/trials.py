@@ -18,8 +18,6 @@ import msgspec
 from ..plan.plan import Plan
 from .entry import Entry, Event
 
-__all__ = ["STEPS", "Canary", "Strike", "Trial", "Trials", "scope_of"]
-
 STEPS = (1, 2)
 """Repairs of each step: all of them have to hold before the next one begins."""
 

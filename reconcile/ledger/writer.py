@@ -16,8 +16,6 @@ from .entry import LedgerError
 from .reading import Extent, file_name, files
 from .shelf import Identity
 
-__all__ = ["LedgerWriter"]
-
 _PROBE = bytes(256 * 1024)  # more than most entries take
 _ADVICE = {
     errno.ENOSPC: "free some space",

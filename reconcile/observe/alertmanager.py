@@ -19,8 +19,6 @@ from ..config.servers import AlertmanagerSettings, PrometheusSettings
 from ..decide.gates import Ask, QueryAnswer, QueryState
 from .silences import Silence, read, silenced_by
 
-__all__ = ["PromQLGate", "Silences"]
-
 log = logging.getLogger(__name__)
 
 _SECONDS = 10.0

@@ -18,8 +18,6 @@ from exporter.store.record import Ref
 
 from ..decide.gates import Labels
 
-__all__ = ["Silence", "SilenceMatcher", "alert_labels", "read", "silenced_by"]
-
 _SEVERITIES = ("warning", "critical")
 _IMPACTS = ("none", "warning", "critical")
 # What our rules aggregate away, so that their alerts never have it.

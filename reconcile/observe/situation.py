@@ -13,8 +13,6 @@ from ..confirm.reading import Reads, document
 from ..plan.annotations import annotations_of
 from ..plan.requests import metadata
 
-__all__ = ["annotated", "labels_of_namespace", "labels_of_namespaces", "of_namespace", "of_vm", "upgrading"]
-
 
 async def annotated(reads: Reads, kind: ApiKind[Any], within: str, name: str) -> Mapping[str, Any] | None:
     """Those of one object; none of one that does not exist, None where it can't be read."""

@@ -20,8 +20,6 @@ from exporter.views.fleet import fleet_of
 
 from ..confirm.confirm import Hint
 
-__all__ = ["EngineSource", "ExporterSource", "FindingSource", "Found", "Observed", "SourceError"]
-
 _PATH = "/api/v1/findings"
 _BODY_BYTES = 512 * 2**20
 _WAIT_SECONDS = 30
@@ -110,13 +108,7 @@ class EngineSource:
 
 def _found(finding: Finding) -> Found:
     return Found(
-        Hint.of(finding),
-        finding.severity,
-        finding.message,
-        finding.vm,
-        finding.since,
-        finding.unknown,
-        finding.cause,
+        Hint.of(finding), finding.severity, finding.message, finding.vm, finding.since, finding.unknown, finding.cause
     )
 
 

@@ -9,8 +9,6 @@ from exporter.kube.errors import AbsentError, KubeError
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import virtual_machine
 
-__all__ = ["Counting", "VMCounts"]
-
 _KEPT = 300.0  # seconds
 _MOST = 10_000  # namespaces that are remembered
 

@@ -21,8 +21,6 @@ from exporter.http.server.bodies import body_of
 from ..config.servers import WebhookSettings
 from ..decide.gates import Alert
 
-__all__ = ["Firing", "receiver"]
-
 log = logging.getLogger(__name__)
 
 _BODY_BYTES = 4 * 2**20

@@ -22,8 +22,6 @@ from ..plan.requests import NOT_APPROVED, PROBE
 from .accounts import metadata_of
 from .policy import denying
 
-__all__ = ["APPROVER", "approvals"]
-
 APPROVER = "steward-approver"
 GROUP, RESOURCE, VERB = "steward.kubevirt-steward.io", "repairs", "approve"
 _NEW, _OLD = "object.metadata.?annotations", "oldObject.metadata.?annotations"

@@ -9,8 +9,6 @@ from typing import Any
 from exporter.config.documents import in_yaml
 from exporter.config.reader import scalar
 
-__all__ = ["in_lines"]
-
 _NAME = re.compile(r"[a-z][a-z0-9./-]*", re.IGNORECASE)
 
 

@@ -21,8 +21,6 @@ from ..plan.requests import MANAGER, NOT_PLANNED, PROBE
 from ..plan.writes import PAUSE, Created, Deleted, Field, Form, Patched, Sides, Write, changed_in_cel, levels
 from .accounts import NAME, ServiceAccount, metadata_of
 
-__all__ = ["EVENT", "Enabled", "Lease", "denying", "policy"]
-
 _API = "admissionregistration.k8s.io"
 _OPERATIONS = {Created: "CREATE", Patched: "UPDATE", Deleted: "DELETE"}
 _LEASES = "leases.coordination.k8s.io"
@@ -38,10 +36,7 @@ _BOUND = f"""request.operation == 'DELETE'
 || request.?options.?fieldManager.orValue('') == {quoted(MANAGER)}"""
 _RENEWED = Patched(Field("/spec/renewTime"))  # for the levels alone
 EVENT = Like(
-    reason=Is(*REASONS),
-    type=Is("Normal", "Warning"),
-    reportingComponent=MANAGER,
-    source=Like(component=MANAGER),
+    reason=Is(*REASONS), type=Is("Normal", "Warning"), reportingComponent=MANAGER, source=Like(component=MANAGER)
 )
 
 Manifest = dict[str, Any]

@@ -27,8 +27,6 @@ from .accounts import NAME, ServiceAccount, metadata_of
 from .approvals import approvals
 from .policy import Enabled, Lease, policy
 
-__all__ = ["base_roles", "guarded", "lease_role", "needed", "read_role", "write_role"]
-
 _WRITE = frozenset({Mode.APPROVE, Mode.AUTO})
 _RBAC = "rbac.authorization.k8s.io"
 # Read for the gates: KubeVirt's upgrade, and the annotations of namespaces and VMs.

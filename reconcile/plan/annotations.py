@@ -6,21 +6,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-__all__ = [
-    "ACCEPT",
-    "APPROVALS",
-    "APPROVED_PLAN",
-    "PAUSED",
-    "PREFIX",
-    "RESUMED",
-    "annotations_of",
-    "paused_by",
-    "resumed_at",
-    "resumed_by",
-    "resumes",
-    "said_by",
-]
-
 PREFIX = "steward.kubevirt-steward.io/"
 PAUSED = f"{PREFIX}paused"  # on a VM, any other object, a Namespace, or the Lease: nothing is written there
 RESUMED = f"{PREFIX}resumed-at"  # what happened before does not count any more; on the Lease also with a remediation

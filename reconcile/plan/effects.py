@@ -16,8 +16,6 @@ from .managed_fields import entries
 from .plan import MAPS, Add, Call, Create, Delete, Op, Patch, Remove, Replace, Step, Test, escaped
 from .requests import MANAGER, metadata
 
-__all__ = ["ABSENT", "REQUESTS", "annotation", "at", "changed_since", "happened", "inverse", "never_happened"]
-
 ABSENT: Any = msgspec.UNSET  # what is not there; null is something else
 REQUESTS = "/status/stateChangeRequests"  # where a VM is asked to start or stop
 _LONGEST = 80  # characters of a value in a sentence

@@ -12,8 +12,6 @@ from .remediations._grounds import table, texts
 from .remediations.instancetypes.guard_instancetype import FINALIZER, REMEDIATION
 from .undo import Taken
 
-__all__ = ["GUARD", "guard", "guarded"]
-
 GUARD = REMEDIATION.id
 
 

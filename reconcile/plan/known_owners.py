@@ -13,8 +13,6 @@ from exporter.domain.features.hco import HYPERCONVERGED, REVERTED, way_of_settin
 
 from .managed_fields import entries
 
-__all__ = ["JSON_PATCH", "KnownOwner", "in_git", "known_owners"]
-
 JSON_PATCH = "kubevirt.kubevirt.io/jsonpatch"
 """The annotation of HyperConverged with a JSON patch of the KubeVirt object."""
 

@@ -19,8 +19,6 @@ from .managed_fields import writers
 from .plan import Add, Delete, Op, Patch, Plan, Remove, Replace, Test
 from .requests import metadata
 
-__all__ = ["KustomizePatch", "field_owners", "kustomized"]
-
 
 class KustomizePatch(msgspec.Struct, frozen=True, kw_only=True):
     """`content` is the patch, `target` which resource it is for: without it the patch says so itself."""

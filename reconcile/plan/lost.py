@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["Lost"]
-
 
 class Lost(StrEnum):
     """The words by which a loss is accepted."""

@@ -17,8 +17,6 @@ from exporter.store.record import epoch
 
 from .plan import Add, Op, Remove, Test
 
-__all__ = ["FieldWriter", "applied", "entries", "touches", "writers"]
-
 _GONE = object()
 
 

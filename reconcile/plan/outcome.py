@@ -11,8 +11,6 @@ from .managed_fields import applied
 from .plan import Create, Delete, Patch, Step
 from .requests import metadata
 
-__all__ = ["WITHHELD", "before_and_after", "shareable"]
-
 WITHHELD = "(not shown)"
 # KubeVirt takes what cloud-init gets as text in a VM; a client-side apply keeps all of that in an annotation.
 _WORDS = "(user|network)data(base64)?|passw(or)?d|passphrase|token|api[-_]?key|private[-_ ]?key"

@@ -17,8 +17,6 @@ from .managed_fields import applied, entries, touches
 from .plan import Create, Delete, Op, Patch, Plan, Proposal, Remove, Step, Test
 from .requests import MANAGER
 
-__all__ = ["claimed", "rival"]
-
 
 def claimed(plan: Plan, whole: Mapping[str, Any]) -> Proposal | None:
     """Who would revert this write on this object, and what to change instead; None where nobody would.

@@ -16,24 +16,6 @@ from typing import Any, Protocol
 
 from .effects import ABSENT
 
-__all__ = [
-    "ANYTHING",
-    "BLANK",
-    "EMPTY",
-    "PRESENT",
-    "At",
-    "Begins",
-    "Both",
-    "Each",
-    "Exactly",
-    "Has",
-    "Is",
-    "Like",
-    "Pattern",
-    "Variables",
-    "quoted",
-]
-
 _RESERVED = frozenset({"as", "in", "import", "package", "namespace", "function", "const", "for", "if", "true", "false"})
 
 

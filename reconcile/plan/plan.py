@@ -18,27 +18,6 @@ import msgspec
 from exporter.findings.causes import Reference, cause_id
 from exporter.store.record import Ref
 
-__all__ = [
-    "MAPS",
-    "Action",
-    "Add",
-    "Call",
-    "Compared",
-    "Create",
-    "Delete",
-    "Op",
-    "Patch",
-    "Plan",
-    "Proposal",
-    "Refused",
-    "Remove",
-    "Replace",
-    "Risk",
-    "Step",
-    "Test",
-    "escaped",
-]
-
 MAPS = ("/metadata/annotations", "/metadata/labels")
 """The maps whose entries are each somebody's own."""
 

@@ -18,8 +18,6 @@ from .remediation import Remediation
 from .remediations._grounds import table
 from .requests import MANAGER
 
-__all__ = ["REMOVAL", "left_alone", "leftovers", "removal"]
-
 REMOVAL = Remediation(
     id="remove",
     title="Take off what repairs left on an object",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-__all__ = ["moment"]
-
 
 def moment(at: float) -> str:
     """Seconds since 1970 as RFC 3339 in UTC, to the second; what no calendar has as a number."""

@@ -11,8 +11,6 @@ from exporter.store.source import Undecodable
 
 from .plan import Refused
 
-__all__ = ["Unseen", "gathered", "unanswered", "undecodable"]
-
 
 def undecodable(record: Undecodable, why: str = "") -> Refused:
     """For an object that can't be decoded; `why` is a sentence, else the record's."""

@@ -21,8 +21,6 @@ from .annotations import annotations_of
 from .plan import Plan, Proposal, Refused
 from .remediation import Remediation
 
-__all__ = ["PLATFORM", "allowed", "of_platform", "of_strangers", "unsupported"]
-
 PLATFORM = (KubeVirt.KIND,)
 """Kinds with namespaces that none of the roles for users of a namespace may write."""
 

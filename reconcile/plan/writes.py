@@ -13,23 +13,6 @@ from .annotations import APPROVED_PLAN, PAUSED, RESUMED
 from .effects import ABSENT, at
 from .patterns import ANYTHING, EMPTY, PRESENT, At, Both, Like, Pattern, Variables, quoted
 
-__all__ = [
-    "PAUSE",
-    "Created",
-    "Deleted",
-    "Entries",
-    "Field",
-    "Form",
-    "Item",
-    "Patched",
-    "Path",
-    "Sides",
-    "Write",
-    "changed",
-    "changed_in_cel",
-    "levels",
-]
-
 Path: TypeAlias = tuple[str, ...]
 
 # Set by the API server with every write.

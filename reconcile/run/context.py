@@ -23,8 +23,6 @@ from .attempt import Attempts
 from .outcomes import AttemptOutcomes
 from .shadowing import Shadowing
 
-__all__ = ["Candidate", "RunContext"]
-
 
 @dataclass(frozen=True)
 class Candidate:

@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from ..ledger import Counted, Event, Ledger
 from .context import Candidate, RunContext
 
-__all__ = ["Counting"]
-
 _EVERY = 3600.0  # seconds
 
 

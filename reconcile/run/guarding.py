@@ -9,8 +9,6 @@ from typing import TypeAlias
 
 from ..show.metrics import RepairTotals
 
-__all__ = ["Guarding"]
-
 log = logging.getLogger(__name__)
 _AGAIN, _MISSING = 300.0, 30.0  # seconds until somebody may have deleted a policy, or applied one that was missing
 

@@ -28,8 +28,6 @@ from .planning import Planning
 from .pursuit import Pursuit
 from .turns import in_turn
 
-__all__ = ["Loop"]
-
 Labels: TypeAlias = Mapping[str, Mapping[str, str] | None]
 
 _DAY = 86_400.0

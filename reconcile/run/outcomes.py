@@ -10,8 +10,6 @@ from ..confirm.confirm import Hint
 from ..ledger import Entry, Event
 from ..plan.plan import Plan
 
-__all__ = ["AttemptOutcomes", "Followed"]
-
 _LONGEST = 91 * 86_400.0  # seconds; the history knows no attempt for longer
 
 

@@ -20,8 +20,6 @@ from ..plan.annotations import APPROVED_PLAN, annotations_of
 from ..plan.plan import Refused
 from .context import Candidate, RunContext
 
-__all__ = ["Permission", "approval", "pausable"]
-
 
 class Permission:
     """What holds during one run. `first_seen` is since when a finding is known, by its fingerprint."""

@@ -7,8 +7,6 @@ from ..plan.plan import Plan, Refused
 from ..show.plans import Repair
 from .context import Candidate, RunContext
 
-__all__ = ["Planning"]
-
 _READS = 50  # plans that are made for display in one run
 _LASTS = 600.0  # seconds that such a plan is shown
 

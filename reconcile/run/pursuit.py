@@ -25,8 +25,6 @@ from .context import Candidate, RunContext
 from .permission import Permission, approval
 from .planning import Planning
 
-__all__ = ["Pursuit"]
-
 log = logging.getLogger(__name__)
 _LONGEST_REST = 600.0  # seconds
 _STATES = {

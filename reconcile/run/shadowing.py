@@ -26,8 +26,6 @@ from ..plan.remediation import SEND_SECONDS, Remediation
 from ..plan.requests import request
 from .attempt import AttemptState, Make, Permit, Result, prepared, too_old
 
-__all__ = ["Shadowing"]
-
 
 class Shadowing:
     def __init__(

@@ -33,8 +33,6 @@ from .loop import Loop
 from .storm_looks import StormLooks
 from .verifying import Verifying
 
-__all__ = ["Alerts", "Sidecar"]
-
 log = logging.getLogger(__name__)
 _DAY = 86_400.0
 

@@ -13,8 +13,6 @@ from ..observe.source import Observed
 from ..plan.annotations import PREFIX, resumed_at
 from .context import RunContext
 
-__all__ = ["StormLooks"]
-
 log = logging.getLogger(__name__)
 _MOST = 50  # namespaces that are asked about in one run; the VMs of others count as not known
 _AHEAD = 60.0  # seconds by which the clock of who resumes may be ahead

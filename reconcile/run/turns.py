@@ -13,8 +13,6 @@ from typing import Any
 
 from .context import Candidate
 
-__all__ = ["in_turn"]
-
 _RANK = {"critical": 0, "warning": 1, "info": 2}
 
 

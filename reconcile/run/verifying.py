@@ -19,8 +19,6 @@ from ..plan.plan import Create, Patch, Plan, Refused, Step
 from ..show.metrics import Measures
 from .outcomes import AttemptOutcomes, Followed
 
-__all__ = ["Verifying"]
-
 _MOST = 50  # looks at what was shadowed, in one run
 _WENT = {
     True: "the finding is gone, and the object shows what would have been written: somebody else wrote it",

@@ -24,8 +24,6 @@ from ..plan.annotations import ACCEPT as ACCEPTED
 from ..plan.annotations import PREFIX
 from ..plan.requests import metadata
 
-__all__ = ["ACCEPT", "LEDGER", "Witness", "cluster_uid", "decoded", "encoded", "misfit", "token"]
-
 log = logging.getLogger(__name__)
 LEDGER = "ledger"  # the Lease's annotation, without its prefix
 ACCEPT = ACCEPTED.removeprefix(PREFIX)

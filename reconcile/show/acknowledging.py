@@ -19,8 +19,6 @@ from ..act.on_behalf import OnBehalf, RefusedError
 from ..plan.known_owners import known_owners
 from ..plan.requests import metadata
 
-__all__ = ["Acknowledge", "Acknowledging"]
-
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _DAYS = 366  # that one may be acknowledged for by the page
 _LATER = "It holds once the exporter's pod has the new file, within two minutes"

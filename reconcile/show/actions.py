@@ -23,8 +23,6 @@ from .acknowledging import Acknowledge, Acknowledging
 from .plans import Repair, ShownRepairs
 from .sent_forms import SentForms
 
-__all__ = ["PATH", "Actions"]
-
 PATH = "/api/v1/actions"
 _BODY_BYTES = 4096
 _SECONDS = 10.0  # for the body

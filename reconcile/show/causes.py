@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from exporter.findings.causes import Reference
 
-__all__ = ["words"]
-
 
 def words(reference: Reference) -> str:
     """What one act would mend."""

@@ -14,8 +14,6 @@ from ..plan.annotations import said_by
 from ..plan.plan import Plan
 from .plans import sentence
 
-__all__ = ["Deed", "deeds_of", "ending"]
-
 _ENDS = frozenset({Event.DONE, Event.FAILED, Event.UNCLEAR, Event.RESOLVED})
 
 

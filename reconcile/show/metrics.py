@@ -21,8 +21,6 @@ from ..plan.annotations import APPROVALS
 from ..plan.remediation import Remediation
 from .plans import ShownRepairs
 
-__all__ = ["Measures", "RepairTotals"]
-
 PREFIX = "kubevirt_steward_repair"
 _MODES = ("off", "plan", "shadow", "approve", "auto")
 _WRITING = ("approve", "auto")
@@ -224,10 +222,7 @@ class Measures(Collector):
             (((), float(now.config.mistakes is None)),),
         )
         yield _family(
-            "config_reload_timestamp_seconds",
-            "When the configuration was last read.",
-            (),
-            (((), now.config.tried),),
+            "config_reload_timestamp_seconds", "When the configuration was last read.", (), (((), now.config.tried),)
         )
         yield _family(
             "policy_present",

@@ -18,8 +18,6 @@ from ..observe.source import Found
 from ..plan.plan import Add, Create, Delete, Patch, Plan, Proposal, Refused, Remove, Replace, Test
 from .causes import words
 
-__all__ = ["Repair", "ShownRepairs", "sentence"]
-
 _LONGEST = 120  # characters of a value in a sentence
 _PASSING = ("everything_seen", "same_plan", "unchanged", "read_just_now")  # refusals that say nothing of the object
 

@@ -9,8 +9,6 @@ import msgspec
 
 from .plans import Repair
 
-__all__ = ["RepairCause", "grouped", "state_of"]
-
 _FIRST = 5  # objects that are named
 
 

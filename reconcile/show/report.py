@@ -13,8 +13,6 @@ from .deeds import Deed
 from .stops import CanaryStop
 from .tallies import CauseRow, Counts, Span, Tally, by_cause, by_remediation
 
-__all__ = ["Approver", "LedgerReport", "reported"]
-
 
 class Approver(msgspec.Struct, frozen=True, rename="camel"):
     """How many attempts somebody approved of, or made by `apply`, of one remediation; `mode` says which."""

@@ -17,8 +17,6 @@ from .report import LedgerReport
 from .stops import CanaryStop
 from .tallies import COLUMNS, Tally
 
-__all__ = ["TITLE", "ReportTable", "facts_of", "html_of", "left_out", "markdown_of", "tables_of"]
-
 TITLE = "Repairs of kubevirt-steward"
 _MOST = 500  # rows of a table; JSON has them all
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")

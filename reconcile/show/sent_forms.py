@@ -11,8 +11,6 @@ from collections.abc import Callable
 
 from exporter.http.access.form_tokens import LASTS, made_at
 
-__all__ = ["MOST", "SentForms"]
-
 MOST = 10_000
 
 

@@ -16,8 +16,6 @@ from .actions import PATH, Actions
 from .metrics import Measures
 from .plans import ShownRepairs
 
-__all__ = ["OWN_TOKEN", "build"]
-
 _LONGEST_WAIT = 60.0
 OWN_TOKEN = ("/api/v1/alerts",)
 """The paths that ask for a token of the configuration, and not for one of the API server."""

@@ -8,8 +8,6 @@ from ..ledger import Entry, Event
 from ..ledger.trials import Trials, scope_of
 from ..plan.annotations import said_by
 
-__all__ = ["CanaryStop", "Stops"]
-
 
 class CanaryStop(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
     """A remediation in mode `auto` whose first repairs did not hold. `at` and `resumed` are in seconds since 1970, the

@@ -14,19 +14,6 @@ from ..ledger import Counted, Entry, Event
 from .causes import words
 from .deeds import Deed
 
-__all__ = [
-    "COLUMNS",
-    "CauseRow",
-    "Counts",
-    "DayRow",
-    "Span",
-    "Tally",
-    "by_cause",
-    "by_day",
-    "by_remediation",
-    "counts_of",
-]
-
 _FIRST = 5  # objects that are named
 
 

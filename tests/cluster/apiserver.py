@@ -150,9 +150,7 @@ class ApiServer:
             "apiVersion": "v1",
             "kind": "Config",
             "current-context": account,
-            "clusters": [
-                {"name": "test", "cluster": {"server": self.url, "certificate-authority": str(self.ca_file)}},
-            ],
+            "clusters": [{"name": "test", "cluster": {"server": self.url, "certificate-authority": str(self.ca_file)}}],
             "users": [{"name": account, "user": {"token": token or self.token(account)}}],
             "contexts": [{"name": account, "context": {"cluster": "test", "user": account}}],
         }

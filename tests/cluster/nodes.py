@@ -53,10 +53,7 @@ def node(
 
 def kubevirt() -> Object:
     return around.kubevirt(
-        _NAMESPACE,
-        "kubevirt",
-        "v1.9.0",
-        configuration={"migrations": {"parallelOutboundMigrationsPerNode": 3}},
+        _NAMESPACE, "kubevirt", "v1.9.0", configuration={"migrations": {"parallelOutboundMigrationsPerNode": 3}}
     )
 
 

@@ -34,10 +34,7 @@ class Stage:
         if not honor_labels:
             config["relabel_configs"] = [{"target_label": "namespace", "replacement": "kubevirt-steward"}]
         setup = Setup(
-            scrape_configs=(config,),
-            rule_files=FILES if rules else (),
-            scrape_interval=1,
-            evaluation_interval=2,
+            scrape_configs=(config,), rule_files=FILES if rules else (), scrape_interval=1, evaluation_interval=2
         )
         self.prometheus = Prometheus(binary("prometheus"), setup)
         self._rules = rules

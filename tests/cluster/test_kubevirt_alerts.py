@@ -64,11 +64,7 @@ OF_KUBEVIRT = [each for each in inhibitions("kubevirt=true") if each not in inhi
 
 @pytest.fixture
 def alertmanager(binary: Tools) -> Iterator[Alertmanager]:
-    config = {
-        "route": {"receiver": "nobody"},
-        "receivers": [{"name": "nobody"}],
-        "inhibit_rules": OF_KUBEVIRT,
-    }
+    config = {"route": {"receiver": "nobody"}, "receivers": [{"name": "nobody"}], "inhibit_rules": OF_KUBEVIRT}
     server = Alertmanager(binary("alertmanager"), config=config)
     try:
         server.start()

@@ -52,10 +52,7 @@ UNSAID = {
 }
 DEPLOYED = "system:serviceaccount:default:steward-exporter"
 # What it creates is a question to the API server, and is kept nowhere.
-REVIEWS = {
-    "tokenreviews.authentication.k8s.io": {"create"},
-    "subjectaccessreviews.authorization.k8s.io": {"create"},
-}
+REVIEWS = {"tokenreviews.authentication.k8s.io": {"create"}, "subjectaccessreviews.authorization.k8s.io": {"create"}}
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 
 

@@ -89,10 +89,7 @@ def received(binary: Tools) -> Iterator[Received]:
                     self.wfile.write(b"250 taken\r\n")
 
     with ExitStack() as ends:
-        servers = [
-            ThreadingHTTPServer(("127.0.0.1", 0), Web),
-            socketserver.ThreadingTCPServer(("127.0.0.1", 0), Mail),
-        ]
+        servers = [ThreadingHTTPServer(("127.0.0.1", 0), Web), socketserver.ThreadingTCPServer(("127.0.0.1", 0), Mail)]
         for each in servers:
             threading.Thread(target=each.serve_forever, daemon=True).start()
             ends.callback(each.server_close)

@@ -260,11 +260,7 @@ def test_who_comes_while_an_address_is_released_is_reported(ground: Ground, prox
 
 def _comes(stage: Stage) -> None:
     networks = '[{"name": "blue", "ipam-claim-reference": "db.blue"}]'
-    meta = {
-        "namespace": stage.namespace,
-        "name": "came",
-        "annotations": {"k8s.v1.cni.cncf.io/networks": networks},
-    }
+    meta = {"namespace": stage.namespace, "name": "came", "annotations": {"k8s.v1.cni.cncf.io/networks": networks}}
     spec = {"containers": [{"name": "c", "image": "c"}], "automountServiceAccountToken": False}
     stage.client.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
 

@@ -221,13 +221,7 @@ RACES = (
         *_RECLAIMED,
         _STARTED,
     ),
-    Race(
-        "start that is slow",
-        "",
-        "the same, and its VMI is created late",
-        *_RECLAIMED,
-        _STARTED[:2],
-    ),
+    Race("start that is slow", "", "the same, and its VMI is created late", *_RECLAIMED, _STARTED[:2]),
     Race(
         "start while the release is late",
         "",

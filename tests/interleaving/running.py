@@ -145,13 +145,7 @@ def _modes(seed: str) -> Callable[[], bool]:
 
 
 def _repairs(
-    about: Area,
-    world: World,
-    steward: Steward,
-    clock: Clock,
-    cast: Cast,
-    rng: Random,
-    shadow: Callable[[], bool],
+    about: Area, world: World, steward: Steward, clock: Clock, cast: Cast, rng: Random, shadow: Callable[[], bool]
 ) -> Iterator[None]:
     """Attempts, each for what was found a while ago."""
     for _ in range(rng.choice((1, 1, 2, 3))):

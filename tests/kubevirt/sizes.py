@@ -54,9 +54,7 @@ class Sizes:
         cluster = "Cluster" in kind
         own = {"name": self.named(name, kind)}
         meta = own if cluster else {**own, "namespace": self.stage.namespace}
-        self.stage.client.create(
-            {"apiVersion": f"{GROUP}/{VERSION}", "kind": kind, "metadata": meta, "spec": spec},
-        )
+        self.stage.client.create({"apiVersion": f"{GROUP}/{VERSION}", "kind": kind, "metadata": meta, "spec": spec})
         if cluster:
             self.ends.callback(self.stage.client.remove, KINDS[kind], None, own["name"])
         return own if cluster else {**own, "kind": kind}

@@ -27,11 +27,7 @@ LAUNCHERS = "kubevirt.io=virt-launcher"
 ANYTHING = {"Accept": "application/json, */*"}
 # A stop, start or restart that virt-controller has not taken off the VM's status yet (500), a write of the VM between
 # virt-api's look at it and its patch (409), a migration that has moved the guest and is not yet over (500).
-IN_HAND = (
-    "stop/start already underway",
-    "jsonpatch test operation does not apply",
-    "in-flight migration detected",
-)
+IN_HAND = ("stop/start already underway", "jsonpatch test operation does not apply", "in-flight migration detected")
 
 
 @dataclass(frozen=True)

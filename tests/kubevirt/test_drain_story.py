@@ -60,13 +60,7 @@ def test_a_drain_is_reported_from_before_its_first_step_to_its_end(
     assert story.slowest < PROMPTLY
 
 
-VMS = {
-    "db": "LiveMigrate",
-    "web": "LiveMigrate",
-    "licence": "LiveMigrate",
-    "tenant": "External",
-    "old": "None",
-}
+VMS = {"db": "LiveMigrate", "web": "LiveMigrate", "licence": "LiveMigrate", "tenant": "External", "old": "None"}
 BEFORE = {"db": "waiting", "web": "waiting", "licence": "blocked", "tenant": "blocked", "old": "shuts_down"}
 STAYS = {"licence": "NotMigratable"}
 LEFT = {"tenant": "ExternalAwaiting"}

@@ -95,10 +95,7 @@ def test_state_that_no_storage_class_is_for_waits_for_one(exporter: Exporter, se
     stage.vm("idle", strategy="Halted", domain=WITH_STATE)
     wait_unsynchronized(stage, "waits", "no default storage class found")
     wait_found(
-        exporter,
-        stage,
-        vmi("waits", "PendingBlocked", "critical"),
-        vm("idle", "StoppedRequestsDisabled", "warning"),
+        exporter, stage, vmi("waits", "PendingBlocked", "critical"), vm("idle", "StoppedRequestsDisabled", "warning")
     )
     with storage_class(stage, f"{stage.namespace}-state") as name:
         settings.put({**settings.before, "vmStateStorageClass": name}, lambda: True)

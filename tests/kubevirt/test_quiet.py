@@ -23,11 +23,7 @@ SEED = int(os.environ.get("STEWARD_QUIET_SEED", "20"))
 
 
 def test_starts_stops_migrations_restarts_and_evictions_are_no_findings(
-    kubevirt: ControlPlane,
-    stage: Stage,
-    settings: Settings,
-    record_property: Any,
-    caplog: pytest.LogCaptureFixture,
+    kubevirt: ControlPlane, stage: Stage, settings: Settings, record_property: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     grant(kubevirt.admin)
     settings.updates("LiveMigrate")

@@ -30,14 +30,7 @@ from tests.networks.controller import Controller, Place
 from tests.networks.nodes import Nodes
 from tests.networks.webhook import HOOK, Webhook
 
-__all__ = [
-    "IPAM_ACCOUNT",
-    "IPAM_NAMESPACE",
-    "OVN_FLAGS",
-    "OVN_NAMESPACE",
-    "PERSISTENT",
-    "ControlPlane",
-]
+__all__ = ["IPAM_ACCOUNT", "IPAM_NAMESPACE", "OVN_FLAGS", "OVN_NAMESPACE", "PERSISTENT", "ControlPlane"]
 
 TOOLS = ("etcd", "kube-apiserver", "kube-controller-manager")
 CONTROLLER_MANAGER = "system:kube-controller-manager"

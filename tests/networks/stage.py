@@ -19,16 +19,7 @@ from typing import Any
 from demo.fleet import objects, pods
 from tests.cluster import fleet
 from tests.cluster.client import ApiError
-from tests.cluster.resources import (
-    CUDNS,
-    IPAM_CLAIMS,
-    NADS,
-    NAMESPACES,
-    PODS,
-    VMIMS,
-    VMIS,
-    VMS,
-)
+from tests.cluster.resources import CUDNS, IPAM_CLAIMS, NADS, NAMESPACES, PODS, VMIMS, VMIS, VMS
 from tests.kubevirt.pod_states import completed, running
 from tests.manifests import Object
 from tests.networks import kubevirt

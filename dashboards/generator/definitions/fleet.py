@@ -52,8 +52,7 @@ BOARD = Board(
             ),
         ),
         BoardRow(
-            "Where",
-            (*BY_NAMESPACE, findings_table("All open findings", "Every open finding.", Findings(), height=16)),
+            "Where", (*BY_NAMESPACE, findings_table("All open findings", "Every open finding.", Findings(), height=16))
         ),
         BoardRow("What is not known", (NO_ANSWER,)),
     ),

@@ -147,20 +147,12 @@ BOARD = Board(
                 replace(LEFT_OUT, width=5),
             ),
         ),
-        BoardRow(
-            "Clusters",
-            (stewards(_ALL, *_counts(5), height=8, sort=("answers", "-critical", "-warning")),),
-        ),
+        BoardRow("Clusters", (stewards(_ALL, *_counts(5), height=8, sort=("answers", "-critical", "-warning")),)),
         BoardRow(
             "What is wrong",
             (
                 *severity_stats(_ALL, width=8),
-                causes_table(
-                    "The worst causes of all clusters",
-                    "A row for whatever one act mends.",
-                    _ALL,
-                    height=12,
-                ),
+                causes_table("The worst causes of all clusters", "A row for whatever one act mends.", _ALL, height=12),
                 ALERTS,
                 by_reason(_ALL),
                 finding_bars("Findings by cluster", "Open findings of each cluster.", "cluster", _ALL),

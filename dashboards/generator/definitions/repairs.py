@@ -100,12 +100,7 @@ def _bars(title: str, description: str, metric: str, label: str) -> Panel:
     counted = f"sum by ({label}) (max by (cluster, remediation, {label}) ({queries.each(metric)}))"
     none = f'label_replace(0 * max({_SEEN}) unless on () {counted}, "{label}", "none", "", "")'
     name = f"{{{{{label}}}}}"
-    return bars(
-        title,
-        description,
-        PanelQuery(f"sort_desc({counted})", name, "blue"),
-        PanelQuery(none, name, "text"),
-    )
+    return bars(title, description, PanelQuery(f"sort_desc({counted})", name, "blue"), PanelQuery(none, name, "text"))
 
 
 _HELD_BACK = (
@@ -231,11 +226,7 @@ BOARD = Board(
                     width=4,
                 ),
                 stat(
-                    "Repaired, 24 h",
-                    "Attempts that ended well.",
-                    _ended("1d", 'outcome="done"'),
-                    decimals=0,
-                    width=4,
+                    "Repaired, 24 h", "Attempts that ended well.", _ended("1d", 'outcome="done"'), decimals=0, width=4
                 ),
                 stat(
                     "Unrepaired, 24 h",

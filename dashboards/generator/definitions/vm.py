@@ -24,12 +24,7 @@ def _migrations(outcome: str) -> str:
 
 
 NAMESPACE = Variable("namespace", "Namespace", f'{{{FINDINGS}, cluster=~"$cluster"}}', "namespace")
-NAME = Variable(
-    "name",
-    "VM",
-    '{__name__=~"kubevirt_.+", cluster=~"$cluster", namespace=~"$namespace", vm=~".+"}',
-    "vm",
-)
+NAME = Variable("name", "VM", '{__name__=~"kubevirt_.+", cluster=~"$cluster", namespace=~"$namespace", vm=~".+"}', "vm")
 
 BOARD = Board(
     "vm",

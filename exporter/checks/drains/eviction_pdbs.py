@@ -22,8 +22,6 @@ from ...store.kinds.pod import Pod
 from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
-__all__ = ["CHECK"]
-
 _WITHOUT = (1, 6)  # from this release on KubeVirt makes no PDBs
 _ALERT = "VMEvictionPDBBlocks"
 _SHOW = "kubectl get poddisruptionbudgets.policy -n NAMESPACE NAME -o yaml"
@@ -32,10 +30,7 @@ _DELETE = (
     "kubectl delete --raw /apis/policy/v1/namespaces/NAMESPACE/poddisruptionbudgets/NAME -f -"
 )
 _RUNNING = "kubectl get pods -A -l kubevirt.io=virt-controller -o wide"
-_FAMILY = Family(
-    "kubevirt_eviction_pdb_left",
-    "A PDB that KubeVirt made and that should no longer be there.",
-)
+_FAMILY = Family("kubevirt_eviction_pdb_left", "A PDB that KubeVirt made and that should no longer be there.")
 _REASONS = {
     "OrphanPDB": Reason(
         (Severity.INFO, Severity.WARNING),

@@ -24,8 +24,6 @@ from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.pod import Pod
 from ...store.record import Ref
 
-__all__ = ["CHECK"]
-
 _REASONS = {
     "WebhookDown": Reason(
         (Severity.CRITICAL,),
@@ -47,7 +45,7 @@ _REASONS = {
             "no virt-api is ready, and without it KubeVirt's objects are neither made nor changed",
             Among.CLUSTER,
         ),
-    ),
+    )
 }
 
 
@@ -66,11 +64,7 @@ def find(view: View) -> Iterator[Finding]:
                 message=f"Service virt-api has no ready endpoint ({unready} not ready): evictions of "
                 f"{f'{held} ' if whole else ''}launcher pod{'s' if held != 1 else ''} fail",
                 related=(kubevirt.ref,),
-                evidence={
-                    "launcherPods": held,
-                    "notReady": unready,
-                    "release": kubevirt.version,
-                },
+                evidence={"launcherPods": held, "notReady": unready, "release": kubevirt.version},
             )
 
 
@@ -82,9 +76,6 @@ CHECK = Check(
     cause=Cause.SUBJECT,
     reasons=_REASONS,
     find=find,
-    fields_read={
-        Pod.KIND: ("role",),
-        KubeVirt.KIND: ("assumed", "counts", "version"),
-    },
+    fields_read={Pod.KIND: ("role",), KubeVirt.KIND: ("assumed", "counts", "version")},
     requires=(KubeVirt.KIND,),
 )

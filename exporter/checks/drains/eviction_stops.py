@@ -34,8 +34,6 @@ from ...store.record import epoch
 from ...store.text.placeholders import filled
 from ...store.text.since import UNKNOWN, Since
 
-__all__ = ["CHECK"]
-
 _START = "virtctl start -n NAMESPACE NAME"
 _SHOW = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME -o yaml"
 _FORGET = (
@@ -50,8 +48,7 @@ _STARTS = {
 }
 _PUT_BACK = f"Put run strategy RUNSTRATEGY back, which starts the VM; {_LEAVE}"
 _FAMILY = Family(
-    "kubevirt_vm_stopped_for_drain",
-    "A VM that was stopped for the drain of a node and has not been started again.",
+    "kubevirt_vm_stopped_for_drain", "A VM that was stopped for the drain of a node and has not been started again."
 )
 _REASONS = {
     "StoppedForDrain": Reason(

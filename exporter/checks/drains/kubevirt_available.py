@@ -17,8 +17,6 @@ from ...findings.finding import Finding, Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.text.since import Since
 
-__all__ = ["CHECK"]
-
 _REASONS = {
     "KubeVirtUnavailable": Reason(
         (Severity.WARNING,),
@@ -32,7 +30,7 @@ _REASONS = {
             "kubectl get deployments.apps -n NAMESPACE",
         ),
         alert="KubeVirtUnavailable",
-    ),
+    )
 }
 
 

@@ -27,8 +27,6 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ...store.text.naming import NAMED, named
 
-__all__ = ["CHECK"]
-
 _INFO = Severity.INFO
 _IF_POSSIBLE = (1, 0)  # the first release with the strategy LiveMigrateIfPossible
 _OLD = "kubectl get virtualmachineinstances.kubevirt.io -A -l kubevirt.io/outdatedLauncherImage"
@@ -68,10 +66,7 @@ _REASONS = {
         grace=600.0,
         next="Give these VMs the eviction strategy POSSIBLE, or set that in the KubeVirt object, if an eviction may"
         " shut their guests down; or give them disks that can be migrated.",
-        commands=(
-            _DEFAULT,
-            _MIGRATABLE,
-        ),
+        commands=(_DEFAULT, _MIGRATABLE),
     ),
 }
 

@@ -35,8 +35,6 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.text.naming import NAMED
 from ...store.text.since import Since
 
-__all__ = ["CHECK"]
-
 _WARNING = Severity.WARNING
 _POD = Family("kubevirt_vmi_launcher_pod_trouble", "The launcher pod of a VMI is not there, or does not end.")
 _ALERT = "VMLauncherPodStuck"

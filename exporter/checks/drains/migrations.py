@@ -39,15 +39,12 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ...store.text.naming import NAMED
 
-__all__ = ["CHECK"]
-
 _TROUBLE = Family(
     "kubevirt_vmi_migration_trouble",
     "A migration of a VMI fails again and again, waits or hangs, and nobody drains the VMI's node.",
 )
 _DOUBLED = Family(
-    "kubevirt_vmi_source_pod_left",
-    "Two launcher pods of one VMI run though its last migration has ended.",
+    "kubevirt_vmi_source_pod_left", "Two launcher pods of one VMI run though its last migration has ended."
 )
 _INFO, _WARNING, _CRITICAL = Severity.INFO, Severity.WARNING, Severity.CRITICAL
 
@@ -215,13 +212,7 @@ def _who_waits(own: VMIContext) -> tuple[str, str]:
 CHECK = Check(
     id="migrations",
     title="Migrations that fail, wait or hang; guests that may run twice",
-    reads=(
-        VirtualMachineInstance.KIND,
-        VirtualMachineInstanceMigration.KIND,
-        Pod.KIND,
-        Node.KIND,
-        KubeVirt.KIND,
-    ),
+    reads=(VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND, Pod.KIND, Node.KIND, KubeVirt.KIND),
     scope=Scope("one VMI that was migrated", MIGRATED),
     looks_up=(PART, TARGET),
     reasons=_REASONS,

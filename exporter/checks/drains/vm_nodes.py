@@ -19,8 +19,6 @@ from ...findings.finding import Finding, Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.node import Node
 
-__all__ = ["CHECK"]
-
 _REASONS = {
     "NoNodeTakesVMs": Reason(
         (Severity.WARNING,),
@@ -30,7 +28,7 @@ _REASONS = {
         next="Uncordon a node, or bring one back: until then every start and every migration waits.",
         commands=("kubectl get nodes -o wide", "kubectl get pods -A -l kubevirt.io=virt-handler -o wide"),
         alert="KubeVirtNoNodeTakesVMs",
-    ),
+    )
 }
 _NAMED = 6
 _UNHEARD = (

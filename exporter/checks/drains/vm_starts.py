@@ -15,8 +15,6 @@ from ...findings.finding import Finding, Severity
 from ...store.indexes.starts import FAILING_STARTS
 from ...store.kinds.virtual_machine import VirtualMachine
 
-__all__ = ["CHECK"]
-
 _MANY = 3
 
 _REASONS = {
@@ -32,7 +30,7 @@ _REASONS = {
             "kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME -o yaml",
         ),
         alert="VMStartsFailing",
-    ),
+    )
 }
 
 

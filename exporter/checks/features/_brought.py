@@ -15,8 +15,6 @@ from ...findings.finding import Finding
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine import VirtualMachine
 
-__all__ = ["with_bringers"]
-
 
 def with_bringers(
     view: View, finding: Finding, vm: VirtualMachine, requests: Collection[Request], step: str

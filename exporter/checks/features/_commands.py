@@ -2,23 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "ALL_NODES",
-    "HANDLERS",
-    "INJECTORS",
-    "KUBELETS",
-    "NODES",
-    "PREVIEW",
-    "READ_CONFIGURATION",
-    "READ_KUBEVIRT",
-    "READ_REPLICA_SET",
-    "READ_STATE",
-    "READ_VM",
-    "READ_VMI",
-    "RESOURCES",
-    "STORAGE_CLASSES",
-]
-
 READ_CONFIGURATION = (
     "kubectl get kubevirts.kubevirt.io -A -o jsonpath='{range .items[*]}{.metadata.namespace}/{.metadata.name}"
     '{" by "}{.metadata.labels.app\\.kubernetes\\.io/managed-by}{", "}{.status.observedKubeVirtVersion}'

@@ -9,8 +9,6 @@ from ...findings.finding import Finding, Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.record import Ref
 
-__all__ = ["bugs_of", "found", "reason"]
-
 
 def reason(family: str, meaning: str) -> Reason:
     return Reason((Severity.INFO,), meaning, Family(family, meaning))

@@ -27,8 +27,6 @@ from ...store.kinds.node import Node
 from ...store.record import UnansweredError
 from ._commands import HANDLERS, KUBELETS, NODES, READ_KUBEVIRT
 
-__all__ = ["CHECK"]
-
 _GROUND = Family(
     "kubevirt_feature_ground_mismatch",
     "KubeVirt is set to something that its nodes do not support, whatever the single VMs ask for.",

@@ -33,8 +33,6 @@ from ._commands import INJECTORS, RESOURCES
 from .feature_mismatch.evaluation import mismatches
 from .feature_mismatch.reasons import REASONS
 
-__all__ = ["CHECK"]
-
 _GATE = "ExternalNetResourceInjection"
 _INSTALL = f"Install the network resources injector, or disable feature gate {_GATE} of KubeVirt."
 # What comes before that, and after it.

@@ -27,8 +27,6 @@ from ._commands import STORAGE_CLASSES
 from .feature_mismatch.evaluation import mismatches
 from .feature_mismatch.reasons import REASONS
 
-__all__ = ["CHECK"]
-
 _WARNING, _INFO, _CRITICAL = Severity.WARNING, Severity.INFO, Severity.CRITICAL
 _STATES = {
     "PendingBlocked": _CRITICAL,

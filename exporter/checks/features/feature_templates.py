@@ -28,8 +28,6 @@ from .feature_mismatch.allowing import next_step
 from .feature_mismatch.reasons import OR_ALLOWED
 from .feature_mismatch.refusals import refusals
 
-__all__ = ["CHECK"]
-
 _DEFAULT = ("", IMPLICIT)
 _BITES = (Stage.ADMISSION, Stage.CREATION, Stage.POD)
 
@@ -45,7 +43,7 @@ _REASONS = {
         next=f"Before the replica set needs another VMI, take the feature out of the template{OR_ALLOWED}.",
         commands=(READ_REPLICA_SET, READ_CONFIGURATION),
         alert="VMFeatureMismatch",
-    ),
+    )
 }
 
 

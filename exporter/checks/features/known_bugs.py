@@ -19,8 +19,6 @@ from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ._known_bugs import bugs_of, found, reason
 
-__all__ = ["CHECK"]
-
 _REASONS = {
     "KnownBugOfFeature": reason(
         "kubevirt_vmi_known_bug",

@@ -16,8 +16,6 @@ from ...findings.finding import Finding
 from ...store.kinds.kube_virt import KubeVirt
 from ._known_bugs import bugs_of, found, reason
 
-__all__ = ["CHECK"]
-
 _REASONS = {
     "KnownBugOfGate": reason(
         "kubevirt_known_gate_bug",

@@ -31,8 +31,6 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.text.naming import listed, named
 
-__all__ = ["CHECK"]
-
 _FAMILY = Family("kubevirt_vm_restart_required", "KubeVirt reports that a change of the VM waits for a restart.")
 _CONDITION = (
     "kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME "

@@ -17,8 +17,6 @@ from ...store.record import Record
 from ...store.text.naming import NAMED, named
 from .firmware_duplicates.members import Member, MemberRole, SharedValue
 
-__all__ = ["Collisions", "Originals", "copies_in", "copy_among", "of_copy", "of_one_vm", "vm_of"]
-
 _RUNNING = "Running"
 
 

@@ -42,8 +42,6 @@ from ...store.text.naming import the
 from ._collisions import Collisions, copies_in, copy_among, of_copy, of_one_vm
 from .firmware_duplicates.members import Member, MemberRole, group_of
 
-__all__ = ["CHECK"]
-
 _ADDRESS = Family(
     "kubevirt_vm_ip_duplicate",
     "The guest of a VM reports an IP address that another guest on the same network reports too.",
@@ -69,7 +67,7 @@ _REASONS = {
         "client id of its own.",
         commands=(_VMIS, _GIVEN, "virtctl guestosinfo -n NAMESPACE NAME"),
         alert="VMIPAddressDuplicate",
-    ),
+    )
 }
 
 

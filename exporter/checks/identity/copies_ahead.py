@@ -38,8 +38,6 @@ from ...store.kinds.virtual_machine_restore import VirtualMachineRestore
 from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ...store.record import Record
 
-__all__ = ["CHECK"]
-
 _FAMILY = Family("kubevirt_vm_copy_duplicates", "A restore or a clone will give a VM what another one has.")
 _UUID, _SERIAL = f"{DOMAIN}/firmware/uuid", f"{DOMAIN}/firmware/serial"
 _DELETE = "kubectl delete RESOURCE -n NAMESPACE NAME"
@@ -233,10 +231,7 @@ CHECK = Check(
     ),
     scope=Scope("what a restore or clone in progress copies", UNDER_WAY),
     # Few are in progress, and what they will have may be any VM's.
-    looks_up=(
-        COPYING,
-        *(Presence(each, whatever=True) for each in (IDENTITY, SERIAL, MAC_ON_LINK, VM, NAD_KEY)),
-    ),
+    looks_up=(COPYING, *(Presence(each, whatever=True) for each in (IDENTITY, SERIAL, MAC_ON_LINK, VM, NAD_KEY))),
     reasons=_REASONS,
     find=find,
     fields_read={

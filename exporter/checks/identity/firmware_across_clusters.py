@@ -26,8 +26,6 @@ from ...store.kinds import virtual_machine, virtual_machine_instance, virtual_ma
 from ...store.text.naming import NAMED, named
 from .firmware_duplicates.reasons import of_vmi
 
-__all__ = ["CHECK"]
-
 _BEFORE = "Give one of them another firmware UUID before both run."
 
 _REASONS = {
@@ -35,9 +33,7 @@ _REASONS = {
         (Severity.WARNING, Severity.INFO),
         "A VM of another cluster has the same firmware UUID; a warning while it runs in two clusters.",
         Family(  # a state: Prometheus counts the clusters itself
-            "kubevirt_vm_firmware_uuid_info",
-            "A VM's firmware UUID.",
-            aged=False,
+            "kubevirt_vm_firmware_uuid_info", "A VM's firmware UUID.", aged=False
         ),
         next="Stop the VM that should not run beside its original, or give one of them another firmware UUID.",
         commands=("kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME -o yaml",),

@@ -31,12 +31,7 @@ from ._collisions import Originals, copies_in, of_copy, of_one_vm
 from .firmware_duplicates.members import Member, MemberRole, SharedValue, group_of
 from .firmware_duplicates.reasons import of_vmi
 
-__all__ = ["CHECK"]
-
-_SERIAL = Family(
-    "kubevirt_vm_serial_duplicate",
-    "A VM shares its serial with another one.",
-)
+_SERIAL = Family("kubevirt_vm_serial_duplicate", "A VM shares its serial with another one.")
 _REASONS = {
     "SerialDuplicate": Reason(
         (Severity.WARNING, Severity.INFO),
@@ -47,7 +42,7 @@ _REASONS = {
         alert="VMSerialDuplicate",
         remediation="reassign_serial",
         does=(Act.STOP,),
-    ),
+    )
 }
 _SEVERITY = {MemberRole.RUNS_TOGETHER: Severity.WARNING, MemberRole.MAY_COLLIDE: Severity.INFO}
 

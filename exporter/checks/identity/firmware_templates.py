@@ -16,11 +16,8 @@ from ...store.kinds.virtual_machine_instance_replica_set import VirtualMachineIn
 from ...store.kinds.virtual_machine_pool import VirtualMachinePool
 from ...store.text.naming import the
 
-__all__ = ["CHECK"]
-
 _TEMPLATE = Family(
-    "kubevirt_vm_template_pins_firmware_uuid",
-    "A template sets the firmware UUID of all that is made from it.",
+    "kubevirt_vm_template_pins_firmware_uuid", "A template sets the firmware UUID of all that is made from it."
 )
 _REASONS = {
     "TemplatePinsUUID": Reason(
@@ -29,7 +26,7 @@ _REASONS = {
         _TEMPLATE,
         next="Remove the firmware UUID from the template, then give each VM that was made from it one of its own.",
         alert="VMTemplatePinsFirmwareUUID",
-    ),
+    )
 }
 _COMMANDS = {
     "VirtualMachinePool": "kubectl get virtualmachinepools.pool.kubevirt.io -n NAMESPACE NAME -o yaml",

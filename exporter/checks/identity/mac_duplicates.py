@@ -41,12 +41,7 @@ from ...store.text.naming import the
 from ._collisions import Collisions, copies_in, copy_among, of_copy, of_one_vm, vm_of
 from .firmware_duplicates.members import Member, MemberRole, group_of
 
-__all__ = ["CHECK"]
-
-_MAC = Family(
-    "kubevirt_vm_mac_duplicate",
-    "A VM shares a MAC address with another one on the same network.",
-)
+_MAC = Family("kubevirt_vm_mac_duplicate", "A VM shares a MAC address with another one on the same network.")
 _VMIS = (
     "kubectl get virtualmachineinstances.kubevirt.io -A -o custom-columns='NS:.metadata.namespace,VMI:.metadata.name,"
     "ON:.status.nodeName,MACS:.status.interfaces[*].mac' | grep -i -F -e 'MACADDRESS'"

@@ -20,20 +20,15 @@ from ...store.indexes.nodes import SYSTEM_UUID
 from ...store.kinds.node import Node
 from ...store.text.naming import NAMED, named
 
-__all__ = ["CHECK"]
-
 _REASONS = {
     "DuplicateSystemUUID": Reason(
         (Severity.WARNING,),
         "Other nodes have the same system UUID: no VM can be migrated between them.",
-        Family(
-            "kubevirt_node_system_uuid_duplicate",
-            "A node has the system UUID of another one.",
-        ),
+        Family("kubevirt_node_system_uuid_duplicate", "A node has the system UUID of another one."),
         next="Give each node a system UUID of its own; that of a virtual node is its VM's firmware UUID.",
         commands=("kubectl get nodes -o custom-columns='Node:.metadata.name,SystemUUID:.status.nodeInfo.systemUUID'",),
         alert="KubeVirtNodeSystemUUIDDuplicate",
-    ),
+    )
 }
 
 
@@ -52,10 +47,7 @@ def find(view: View) -> Iterator[Finding]:
             related=tuple(other.ref for other in others),
             message=f"The node has the same system UUID as {who}: VMs can't be migrated between them",
             group=group_id(view.partition),
-            evidence={
-                "systemUUID": each.system_uuid,
-                "nodes": [other.name for other in nodes[:NAMED]],
-            },
+            evidence={"systemUUID": each.system_uuid, "nodes": [other.name for other in nodes[:NAMED]]},
         )
 
 

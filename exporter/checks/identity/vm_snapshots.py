@@ -28,8 +28,6 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_restore import VirtualMachineRestore
 from ...store.kinds.virtual_machine_snapshot import VirtualMachineSnapshot
 
-__all__ = ["CHECK"]
-
 _SNAPSHOTS, _RESTORES = "virtualmachinesnapshots.snapshot.kubevirt.io", "virtualmachinerestores.snapshot.kubevirt.io"
 _CONTROLLER = "kubectl get pods -A -l kubevirt.io=virt-controller"
 _SNAPSHOT = f"kubectl get {_SNAPSHOTS} -n NAMESPACE NAME -o yaml"

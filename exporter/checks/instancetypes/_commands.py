@@ -4,20 +4,6 @@ from __future__ import annotations
 
 from ...domain.instancetypes.kinds import INSTANCETYPES
 
-__all__ = [
-    "ALL_REVISIONS",
-    "CLEAR_PIN",
-    "CLEAR_REFERENCE",
-    "COPIES",
-    "LIST_USERS",
-    "READ_OBJECT",
-    "READ_POLICY",
-    "READ_REFERENCE",
-    "READ_REVISION",
-    "RESOURCES",
-    "TOUCH",
-]
-
 RESOURCES = {kind.name: kind.resource for kind in (*INSTANCETYPES,)}
 
 READ_REFERENCE = (

@@ -36,8 +36,6 @@ from ...store.record import Ref
 from ...store.text.naming import NAMED, named, the
 from ._commands import LIST_USERS, RESOURCES
 
-__all__ = ["CHECK", "without_copy"]
-
 _AT_RISK = Family(
     "kubevirt_instancetype_deletable_in_use",
     "VMs without a copy of it depend on an instancetype or preference, and nothing prevents its deletion.",

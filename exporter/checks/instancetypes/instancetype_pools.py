@@ -21,8 +21,6 @@ from ...store.kinds.controller_revision import START, ControllerRevision
 from ...store.kinds.virtual_machine_pool import VirtualMachinePool
 from ._commands import RESOURCES
 
-__all__ = ["CHECK"]
-
 _READ = (
     "kubectl get virtualmachinepools.pool.kubevirt.io -n NAMESPACE NAME "
     '-o jsonpath=\'{.spec.virtualMachineTemplate.spec.instancetype}{"\\n"}'
@@ -87,18 +85,11 @@ def _missing(view: View, pool: VirtualMachinePool, role: MatcherRole) -> Iterato
 CHECK = Check(
     id="instancetype_pools",
     title="VirtualMachinePools whose instancetype or preference is missing",
-    reads=(
-        VirtualMachinePool.KIND,
-        *INSTANCETYPES,
-        ControllerRevision.KIND,
-    ),
+    reads=(VirtualMachinePool.KIND, *INSTANCETYPES, ControllerRevision.KIND),
     scope=Scope("one pool", POOLS),
     looks_up=(OBJECT, Lookup(REVISION, changes_of=(ControllerRevision,))),
     cause=Cause.REFERENT,
     reasons=REASONS,
     find=find,
-    requires=(
-        VirtualMachinePool.KIND,
-        *CLUSTER_WIDE,
-    ),
+    requires=(VirtualMachinePool.KIND, *CLUSTER_WIDE),
 )

@@ -19,17 +19,13 @@ from ...store.kinds.virtual_machine_instance_preset import VirtualMachineInstanc
 from ...store.record import Ref
 from ...store.text.naming import listed, named
 
-__all__ = ["CHECK"]
-
 REASONS = {
     "PresetInUse": Reason(
         (Severity.WARNING,),
         "A VirtualMachineInstancePreset was merged into the VMI: without it, or in a KubeVirt that has none, the VM "
         "starts as another one.",
         Family(
-            "kubevirt_vmi_preset_in_use",
-            "A deprecated VirtualMachineInstancePreset was merged into a VMI.",
-            aged=False,
+            "kubevirt_vmi_preset_in_use", "A deprecated VirtualMachineInstancePreset was merged into a VMI.", aged=False
         ),
         next="Write what the preset sets into the VM's template, or into an instancetype and a preference, and exclude "
         "the VM from presets.",

@@ -29,8 +29,6 @@ from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapsh
 from ...store.record import Record
 from ...store.text.naming import NAMED, named
 
-__all__ = ["CHECK"]
-
 _ORPHANED = Family(
     "kubevirt_instancetype_revision_orphaned",
     "A ControllerRevision of an instancetype or preference is needed by nothing.",
@@ -145,8 +143,5 @@ CHECK = Check(
         VirtualMachine.KIND: ("deleting", "instancetype", "preference"),
         VirtualMachineInstance.KIND: ("generation", "phase", "vm_uid"),
     },
-    requires=(
-        VirtualMachine.KIND,
-        *CLUSTER_WIDE,
-    ),
+    requires=(VirtualMachine.KIND, *CLUSTER_WIDE),
 )

@@ -28,8 +28,6 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ._commands import COPIES, RESOURCES
 
-__all__ = ["CHECK"]
-
 _FAMILY = Family(
     "kubevirt_vmsnapshot_instancetype_missing",
     "A restore of the snapshot would not find its instancetype or preference, or the copy of one.",
@@ -126,12 +124,7 @@ def _finding(
 CHECK = Check(
     id="instancetype_snapshots",
     title="Snapshots whose instancetype or preference is missing",
-    reads=(
-        VirtualMachineSnapshotContent.KIND,
-        VirtualMachine.KIND,
-        *INSTANCETYPES,
-        ControllerRevision.KIND,
-    ),
+    reads=(VirtualMachineSnapshotContent.KIND, VirtualMachine.KIND, *INSTANCETYPES, ControllerRevision.KIND),
     scope=Scope("one snapshot", SAVED),
     looks_up=(
         SAVED_OBJECT,

@@ -15,8 +15,6 @@ from ...store.kinds.network_attachment_definition import NetworkAttachmentDefini
 from ...store.kinds.pod import Pod
 from ...store.text.naming import named
 
-__all__ = ["Holder", "described", "other_holders", "withheld", "within"]
-
 Holder = IPAMClaim | Pod
 
 

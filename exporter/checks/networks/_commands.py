@@ -2,29 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "ANNOTATE_POD",
-    "ANNOTATE_VM",
-    "ANNOTATE_VMI",
-    "CLAIMS_WITH_ADDRESS",
-    "CLAIM_CONTROLLER",
-    "CUDNS",
-    "NADS",
-    "NETWORK_CLAIMS",
-    "NETWORK_NADS",
-    "NETWORK_STACK",
-    "PODS_ON_NAD",
-    "PODS_ON_NETWORK",
-    "PODS_WITH_ADDRESS",
-    "READ_CLAIM",
-    "READ_NAD",
-    "READ_VM",
-    "READ_VMI",
-    "UDNS",
-    "USERS",
-    "VM_PODS",
-]
-
 READ_CLAIM = "kubectl get ipamclaims.k8s.cni.cncf.io -n NAMESPACE NAME -o yaml"
 READ_VM = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME -o yaml"
 READ_VMI = "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME -o yaml"

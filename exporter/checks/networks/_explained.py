@@ -16,8 +16,6 @@ from ...store.kinds.deployment import CLAIM_CONTROLLER, NETWORK_CONTROLLER, Depl
 from ...store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from ...store.reader import ClusterView
 
-__all__ = ["EXPLAINED", "Stack", "broken", "shown"]
-
 # By the reason of the check ipam_stack. A webhook without a CA bundle keeps pods from being created: of those that
 # are there it explains nothing.
 EXPLAINED = {

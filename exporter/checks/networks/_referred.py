@@ -9,8 +9,6 @@ from ...findings.check import View
 from ...store.indexes.networks import NAD, REFERENCE, primary
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition, ruling
 
-__all__ = ["NadsOfNetwork", "ReferredNads", "nads_of", "referred_to"]
-
 
 class NadsOfNetwork(NamedTuple):
     """The NADs of one network, in any namespace, by name; and by `namespace/name`, as pods refer to them."""

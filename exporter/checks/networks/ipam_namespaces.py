@@ -25,12 +25,7 @@ from ...store.kinds.network_attachment_definition import NetworkAttachmentDefini
 from ...store.kinds.user_defined_network import UserDefinedNetwork
 from ._commands import CUDNS, PODS_ON_NAD, READ_NAD, UDNS
 
-__all__ = ["CHECK"]
-
-_MISCONFIGURED = Family(
-    "kubevirt_ipam_network_misconfigured",
-    "The NAD or user-defined network is misconfigured.",
-)
+_MISCONFIGURED = Family("kubevirt_ipam_network_misconfigured", "The NAD or user-defined network is misconfigured.")
 _NAD = (READ_NAD, PODS_ON_NAD)
 _UDN = (
     UDNS,

@@ -38,22 +38,13 @@ __all__ = ["CHECK", "FULL"]
 
 FULL, _NEARLY = 0.95, 0.80  # of the fullest subnet
 
-_CONFLICT = Family(
-    "kubevirt_ipam_network_config_conflict",
-    "The NAD conflicts with another NAD of the same network.",
-)
+_CONFLICT = Family("kubevirt_ipam_network_config_conflict", "The NAD conflicts with another NAD of the same network.")
 _DISABLED = Family(
     "kubevirt_ipam_network_persistence_disabled",
     "The network does not allow persistent IPs, and IPAMClaims hold addresses of it.",
 )
-_PRESSURE = Family(
-    "kubevirt_ipam_pool_pressure",
-    "The network is short of free addresses.",
-)
-_WITHOUT = Family(
-    "kubevirt_ipam_pool_without_capacity",
-    "A subnet of the network has no allocatable address.",
-)
+_PRESSURE = Family("kubevirt_ipam_pool_pressure", "The network is short of free addresses.")
+_WITHOUT = Family("kubevirt_ipam_pool_without_capacity", "A subnet of the network has no allocatable address.")
 
 _REASONS = {
     "NetworkConfigConflict": Reason(

@@ -31,12 +31,7 @@ from ...store.kinds.network_attachment_definition import NetworkAttachmentDefini
 from ...store.record import Ref
 from ._explained import EXPLAINED, broken
 
-__all__ = ["CHECK"]
-
-_FAMILY = Family(
-    "kubevirt_ipam_stack_degraded",
-    "A component that creates or honours IPAMClaims does not work.",
-)
+_FAMILY = Family("kubevirt_ipam_stack_degraded", "A component that creates or honours IPAMClaims does not work.")
 
 
 # The webhook rejects every launcher pod, of whatever network, where it is registered and does not answer.
@@ -145,11 +140,7 @@ def _persistent(view: View) -> list[Ref]:
 
 def _found(reason: str, subject: Ref, what: str, related: tuple[Ref, ...] = ()) -> Finding:
     return Finding(
-        reason=reason,
-        severity=Severity.CRITICAL,
-        subject=subject,
-        message=what + _withheld(reason),
-        related=related,
+        reason=reason, severity=Severity.CRITICAL, subject=subject, message=what + _withheld(reason), related=related
     )
 
 

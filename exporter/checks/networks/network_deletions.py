@@ -31,11 +31,8 @@ from ...store.record import Ref, UnseenError
 from ...store.text.naming import named
 from ._commands import CUDNS, NETWORK_NADS, NETWORK_STACK, PODS_ON_NETWORK, UDNS
 
-__all__ = ["CHECK"]
-
 _STUCK = Family(
-    "kubevirt_vm_network_stuck_terminating",
-    "The NAD or user-defined network is being deleted, and does not go.",
+    "kubevirt_vm_network_stuck_terminating", "The NAD or user-defined network is being deleted, and does not go."
 )
 _MINUTE = 60.0
 
@@ -233,11 +230,7 @@ CHECK = Check(
         Namespace.KIND,
     ),
     scope=PER_NETWORK,
-    looks_up=(
-        ATTACHMENT,
-        Lookup(INTERFACE, concerns=NAD_KEY),
-        Lookup(ON_POD_NETWORK, concerns=NAD_KEY),
-    ),
+    looks_up=(ATTACHMENT, Lookup(INTERFACE, concerns=NAD_KEY), Lookup(ON_POD_NETWORK, concerns=NAD_KEY)),
     cause=Cause.NETWORK,
     reasons=_REASONS,
     find=find,

@@ -25,25 +25,17 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ._commands import READ_VMI
 from ._referred import referred_to
 
-__all__ = ["CHECK"]
-
 _REASONS = {
     "AddressNotKept": Reason(
         (Severity.INFO,),
         "The VMI can migrate, and its primary network does not keep its address: it gets another one with each "
         "migration, and its connections end.",
-        Family(
-            "kubevirt_vm_address_not_kept",
-            "The VMI gets another address with each migration.",
-        ),
+        Family("kubevirt_vm_address_not_kept", "The VMI gets another address with each migration."),
         next="If the VM needs its address, give its namespace a primary layer-2 network with ipam.lifecycle "
         "Persistent; else no step is needed.",
-        commands=(
-            READ_VMI,
-            "kubectl get network-attachment-definitions.k8s.cni.cncf.io -n NAMESPACE NADNAME -o yaml",
-        ),
+        commands=(READ_VMI, "kubectl get network-attachment-definitions.k8s.cni.cncf.io -n NAMESPACE NADNAME -o yaml"),
         cause=Cause.NETWORK_THERE,
-    ),
+    )
 }
 
 

@@ -32,12 +32,7 @@ from ...store.record import Ref
 from ...store.text.naming import named
 from ._commands import CUDNS
 
-__all__ = ["CHECK"]
-
-_MISSING = Family(
-    "kubevirt_vm_network_missing",
-    "A network that VMs of the namespace use is not there.",
-)
+_MISSING = Family("kubevirt_vm_network_missing", "A network that VMs of the namespace use is not there.")
 _BOTH = (Severity.CRITICAL, Severity.WARNING)
 _COMMANDS = (
     "kubectl get namespaces NAME -o yaml",

@@ -30,8 +30,6 @@ from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInsta
 from ...store.text.naming import named
 from ._referred import ReferredNads
 
-__all__ = ["CHECK"]
-
 _FAMILY = Family("kubevirt_vm_nad_missing", "A VM refers to a NAD that does not exist.")
 _NADS = "kubectl get network-attachment-definitions.k8s.cni.cncf.io -A"
 _NETWORKS = (
@@ -56,7 +54,7 @@ _REASONS = {
         alert="VMNADMissing",
         does=(Act.STOP,),
         forbids=_AT_ALL,
-    ),
+    )
 }
 
 

@@ -20,8 +20,6 @@ from ...store.kind import ApiKind
 from ...store.kinds import kubevirt_machine, pod, virtual_machine_instance
 from ...store.text.naming import subject_first
 
-__all__ = ["CHECK"]
-
 _KINDS: tuple[ApiKind[Any], ...] = (pod.KIND, virtual_machine_instance.KIND, kubevirt_machine.KIND)
 
 _REASONS = {
@@ -30,7 +28,7 @@ _REASONS = {
         "What an annotation of the object says can't be read: checks that need it have no answer there.",
         Family("kubevirt_steward_annotation_unreadable", "An annotation of an object could not be read."),
         next="Correct the annotation with the owner of the object, or have the component that wrote it write it again.",
-    ),
+    )
 }
 
 

@@ -20,8 +20,6 @@ from ...store.record import Ref
 from ...store.source import BY_ITSELF, FILE, SOURCE, UNDECODABLE, Source, SyncState, Undecodable
 from ...store.text.naming import the
 
-__all__ = ["CHECK"]
-
 _UNSEEN = Family("kubevirt_steward_kind_unseen", "A kind that checks read can't be seen.")
 _UNREADABLE = Family("kubevirt_steward_object_undecodable", "An object could not be decoded.")
 _API_SERVER = ("kubectl get --raw '/readyz?verbose'", "kubectl get RESOURCE -A --chunk-size=250")

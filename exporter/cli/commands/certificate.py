@@ -16,8 +16,6 @@ from ..output.text.paragraphs import sentence
 from ..output.text.screen import width
 from ..output.text.terminal import complain, say
 
-__all__ = ["run"]
-
 _ALWAYS = ("localhost", "127.0.0.1", "::1")
 _FILES = (KEY, CERTIFICATE, AUTHORITY)
 

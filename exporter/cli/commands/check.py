@@ -35,8 +35,6 @@ from ..output.text.formats import TEXTS
 from ..output.text.screen import colours, painted, width
 from ..output.text.terminal import complain, say
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     try:

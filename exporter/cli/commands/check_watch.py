@@ -19,8 +19,6 @@ from ..output.findings.changes import changes
 from ..output.text.screen import width
 from ..output.text.terminal import say, say_lines
 
-__all__ = ["refuse_watch", "watch"]
-
 _GATHERED = 1.0  # seconds; what changes together is reported together
 _AGAIN = 10.0  # seconds between two lists of what can't be watched
 

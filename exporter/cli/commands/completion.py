@@ -7,8 +7,6 @@ import argparse
 from ..output.completion import completion
 from ..output.text.terminal import say
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     """`arguments.parser` is that of the whole command line."""

@@ -13,8 +13,6 @@ from ..input.config import configured, sources_of
 from ..output.text.table import table
 from ..output.text.terminal import complain, say
 
-__all__ = ["run_check", "run_show"]
-
 
 def run_check(arguments: argparse.Namespace) -> int:
     file = arguments.file or sources_of(arguments).file

@@ -12,17 +12,7 @@ from ...dump import read_dump
 from ...engine.engine import Engine
 from ...kube.errors import UnreachableError
 from ...offline.files import DumpError
-from ...views.drain import (
-    CHECK,
-    READER,
-    Drain,
-    NoSuchNodeError,
-    chosen,
-    exit_code,
-    take,
-    unsafe,
-    unsettled,
-)
+from ...views.drain import CHECK, READER, Drain, NoSuchNodeError, chosen, exit_code, take, unsafe, unsettled
 from ..input.config import configured
 from ..input.edit_probes import refuse_probe_of_dump
 from ..input.eviction_probes import with_probes
@@ -35,8 +25,6 @@ from ..output.text.progress import progress_line
 from ..output.text.screen import width
 from ..output.text.structured import written
 from ..output.text.terminal import complain, say
-
-__all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -14,8 +14,6 @@ from ..output.text.grid import grid
 from ..output.text.screen import prose_width, width
 from ..output.text.terminal import complain, say
 
-__all__ = ["run"]
-
 _ID = re.compile(r"[0-9a-f]{4,16}")
 _Row = tuple[Check, str, Reason]
 

@@ -8,8 +8,6 @@ from ...config.mistakes import nearest
 from ..input.subcommands import subcommands
 from ..output.text.terminal import complain
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     """`arguments.parser` is that of the whole command line."""

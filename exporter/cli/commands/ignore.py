@@ -24,8 +24,6 @@ from ..output.text.screen import width
 from ..output.text.structured import written
 from ..output.text.terminal import complain, say
 
-__all__ = ["run"]
-
 _Seen = tuple[tuple[KnownCause, ...], list[CauseReport], dict[str, str], bool]
 """What each entry comes to, the open causes, the cause of each finding by their ids, and whether all was seen."""
 _CLOSED = "closed"

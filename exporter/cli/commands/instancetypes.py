@@ -27,8 +27,6 @@ from ..output.text.screen import width
 from ..output.text.structured import written
 from ..output.text.terminal import complain, say
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments).config

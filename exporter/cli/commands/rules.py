@@ -9,8 +9,6 @@ from ...rules import Alerting, Values, rule_files
 from ...rules.formats import document, files
 from ..output.text.terminal import complain, say
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     try:

@@ -29,8 +29,6 @@ from ..output.text.logs import log_as, say
 from ..output.text.progress import progress_line
 from ..output.text.terminal import complain, one_line
 
-__all__ = ["follow", "run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     ignore_hangup()

@@ -7,8 +7,6 @@ import argparse
 from ...version import installed
 from ..output.text.terminal import say
 
-__all__ = ["run"]
-
 
 def run(_: argparse.Namespace) -> int:
     say(f"steward {installed()}\n")

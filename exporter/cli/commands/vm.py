@@ -25,8 +25,6 @@ from ..output.text.structured import written
 from ..output.text.terminal import complain, say
 from ..output.vm import whole_vm
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments).config

@@ -16,8 +16,6 @@ from ...store.text.misfits import misfit
 from .config import configured
 from .filters import UsageError
 
-__all__ = ["SECONDS", "Asked", "answer_of", "asking", "refuse_both"]
-
 SECONDS = 30.0
 _BYTES = 256 * 2**20  # of some hundred thousand findings
 _PLUGIN_SECONDS = 60.0  # to log somebody in, in a browser maybe

@@ -5,8 +5,6 @@ from __future__ import annotations
 from ...config.settings import Config
 from ...kube.transport import Transport
 
-__all__ = ["transport_of"]
-
 
 def transport_of(config: Config) -> Transport:
     """Raises ConfigError if no cluster is configured."""

@@ -12,8 +12,6 @@ from ...config.mistakes import Mistakes, MistakesError
 from ...config.names import CONFIG_VARIABLE, FLAGS
 from ..output.text.logs import log_as
 
-__all__ = ["configured", "sources_of"]
-
 
 def sources_of(arguments: argparse.Namespace) -> Sources:
     named = os.environ.get(CONFIG_VARIABLE)

@@ -9,8 +9,6 @@ from typing import NamedTuple
 from ..output.text.terminal import one_line
 from .filters import UsageError
 
-__all__ = ["Dump", "dumps_of"]
-
 _SUFFIXES = (".yaml", ".yml", ".json", ".tar", ".tgz", ".txz", ".zip", ".gz", ".xz")
 _STDIN = "-"
 

@@ -19,8 +19,6 @@ from .filters import UsageError
 if TYPE_CHECKING:
     from ...kube.probe import EditProbe  # its client is dear to import, and a dump needs none
 
-__all__ = ["ask_edits", "refuse_probe_of_dump"]
-
 _IN_VAIN = 3  # VMs in a row of which nothing is said, after which nobody asks any more
 
 

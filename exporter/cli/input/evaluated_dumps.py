@@ -34,8 +34,6 @@ from .filters import Filters
 from .labels import refuse_none
 from .names import Names, on_their_nodes, refuse_unknown
 
-__all__ = ["DumpReading", "evaluate_each"]
-
 
 @dataclass(frozen=True)
 class DumpReading:
@@ -97,12 +95,7 @@ def _evaluate(
     with progress_line(dump.name) as progress:
         engine, tally = asyncio.run(
             read_dump(
-                dump.path,
-                filters.now,
-                reading.config,
-                complete=reading.complete,
-                progress=progress,
-                labelled=noted,
+                dump.path, filters.now, reading.config, complete=reading.complete, progress=progress, labelled=noted
             )
         )
     if noted is not None:

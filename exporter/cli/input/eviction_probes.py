@@ -11,8 +11,6 @@ from ...views.drain import Drain, NodeReport, VMReport, probed
 if TYPE_CHECKING:
     from ...kube.probe import Probe  # its client is dear to import, and a dump needs none
 
-__all__ = ["with_probes"]
-
 
 async def with_probes(drain: Drain, probe: Probe) -> Drain:
     """The same with the answers. Raises UnreachableError."""

@@ -20,8 +20,6 @@ from ...store.selector import Selector
 from ...views.findings import FindingReport, Report
 from .selectors import Selection, selection_of, vms_of
 
-__all__ = ["Filters", "UsageError", "concerning", "filters_of"]
-
 _OF_FEATURES = "feature_"  # what the checks begin with whose findings have a feature
 
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from ...config.reloading import Reloading, Watched
 
-__all__ = ["LOOK", "following", "ignore_hangup"]
-
 log = logging.getLogger(__name__)
 LOOK = 2.0  # seconds; a change counts once two reads agree
 

@@ -16,8 +16,6 @@ from .filters import Filters, UsageError
 if TYPE_CHECKING:
     from ...kube.transport import Transport  # dear to import, and a dump needs none
 
-__all__ = ["labelled_in_cluster", "refuse_none"]
-
 _EVERYWHERE = ("",)
 
 

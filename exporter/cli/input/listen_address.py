@@ -11,9 +11,6 @@ from typing import Any
 
 from ..output.text.terminal import complain
 
-__all__ = ["run_until_signalled"]
-
-
 _UNLISTENABLE = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 
 

@@ -23,8 +23,6 @@ from .filters import UsageError
 if TYPE_CHECKING:
     from ...app import Steward
 
-__all__ = ["Look", "looking"]
-
 
 @dataclass(frozen=True)
 class Look:

@@ -10,8 +10,6 @@ from ...offline.wanted import Wanted
 from ...views.vm import OF_MANIFESTS, Manifest, manifest_of
 from .filters import UsageError
 
-__all__ = ["read_manifest"]
-
 _DEFAULT = "default"  # the namespace of a manifest that names none
 
 

@@ -29,8 +29,6 @@ from ...views.nearest import meant, shortened
 from .filters import Filters, UsageError
 from .selectors import Selection
 
-__all__ = ["Names", "known_to", "on_their_nodes", "refuse_misspelt", "refuse_no_kind", "refuse_unknown"]
-
 _OTHERS = ("placement", "hypervisors")  # what findings of features name that is none of their own
 
 

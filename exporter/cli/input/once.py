@@ -10,8 +10,6 @@ from ..output.text.aimed import Aim
 from ..output.text.terminal import complain
 from .filters import UsageError
 
-__all__ = ["aim_of", "complain_if_late", "of_running", "refuse_complete_without_dump"]
-
 
 def of_running(arguments: argparse.Namespace) -> bool:
     """Whether a running steward is asked, or an option is given that is for one."""

@@ -18,8 +18,6 @@ from .once import of_running, refuse_complete_without_dump
 from .selectors import Selection
 from .undated import undated
 
-__all__ = ["finding_of"]
-
 
 def finding_of(arguments: argparse.Namespace) -> FindingReport:
     """Raises UsageError and DumpError."""

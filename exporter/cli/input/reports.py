@@ -14,8 +14,6 @@ from ...offline.files import DumpError
 from ...views.findings import Report, take
 from ..output.text.progress import progress_line
 
-__all__ = ["report_at"]
-
 
 def report_at(path: str, config: Config, *, complete: bool) -> Report:
     """A file that is a report is taken as it is, and anything else is a dump. Raises DumpError."""

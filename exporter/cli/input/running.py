@@ -25,8 +25,6 @@ from .filters import UsageError
 from .names import refuse_no_kind
 from .selectors import Selection
 
-__all__ = ["acknowledged_of", "narrowed", "nodes_of", "release_and_drains", "report_of"]
-
 _WAIT = 30.0  # seconds
 
 

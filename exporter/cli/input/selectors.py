@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from ...store.record import Ref
 from ...views.findings import FindingReport
 
-__all__ = ["Selection", "selection_of", "vms_of"]
-
 _ID = re.compile(r"[0-9a-f]{4,16}")
 _VMS = ("VirtualMachine", "VirtualMachineInstance")
 _VM = ("vm", "virtualmachine", "vmi", "virtualmachineinstance")

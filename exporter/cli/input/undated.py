@@ -10,8 +10,6 @@ from msgspec.structs import replace
 from ...store.text.since import Since
 from ...views.findings import Report
 
-__all__ = ["all_undated", "undated"]
-
 _SEEN = (Since.FIRST_SEEN.value, Since.SOURCE.value)
 T = TypeVar("T")
 

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from ...config.names import CONFIG_VARIABLE
 
-__all__ = ["add_config_option"]
-
 
 def add_config_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

@@ -5,9 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-__all__ = ["add_dump_options"]
-
-
 _HELP = (
     "a directory, tar or zip archive, or file of YAML or JSON, as kubectl get, must-gather and oc adm inspect write "
     "them; - for standard input"

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-__all__ = ["MOST", "add_probe_options"]
-
-
 MOST = 200
 
 

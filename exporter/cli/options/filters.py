@@ -8,9 +8,6 @@ from typing import Any
 
 from ...findings.severity import Severity
 
-__all__ = ["add_filter_options", "labels"]
-
-
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -69,10 +66,7 @@ def add_filter_options(parser: Any) -> None:
         help="leave out what is younger, such as 90s, 10m, 2h or 1d; what has no known age is new",
     )
     group.add_argument(
-        "--now",
-        metavar="TIME",
-        type=_time,
-        help="what ages are counted to, such as 2026-11-21T17:30:00Z; default: now",
+        "--now", metavar="TIME", type=_time, help="what ages are counted to, such as 2026-11-21T17:30:00Z; default: now"
     )
 
 

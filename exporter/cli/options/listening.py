@@ -6,16 +6,9 @@ import argparse
 
 from ...config.names import LISTEN
 
-__all__ = ["add_insecure_option", "add_listen_option"]
-
 
 def add_listen_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--listen",
-        metavar="HOST:PORT",
-        type=_address,
-        help=f"default: {LISTEN}",
-    )
+    parser.add_argument("--listen", metavar="HOST:PORT", type=_address, help=f"default: {LISTEN}")
 
 
 def add_insecure_option(parser: argparse.ArgumentParser) -> None:

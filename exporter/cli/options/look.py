@@ -9,14 +9,9 @@ from .cluster import add_cluster_options
 from .config import add_config_option
 from .dumps import add_dump_options
 
-__all__ = ["add_look_options"]
-
 
 def add_look_options(
-    parser: argparse.ArgumentParser,
-    *,
-    several: bool = False,
-    formats: Sequence[str] = ("table", "json", "yaml"),
+    parser: argparse.ArgumentParser, *, several: bool = False, formats: Sequence[str] = ("table", "json", "yaml")
 ) -> None:
     """Where to look, for how long, and how to print it, where there are `formats`. `several` is for a command that
     takes more than one dump.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-__all__ = ["add_exporter_options"]
-
 
 def add_exporter_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("a running steward, instead of a cluster")

@@ -8,8 +8,6 @@ from .findings.changes import cells_of
 from .text.paragraphs import sentence
 from .text.screen import rows_of
 
-__all__ = ["differed"]
-
 _HEAD = ("CHANGE", "SEVERITY", "REASON", "OBJECT", "WHAT")
 
 

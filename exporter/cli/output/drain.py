@@ -17,8 +17,6 @@ from .text.screen import rows_of
 from .text.table import table
 from .text.terminal import one_line
 
-__all__ = ["drained"]
-
 
 def drained(drain: Drain, columns: int | None = None) -> str:
     """`columns` of the terminal; None where it goes elsewhere."""

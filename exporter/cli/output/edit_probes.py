@@ -8,8 +8,6 @@ from ...views.edits import EditProbes
 from .text.table import indented, table
 from .text.terminal import one_line
 
-__all__ = ["edits"]
-
 _UNDER = " " * 10
 
 

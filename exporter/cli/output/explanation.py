@@ -17,8 +17,6 @@ from .text.terminal import one_line
 if TYPE_CHECKING:
     from ...views.findings import FindingReport
 
-__all__ = ["of_check", "of_finding", "of_reason"]
-
 _NAME = 10  # columns of what a line is about
 
 

@@ -9,8 +9,6 @@ from ...views.features import FeatureReport, Features, GateReport
 from .text.grid import grid
 from .text.terminal import one_line
 
-__all__ = ["listed_features"]
-
 
 def listed_features(found: Features, columns: int | None, *, folded: bool) -> str:
     """`columns` of the terminal, None elsewhere; `folded` counts only what there is nothing to know of."""

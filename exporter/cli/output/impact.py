@@ -12,8 +12,6 @@ from .text.grid import grid
 from .text.paragraphs import paragraph
 from .text.terminal import one_line
 
-__all__ = ["impacted"]
-
 _UNDER = " " * 10
 _FURTHER = " " * 12
 

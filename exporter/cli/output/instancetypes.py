@@ -7,8 +7,6 @@ from ...views.instancetypes import InstancetypeReport, Instancetypes
 from .text.grid import grid
 from .text.terminal import one_line
 
-__all__ = ["listed_instancetypes"]
-
 
 def listed_instancetypes(found: Instancetypes, columns: int | None) -> str:
     """`columns` of the terminal; None where it goes elsewhere."""

@@ -9,8 +9,6 @@ from ...views.networks import NetworkReport, Networks
 from .text.grid import grid
 from .text.terminal import one_line
 
-__all__ = ["listed_networks"]
-
 _SHOWN = 10  # reclaimable IPAMClaims of one network
 
 

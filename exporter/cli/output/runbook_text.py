@@ -13,8 +13,6 @@ from ...runbook import link, texts
 from ...views.findings import FindingReport
 from .text.paragraphs import paragraph
 
-__all__ = ["labels_of", "runbook_text"]
-
 _LINK = re.compile(r"\[([^][]+)\]\([^()]*\)")
 _SETS = "='<"  # a variable to what the alert has, as NAME='<name>'
 _BULLET = re.compile(r"(\s*(?:[*-]|\d+\.) )")

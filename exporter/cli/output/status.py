@@ -20,8 +20,6 @@ from .text.paragraphs import WIDTH
 from .text.screen import cut, rows_of
 from .text.terminal import one_line
 
-__all__ = ["Status", "status"]
-
 _LINES = 24
 _CAUSES = 8
 _NODES = 3

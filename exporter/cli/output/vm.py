@@ -12,8 +12,6 @@ from .text.paragraphs import WIDTH, as_wide_as, paragraph, step
 from .text.terminal import one_line
 from .vm_shape import shape
 
-__all__ = ["whole_vm"]
-
 _NODES = 20  # that are shown one by one
 _SOURCES = {
     "phaseTransition": "by a migration's phase",

@@ -8,8 +8,6 @@ from ...views.vm import VMWhole
 from ...views.vm.report import FeatureUse, InterfaceReport, SizeReport
 from .text.paragraphs import paragraph
 
-__all__ = ["shape"]
-
 
 def shape(found: VMWhole) -> Iterator[str]:
     """The sections."""

@@ -9,8 +9,6 @@ from typing import Any
 
 from ..options.cluster import add_cluster_options
 
-__all__ = ["add"]
-
 
 def _name(text: str) -> str:
     from ...config.forms import host_name

@@ -12,9 +12,6 @@ from ..options.look import add_look_options
 from ..options.running import add_exporter_options
 from ..output.text.formats import FORMATS
 
-__all__ = ["add"]
-
-
 _EXIT = (
     "Exit code: 0 nothing found, 1 findings of --fail-on or worse that nobody has acknowledged, 2 no complete answer "
     "to what was asked, or a probe contradicts or is refused."

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-__all__ = ["add"]
-
 _EXAMPLES = """\
 bash:  source <(steward completion bash)
 zsh:   source <(steward completion zsh)

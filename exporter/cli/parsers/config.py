@@ -11,8 +11,6 @@ from ..options.cluster import add_cluster_options
 from ..options.config import add_config_option
 from ..options.listening import add_insecure_option, add_listen_option
 
-__all__ = ["add"]
-
 
 def add(commands: Any) -> None:
     parser = commands.add_parser("config", help="check a configuration, or show what is in effect")

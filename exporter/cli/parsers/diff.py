@@ -7,8 +7,6 @@ from typing import Any
 
 from ..options.config import add_config_option
 
-__all__ = ["add"]
-
 _EXIT = "Exit code: 0 no differences, 1 differences, 2 of some findings nobody can tell."
 _OF = "a dump, as `steward check --from` takes it, or a report that `steward check -o json` wrote"
 

@@ -9,9 +9,6 @@ from ..options.filters import labels
 from ..options.look import add_look_options
 from ..options.running import add_exporter_options
 
-__all__ = ["add"]
-
-
 _EXIT = (
     "Exit code: 0 everything leaves by itself; 1 something is blocked, or is shut down by an eviction; "
     "2 could not see everything, something may migrate and may not, a node is not there, or a probe contradicts or is "

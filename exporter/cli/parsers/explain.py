@@ -8,8 +8,6 @@ from typing import Any
 from ..options.look import add_look_options
 from ..options.running import add_exporter_options
 
-__all__ = ["add"]
-
 
 def add(commands: Any) -> None:
     parser = commands.add_parser(

@@ -8,9 +8,6 @@ from typing import Any
 from ..options.look import add_look_options
 from ..options.running import add_exporter_options
 
-__all__ = ["add"]
-
-
 _EXIT = (
     "BITES says what a refusal stops: admission: each edit of the VM and each new VMI; edit: each edit of the VM, "
     "which starts all the same; creation: new VMs and VMIs; pod, scheduling: the launcher pod, so that the VMI stays "

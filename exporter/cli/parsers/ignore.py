@@ -9,8 +9,6 @@ from ...findings.severity import Severity
 from ..options.look import add_look_options
 from ..options.running import add_exporter_options
 
-__all__ = ["add"]
-
 _EXIT = "Exit code: 0 done, 2 could not be done, or no such cause."
 
 

@@ -9,9 +9,6 @@ from ..options.edit_probes import add_probe_options
 from ..options.look import add_look_options
 from ..options.running import add_exporter_options
 
-__all__ = ["add"]
-
-
 _CHANGES = (
     ("disable", "GATE", "with this feature gate switched off, as it takes in the release"),
     ("enable", "GATE", "with this feature gate switched on"),

@@ -8,9 +8,6 @@ from typing import Any
 from ..options.look import add_look_options
 from ..options.running import add_exporter_options
 
-__all__ = ["add"]
-
-
 _EXIT = "Exit code: 0 all counted, 2 not everything could be seen."
 
 

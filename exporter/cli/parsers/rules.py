@@ -6,8 +6,6 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FORMATS", "KEYS", "add"]
-
 # Those of exporter.rules, which reads every alert to be imported; a test compares.
 FORMATS = (
     "prometheus",

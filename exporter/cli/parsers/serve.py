@@ -10,8 +10,6 @@ from ..options.config import add_config_option
 from ..options.dumps import add_dump_options
 from ..options.listening import add_insecure_option, add_listen_option
 
-__all__ = ["add"]
-
 
 def add(commands: Any) -> None:
     parser = commands.add_parser(

@@ -8,8 +8,6 @@ from typing import Any
 from ..options.look import add_look_options
 from ..options.running import add_exporter_options
 
-__all__ = ["add"]
-
 _EXIT = "Exit code: 0 nothing found, 1 findings, 2 could not see everything."
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-__all__ = ["add"]
-
 
 def add(commands: Any) -> None:
     parser = commands.add_parser("version", help="print which steward this is", description="Prints the version.")

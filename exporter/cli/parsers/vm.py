@@ -8,9 +8,6 @@ from typing import Any
 from ..options.look import add_look_options
 from ..options.running import add_exporter_options
 
-__all__ = ["add"]
-
-
 _EXIT = (
     "Exit code: 0 nothing is wrong with it; 1 it has a finding above info, must not be started, restarted or migrated, "
     "no node is left for it, or it keeps its node from being drained; 2 could not see everything, or the VM is not "

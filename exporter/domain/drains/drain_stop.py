@@ -13,8 +13,6 @@ from ...store.annotations import Note
 from ...store.record import Wire
 from ...store.text.nesting import decoded, whole
 
-__all__ = ["STOPPED_FOR_DRAIN", "DrainStop", "set_by", "stop_of", "text_of"]
-
 STOPPED_FOR_DRAIN = "steward.kubevirt-steward.io/stopped-for-drain"
 
 

@@ -17,21 +17,6 @@ from ...store.kinds.pod import DrainRole, Pod
 from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
-__all__ = [
-    "EvictionAnswer",
-    "Refusal",
-    "Verdict",
-    "cordoned",
-    "current_pod",
-    "drain_taints",
-    "evicted",
-    "kubevirt_taint",
-    "left_to_drain",
-    "refused_by",
-    "strategy_of",
-    "webhook_down",
-]
-
 
 class EvictionAnswer(StrEnum):
     MIGRATES = "Migrates"  # it is asked to leave, and KubeVirt migrates it

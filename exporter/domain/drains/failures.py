@@ -19,17 +19,6 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ...store.record import Record
 
-__all__ = [
-    "CLASSES",
-    "OTHER",
-    "FailedMigration",
-    "FailureClass",
-    "classified",
-    "failed_migration",
-    "failure_of",
-    "failures_shown",
-]
-
 OTHER = "Other"  # what a failure of none of the classes is called
 
 

@@ -17,8 +17,6 @@ from ..acts import Act
 from ..features.node_sets import SCHEDULABLE
 from .departure import REMEDIES, Departure, DrainState
 
-__all__ = ["AILMENTS", "Ailment", "ailment", "grounded", "treated", "unheard"]
-
 _LOST, _UNHEARD = "NodeLost", "NodeUnheard"
 AILMENTS = (_LOST, _UNHEARD)
 """The reasons of findings on a node by which no VMI on it is fine, whatever else is said of that."""

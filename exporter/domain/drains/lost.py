@@ -19,8 +19,6 @@ from ...store.kinds.pod import Pod
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
-__all__ = ["Deletion", "deletion", "stays_down"]
-
 _CONDITIONS = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 _STARTS = ("Always", "RerunOnFailure")
 _REPLACED = "VirtualMachineInstanceReplicaSet "

@@ -22,8 +22,6 @@ from .departure.migrations import FAILING, failing, held, in_turn
 from .departure.shape import Departure
 from .departure.vmi import VMIContext
 
-__all__ = ["doubled", "moving", "troubles"]
-
 _WAITS = ("", "Pending")
 
 

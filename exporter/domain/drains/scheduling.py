@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["RuledOut", "hindrance", "ruled_out"]
-
 _AFTER = "nodes are available:"
 _MOST = 10
 _DIGITS = 7  # no cluster has more nodes

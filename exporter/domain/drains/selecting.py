@@ -10,8 +10,6 @@ from ...store.kinds.pod import Pod
 from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ...store.selector import Selector
 
-__all__ = ["ENOUGH", "Selecting"]
-
 ENOUGH = 100  # PDBs of one pod that are looked for: from two on no eviction passes
 
 

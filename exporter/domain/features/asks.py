@@ -7,8 +7,6 @@ from sys import intern
 from .rule import Asking, Request
 from .rules import RULES
 
-__all__ = ["asks_of", "shared"]
-
 _SHARED: dict[tuple[Request, ...], tuple[Request, ...]] = {}
 _MOST = 50_000  # unlike ones of a fleet are kept; more would be held longer than their VMs
 _LONGEST = 253  # characters of a parameter: more has no name in Kubernetes

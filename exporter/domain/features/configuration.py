@@ -35,8 +35,6 @@ from .settings import (
 )
 from .versions import Version
 
-__all__ = ["OBSOLETE_CPU_MODELS", "Effective", "chosen", "effective", "forecast", "understood"]
-
 _MOST_DEVICES = 4096  # of which the permitted ones with nearly their name are kept
 _MOST_UNKNOWN = 100  # names in a list of gates
 _LONGEST = 253  # characters of one that is reported

@@ -20,8 +20,6 @@ from ...store.text.text_cache import remembered
 from ..instancetypes import specs
 from .placement import ANYWHERE, Placement, WirePlacement, placement_of
 
-__all__ = ["NOTHING", "Demand", "applied", "demand_of"]
-
 _MOST = 100  # CPU features of one VM: each costs, and libvirt knows some hundred
 _MOST_REQUIREMENTS = 200  # of one placement: nobody writes more, and each costs
 _LONGEST = 253  # characters of a name: no label has more

@@ -13,8 +13,6 @@ from itertools import islice
 
 from .settings import Device
 
-__all__ = ["like"]
-
 _COMPARED = 200  # permitted devices: clusters have a few kinds
 _NAMED = 3
 _ALIKE = 0.8  # of two vendors: one of a dozen letters is another

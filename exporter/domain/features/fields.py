@@ -5,8 +5,6 @@ Where several ask for the same, the one that is written most.
 
 from __future__ import annotations
 
-__all__ = ["FIELDS"]
-
 _DEVICES = "spec.domain.devices"
 _INTERFACES = f"{_DEVICES}.interfaces[]"
 _PERSISTENT = f"{_DEVICES}.tpm.persistent or spec.domain.firmware.bootloader.efi.persistent"

@@ -7,8 +7,6 @@ The last column is of commit d923fdb815, some weeks after v1.9.0.
 
 from __future__ import annotations
 
-__all__ = ["PRE_RELEASES", "STATES"]
-
 STATES = """
 gate                                1.0  1.1  1.2  1.3  1.4  1.5  1.6  1.7  1.8  1.9  1.10
 AlignCPUs                           -    -    U    U    U    A    A    A    A    A    A
@@ -101,14 +99,8 @@ WorkloadEncryptionTDX               -    -    -    -    -    -    -    A    A   
 
 # What differs from its release in a pre-release; for one that is not here the last one before it counts.
 PRE_RELEASES: dict[str, dict[str, str]] = {
-    "v1.3.0-alpha.0": {
-        "DEP": "Macvtap Passt",
-        "-": "NodeRestriction VolumeMigration",
-    },
-    "v1.3.0-beta.0": {
-        "-": "NodeRestriction VolumeMigration",
-        "DEP": "Passt",
-    },
+    "v1.3.0-alpha.0": {"DEP": "Macvtap Passt", "-": "NodeRestriction VolumeMigration"},
+    "v1.3.0-beta.0": {"-": "NodeRestriction VolumeMigration", "DEP": "Passt"},
     "v1.3.0-rc.0": {},
     "v1.3.0-rc.1": {},
     "v1.3.0-rc.2": {},
@@ -116,10 +108,7 @@ PRE_RELEASES: dict[str, dict[str, str]] = {
         "U": ("BochsDisplayForEFIGuests CommonInstancetypesDeploymentGate DockerSELinuxMCSWorkaround GPU HotplugNICs"),
         "-": "DynamicPodInterfaceNaming InstancetypeReferencePolicy",
     },
-    "v1.4.0-alpha.1": {
-        "U": "BochsDisplayForEFIGuests",
-        "-": "DynamicPodInterfaceNaming InstancetypeReferencePolicy",
-    },
+    "v1.4.0-alpha.1": {"U": "BochsDisplayForEFIGuests", "-": "DynamicPodInterfaceNaming InstancetypeReferencePolicy"},
     "v1.4.0-rc.0": {},
     "v1.4.0-rc.1": {},
     "v1.4.0-rc.2": {},
@@ -142,14 +131,10 @@ PRE_RELEASES: dict[str, dict[str, str]] = {
             "InstancetypeReferencePolicy KubevirtSeccompProfile MultiArchitecture NodeRestriction "
             "PersistentReservation Root Sidecar Snapshot VMExport VMPersistentState VSOCK VolumeMigration "
             "VolumesUpdateStrategy WorkloadEncryptionSEV"
-        ),
+        )
     },
-    "v1.5.0-rc.0": {
-        "A": "InstancetypeReferencePolicy",
-    },
-    "v1.5.0-rc.1": {
-        "A": "InstancetypeReferencePolicy",
-    },
+    "v1.5.0-rc.0": {"A": "InstancetypeReferencePolicy"},
+    "v1.5.0-rc.1": {"A": "InstancetypeReferencePolicy"},
     "v1.5.0-rc.2": {},
     "v1.6.0-alpha.0": {
         "-": (
@@ -223,9 +208,7 @@ PRE_RELEASES: dict[str, dict[str, str]] = {
         ),
         "B": "MigrationPriorityQueue SecureExecution VideoConfig",
     },
-    "v1.9.0-rc.0": {
-        "A": "GPUsWithDRA HostDevicesWithDRA",
-    },
+    "v1.9.0-rc.0": {"A": "GPUsWithDRA HostDevicesWithDRA"},
     "v1.9.0-rc.1": {},
     "v1.9.0-rc.2": {},
 }

@@ -12,8 +12,6 @@ from .configuration import Effective
 from .rule import Ground, Request, Rule
 from .rules import BY_ID
 
-__all__ = ["Concerned", "concerned_by"]
-
 Concerned = Callable[[tuple[Request, ...]], bool]
 """Whether a VM or VMI with these requests is concerned, those by its networks among them."""
 

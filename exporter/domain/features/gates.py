@@ -15,8 +15,6 @@ from msgspec import Struct
 from .gate_table import PRE_RELEASES, STATES
 from .versions import Version, parse
 
-__all__ = ["NAMES", "NEWEST", "STAGES", "Gates", "next_release", "states_of"]
-
 STAGES = {"A": "Alpha", "B": "Beta", "GA": "GA", "DEP": "Deprecated", "DISC": "Discontinued", "U": "Alpha"}
 """The words for states; one that has none is as good as Alpha."""
 

@@ -11,8 +11,6 @@ from ...store.kinds.common.vm_spec import WireCPU, WireDomain, WireMemory
 from ...store.text.quantity import amount
 from ...store.text.text_cache import remembered
 
-__all__ = ["TOPOLOGY", "hardware_of"]
-
 TOPOLOGY = ("cpu.sockets", "cpu.cores", "cpu.threads")
 
 _LONGEST = 253  # characters of a value: no name has more

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["HYPERCONVERGED", "REVERTED", "Way", "way_of_gate", "way_of_setting"]
-
 HYPERCONVERGED = "kubevirt-hyperconverged"
 """The name of the object, beside KubeVirt in its namespace."""
 

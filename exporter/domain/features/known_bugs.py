@@ -13,8 +13,6 @@ from functools import lru_cache
 
 from .versions import Version
 
-__all__ = ["KNOWN_BUGS", "KnownBug", "bugs_in"]
-
 _Release = tuple[int, int]
 
 

@@ -13,8 +13,6 @@ from ...store.kinds.common.vm_spec import WireDomain, WireMemory, WireResources
 from ...store.text.quantity import Amounts, amount
 from ..instancetypes import specs
 
-__all__ = ["GUEST", "memory_asked", "memory_demand"]
-
 GUEST = "guest memory"
 """In place of `memory`: what the guest has, of which the overcommit decides how much is asked for."""
 

@@ -12,8 +12,6 @@ from ...store.record import Wire
 from ...store.selector import Selector, WireSelector, selector_of
 from .placement import WireAffinity
 
-__all__ = ["ALONE", "NeighbourTerm", "Neighbours", "WirePodAffinity", "WireSpread", "neighbours_of"]
-
 _OWN = "kubevirt.io/created-by"
 _OF_VMS = ("kubevirt.io", "kubevirt.io/domain", "vm.kubevirt.io/name", "kubevirt.io/vm", "kubevirt.io/vmi-name")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -20,8 +20,6 @@ from ...store.selector import Requirement
 from ..drains.eviction import cordoned
 from .placement import Placement, Taint
 
-__all__ = ["SCHEDULABLE", "UNSCHEDULABLE", "Moving", "NodeDemand", "NodeSets", "Ruling", "closed"]
-
 SCHEDULABLE = "kubevirt.io/schedulable"
 """A label of virt-handler's heartbeat: without its value `true` KubeVirt puts nothing there."""
 UNSCHEDULABLE = f"without label {SCHEDULABLE}=true"

@@ -12,18 +12,6 @@ import msgspec
 from ...store.record import Wire
 from ...store.selector import Requirement, WireRequirement, requirements_of
 
-__all__ = [
-    "ANYWHERE",
-    "Placement",
-    "Taint",
-    "Toleration",
-    "WireAffinity",
-    "WireNodeTerm",
-    "WirePlacement",
-    "placed_by",
-    "placement_of",
-]
-
 
 class WireNodeTerm(Wire, frozen=True, gc=False):
     match_expressions: list[WireRequirement | None] | None = None

@@ -6,8 +6,6 @@ from ...store.kinds.kube_virt import KubeVirt
 from .gates import NEWEST
 from .versions import Version, begins_like, parse
 
-__all__ = ["ASSUME", "OLDEST", "version_of"]
-
 ASSUME = "assumeUpstreamVersion"
 """The setting of the exporter with which a version that is none of upstream is taken for one."""
 

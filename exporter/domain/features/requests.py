@@ -30,8 +30,6 @@ from .rule import IGNITION, SIDECARS, Asking, Request
 from .rules import OF_NETWORKS
 from .rules.networks import IMPLICIT, ON_POD_NETWORK
 
-__all__ = ["alike", "bringers", "demanded_by", "network_requests", "requests_of"]
-
 
 def requests_of(vm: VirtualMachine, find: Find, kubevirt: KubeVirt | None = None) -> tuple[Request, ...]:
     """As far as KubeVirt can tell what its instancetype and preference say; of one that is missing, without it."""

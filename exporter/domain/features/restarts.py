@@ -15,8 +15,6 @@ from ..identity.firmware import legacy
 from ..identity.identity import next_boot
 from .hardware import TOPOLOGY
 
-__all__ = ["UUID", "by_template", "by_uuid", "keeps_it", "waiting"]
-
 UUID = "firmware UUID"
 
 _OF_TEMPLATE = "a non-live-updatable field was changed in the template spec"

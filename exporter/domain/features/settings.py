@@ -16,20 +16,6 @@ from msgspec import field
 from ...store.record import Wire
 from ...store.text.text_cache import remembered
 
-__all__ = [
-    "Architecture",
-    "Developer",
-    "Device",
-    "Devices",
-    "NetworkSettings",
-    "Problem",
-    "Selectors",
-    "Settings",
-    "Switch",
-    "problems",
-    "settings",
-]
-
 
 class Developer(Wire, frozen=True):
     feature_gates: list[str | None] | None = None

@@ -21,8 +21,6 @@ from .hardware import hardware_of
 from .memory_demand import memory_demand
 from .rule import Asking, Request
 
-__all__ = ["SpecFacts", "spec_facts"]
-
 
 class SpecFacts(NamedTuple):
     """As the fields of VirtualMachine."""

@@ -22,8 +22,6 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-__all__ = ["FORM", "Upstream", "Version", "begins_like", "number_of", "parse", "upstream_of"]
-
 _STAGES = ("alpha", "beta", "rc", "")  # of a tag, in their order; the last is the release
 FORM = r"v?([0-9]{1,6})\.([0-9]{1,6})\.([0-9]{1,6})(?:-(alpha|beta|rc)\.([0-9]{1,6}))?"
 """The regular expression of a tag."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["DOMAIN", "Changes", "after", "changes_of"]
-
 DOMAIN = "/spec/template/spec/domain"
 Changes = tuple[tuple[str, str | None], ...]
 """JSON pointers at or above what they change, each with the text that is there then; None for anything else."""

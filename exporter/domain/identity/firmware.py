@@ -10,22 +10,6 @@ from uuid import UUID
 
 from ...store.record import Wire
 
-__all__ = [
-    "Invalid",
-    "WireBootloader",
-    "WireEFI",
-    "WireFirmware",
-    "WireTPM",
-    "comparable",
-    "derived",
-    "group_id",
-    "identifying",
-    "invalid",
-    "legacy",
-    "random",
-    "serial_key",
-]
-
 # KubeVirt's constant of 2018; what it hashes is the name alone, in every release.
 _NAMESPACE = UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895").bytes
 _CANONICAL = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

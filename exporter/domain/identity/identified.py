@@ -17,18 +17,6 @@ from ...store.record import Ref
 from .firmware import legacy
 from .identity import effective, owned
 
-__all__ = [
-    "Identified",
-    "InCluster",
-    "MigrationEnd",
-    "awaited",
-    "identified",
-    "in_cluster",
-    "migrated_away",
-    "uid_of",
-    "vms",
-]
-
 _RECEIVING = "WaitingForSync"  # the far end of a migration between clusters, that runs nothing yet
 _SYSTEM = "kube-system"
 
@@ -87,14 +75,7 @@ def in_cluster(cluster: Cluster) -> Iterator[InCluster]:
             MigrationEnd(each.pairing, each.sends, each.finished, each.sends and migrated_away(vm, vmi, each))
             for each in migrations.get(key, ())
         )
-        yield InCluster(
-            found.ref,
-            found.uuid,
-            found.running,
-            cluster=uid,
-            awaits=awaited(vm, vmi),
-            ends=tuple(made),
-        )
+        yield InCluster(found.ref, found.uuid, found.running, cluster=uid, awaits=awaited(vm, vmi), ends=tuple(made))
 
 
 def migrated_away(

@@ -6,8 +6,6 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .firmware import legacy
 
-__all__ = ["effective", "identities", "next_boot", "owned"]
-
 
 def owned(vmi: VirtualMachineInstance | None, vm: VirtualMachine) -> VirtualMachineInstance | None:
     """The VMI of that name, where it is this VM's and has not ended."""

@@ -12,8 +12,6 @@ import msgspec
 
 from ...store.record import Wire
 
-__all__ = ["OVER", "Namespaces", "WireNamespaces", "namespaces_of"]
-
 OVER = ("FailedValidation", "Completed", "PartiallyFailed", "Failed", "Deleting")
 """The phases in which nothing is saved or restored any more."""
 

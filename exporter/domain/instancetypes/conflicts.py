@@ -13,8 +13,6 @@ from . import specs
 from .drift import LONGEST_PATH
 from .shape import Shape
 
-__all__ = ["conflicts"]
-
 _SPEC = "spec.template.spec"
 
 

@@ -14,8 +14,6 @@ from . import specs
 from .matching import ROLES, MatcherRole
 from .resolving import Find, Resolution, resolve, undecodable
 
-__all__ = ["Contributions", "contributions"]
-
 
 class Contributions(msgspec.Struct, frozen=True):
     """`instancetype` and `preference` are None where the VM has none; those in `unresolved` it has, and KubeVirt can't

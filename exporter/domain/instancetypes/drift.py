@@ -11,8 +11,6 @@ from ...store.text.quantity import amount
 from ...store.text.text_cache import remembered
 from . import specs
 
-__all__ = ["LONGEST_PATH", "MOST_PATHS", "differing"]
-
 _MAPS = ("nodeSelector", "annotations")  # where an empty one, unlike a missing one, conflicts, and a copy has neither
 _QUANTITIES = ("memory.guest", "memory.maxGuest", "memory.hugepages.pageSize", "requirements.memory.guest")
 LONGEST_PATH = 120  # characters

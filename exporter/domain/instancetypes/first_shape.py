@@ -14,8 +14,6 @@ from msgspec import Raw
 
 from ...store.text.nesting import decoded
 
-__all__ = ["VERSION", "FirstShape", "first_shape"]
-
 VERSION = "instancetype.kubevirt.io/v1alpha1"
 
 # staging/src/kubevirt.io/api/instancetype/v1alpha1/types.go of kubevirt/kubevirt at v1.6.0

@@ -12,8 +12,6 @@ from ...store.kinds import (
     virtual_machine_preference,
 )
 
-__all__ = ["CLUSTER_WIDE", "INSTANCETYPES"]
-
 INSTANCETYPES: tuple[ApiKind[Any], ...] = (
     virtual_machine_instancetype.KIND,
     virtual_machine_cluster_instancetype.KIND,

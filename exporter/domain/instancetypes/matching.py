@@ -13,8 +13,6 @@ import msgspec
 from ...store.record import Wire
 from ...store.text.naming import shortened
 
-__all__ = ["ROLES", "MatcherRole", "Reference", "WireMatcher", "WireStatusRef", "kind_of", "pins_of", "reference_of"]
-
 
 class MatcherRole(StrEnum):
     INSTANCETYPE = "instancetype"

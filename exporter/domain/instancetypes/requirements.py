@@ -11,8 +11,6 @@ from . import specs
 from .conflicts import conflicts
 from .shape import Shape
 
-__all__ = ["unmet"]
-
 _ALL = "cores, sockets and threads"
 _COUNTED = {
     "threads": ("threads",),

@@ -23,21 +23,6 @@ from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapsh
 from ...store.record import Record
 from .matching import ROLES, MatcherRole, Reference, kind_of
 
-__all__ = [
-    "LIVE",
-    "Find",
-    "ReferenceMode",
-    "Resolution",
-    "Unresolved",
-    "backs",
-    "ends_at_start",
-    "reference",
-    "resolve",
-    "takes_any",
-    "target",
-    "undecodable",
-]
-
 R = TypeVar("R", bound=Record)
 
 LIVE: dict[str, type[Kept]] = {

@@ -19,8 +19,6 @@ from ...store.text.quantity import amount
 from ...store.text.text_cache import remembered
 from ..identity.firmware import WireFirmware
 
-__all__ = ["Shape", "WireShapeTemplate", "shape_of"]
-
 Quantity = str | int | float | None
 
 

@@ -19,8 +19,6 @@ from ...store.text.nesting import cut
 from ...store.text.quantity import amount
 from ...store.text.text_cache import remembered
 
-__all__ = ["Instancetype", "Preference", "canonical", "features_alone", "instancetype", "preference", "tree"]
-
 Quantity = str | int | float | None
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ipaddress
 import re
 
-__all__ = ["host", "prefix"]
-
 _LONGEST_PREFIX = 7  # characters; no prefix length of so many is one
 _PART = r"0*\d{1,3}"
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"

@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from ...store.text.text_cache import remembered
 
-__all__ = ["NONE", "SIX", "Block", "blocks", "covered", "number", "overlap", "parse_block", "parse_entry"]
-
 SIX = 1 << 128
 NONE = -1
 

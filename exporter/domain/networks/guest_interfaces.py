@@ -17,8 +17,6 @@ from .addresses import host
 from .mac import comparable
 from .vm_networks import VMNetwork
 
-__all__ = ["WireGuestInterface", "addresses_of", "macs_of", "parted", "tapped"]
-
 _BRIDGED = ("l2bridge", "managedtap")  # binding plugins by which the guest has an interface on the network itself
 _LOCAL_SIX = ("fe8", "fe9", "fea", "feb", "ff")  # link-local, multicast
 

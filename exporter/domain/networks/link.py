@@ -17,8 +17,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["certain", "link_of", "said"]
-
 _RESERVED = ("default", "ovn-kubernetes")
 _BRIDGES = {"bridge": "bridge", "cnv-bridge": "bridge", "ovs": "ovs"}
 _OWN = ("sriov", "macvtap")

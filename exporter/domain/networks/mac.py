@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["comparable"]
-
 # The spellings that Go's net.ParseMAC reads, by which KubeVirt admits a MAC address: six pairs with colons or dashes,
 # or three groups with dots.
 _PAIRS = re.compile(r"[0-9a-f]{2}(?:(?::[0-9a-f]{2}){5}|(?:-[0-9a-f]{2}){5})", re.ASCII)

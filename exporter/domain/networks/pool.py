@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 from .cidr import NONE, SIX, Block, blocks, number, parse_entry
 
-__all__ = ["AddressPlace", "Capacity", "Pool", "Ranges", "by_family", "implicit"]
-
 Range = tuple[int, int]  # first, last
 
 _V6_WINDOW = 65536  # OVN-Kubernetes hands out no more of an IPv6 subnet, however large it is

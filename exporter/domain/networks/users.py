@@ -18,8 +18,6 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 from ...store.record import Record, Ref, UnseenError
 
-__all__ = ["NetworkUsers", "users_of"]
-
 Sharing = Callable[[Index, str], Iterable[Record]]
 
 
@@ -65,10 +63,7 @@ def users_of(sharing: Sharing, nads: Iterable[NetworkAttachmentDefinition]) -> N
     vms = {each.ref for each in found if isinstance(each, VirtualMachine) and (each.namespace, each.name) not in there}
     starting = {ref for ref, vmi in vmis.items() if vmi.phase in PENDING}
     return NetworkUsers(
-        *_pods_on(sharing, nads),
-        tuple(sorted(vmis.keys() - starting)),
-        tuple(sorted(starting)),
-        tuple(sorted(vms)),
+        *_pods_on(sharing, nads), tuple(sorted(vmis.keys() - starting)), tuple(sorted(starting)), tuple(sorted(vms))
     )
 
 

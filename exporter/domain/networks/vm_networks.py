@@ -8,8 +8,6 @@ from sys import intern
 
 from ...store.kinds.common.vm_spec import WireDevices, WireVMSpec
 
-__all__ = ["VMNetwork", "claim_name", "networks_of", "whole_claim_name"]
-
 VMNetwork = tuple[str, str, bool]
 """Logical name, `namespace/name` of its NAD (empty for the pod network), whether its unplug was requested."""
 

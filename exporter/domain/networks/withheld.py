@@ -6,8 +6,6 @@ from ...store.kinds.network_attachment_definition import NetworkAttachmentDefini
 from .cidr import blocks
 from .pool import by_family, implicit
 
-__all__ = ["withheld_by"]
-
 
 def withheld_by(nad: NetworkAttachmentDefinition, address: int) -> str:
     """`excluded subnet 10.0.0.0/28`, an infrastructure or reserved one, or the network's own address; else empty."""

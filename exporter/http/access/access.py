@@ -29,8 +29,6 @@ from .sessions import Sessions
 from .viewer import EVERY_NAMESPACE, Visible, admit, see, sign_in
 from .wrong_tokens import Allowances
 
-__all__ = ["Access"]
-
 METRICS = Path("/metrics")
 FINDINGS = Resource("steward.kubevirt-steward.io", "findings", "get")
 _VMS = Resource("kubevirt.io", "virtualmachines", "list")

@@ -7,8 +7,6 @@ import binascii
 
 from aiohttp import web
 
-__all__ = ["is_token", "token_of"]
-
 _LONGEST = 8000  # characters
 
 

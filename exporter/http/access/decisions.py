@@ -16,8 +16,6 @@ from typing import Generic, TypeVar
 
 from ...kube.errors import KubeError, StatusError, UnreachableError
 
-__all__ = ["BusyError", "Outage", "Remembered", "Times"]
-
 log = logging.getLogger(__name__)
 
 # Of requests that wait for a decision which was never made, and for one that was:

@@ -14,8 +14,6 @@ from hashlib import sha256
 
 from aiohttp import web
 
-__all__ = ["LASTS", "form_token", "made_at", "refusal"]
-
 LASTS = 3600  # seconds
 _LONGEST = 12  # digits of when
 

@@ -19,8 +19,6 @@ from .credentials import is_token
 from .decisions import BusyError
 from .sessions import Sessions
 
-__all__ = ["Login"]
-
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _LONGEST = 1 << 15  # bytes of a form

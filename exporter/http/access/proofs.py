@@ -13,8 +13,6 @@ from ...findings.finding import Finding
 from ...views.tenant_text import Traced, says_the_same, traced
 from .viewer import Visible
 
-__all__ = ["Proofs"]
-
 _MOST = 8192  # partitions that are kept
 
 

@@ -9,8 +9,6 @@ from aiohttp import web
 from ...kube.reviews import User
 from ..server.answers import error
 
-__all__ = ["binding", "cluster_binding", "denied", "unknown"]
-
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _BASIC = 'Basic realm="kubevirt-steward: the password is a token", charset="UTF-8"'
 _UNKNOWN = (

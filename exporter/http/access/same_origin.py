@@ -14,8 +14,6 @@ import ipaddress
 
 from aiohttp import web
 
-__all__ = ["SameOrigin"]
-
 _MOST_DIGITS = 5  # of a port
 
 

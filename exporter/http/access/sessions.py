@@ -15,8 +15,6 @@ from hashlib import blake2b
 
 from aiohttp import web
 
-__all__ = ["COOKIE", "Sessions"]
-
 COOKIE = "__Host-steward"
 """With this prefix a browser takes it only over TLS, for this host alone and for all its paths."""
 _MOST = 4096

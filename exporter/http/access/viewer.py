@@ -9,18 +9,6 @@ from aiohttp import web
 
 from ...kube.reviews import Resource
 
-__all__ = [
-    "EVERY_NAMESPACE",
-    "Visible",
-    "admit",
-    "may",
-    "own_token",
-    "see",
-    "sign_in",
-    "signed_in",
-    "visible_to",
-]
-
 
 @dataclass(frozen=True)
 class Visible:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 
-__all__ = ["Allowances"]
-
 _MOST = 1024  # addresses, or users
 
 

@@ -13,8 +13,6 @@ from ..reports.listings import Listings
 from ..server.answers import json_answer, json_error
 from ..server.query import Parameters
 
-__all__ = ["CausesView"]
-
 
 class CausesView:
     def __init__(self, engine: Engine, listings: Listings, instance: str) -> None:

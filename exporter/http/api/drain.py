@@ -17,8 +17,6 @@ from ..reports.result_cache import Shared, Versions
 from ..server.answers import json_answer, json_error
 from ..server.query import names_in
 
-__all__ = ["DrainView"]
-
 _MOST_UNDER_WAY = 10  # nodes
 
 

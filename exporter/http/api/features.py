@@ -14,8 +14,6 @@ from ..reports.result_cache import Shared, Versions
 from ..server.answers import json_answer, json_error
 from ..server.query import names_in
 
-__all__ = ["FeaturesView"]
-
 
 class FeaturesView:
     def __init__(self, engine: Engine, usage: FeatureUsage, versions: Versions, instance: str) -> None:

@@ -12,8 +12,6 @@ from ..server.query import Parameters, number_in, seconds_in
 from ..server.sending import known_tags, matches, send, tagged, unchanged
 from .waiting import Waits
 
-__all__ = ["Findings"]
-
 
 class Findings:
     def __init__(self, engine: Engine, listings: Listings, instance: str, waits: Waits) -> None:

@@ -11,8 +11,6 @@ from ..reports.result_cache import Shared, Versions
 from ..server.answers import json_answer, json_error
 from ..server.query import names_in
 
-__all__ = ["ImpactView", "asked_in"]
-
 _SHOWN = 500  # findings of one answer
 _NOTHING = f"name a change: {', '.join(PARAMETERS)}"
 

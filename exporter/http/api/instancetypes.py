@@ -14,8 +14,6 @@ from ..reports.result_cache import Shared, Versions
 from ..server.answers import json_answer, json_error
 from ..server.query import names_in
 
-__all__ = ["InstancetypesView"]
-
 
 class InstancetypesView:
     def __init__(self, engine: Engine, usage: InstancetypeUsage, versions: Versions, instance: str) -> None:

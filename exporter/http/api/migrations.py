@@ -15,8 +15,6 @@ from ..reports.result_cache import Shared
 from ..server.answers import json_answer, json_error
 from ..server.query import names_in
 
-__all__ = ["MigrationsView"]
-
 _SIZE = 500  # bytes of a failure
 _Asked: TypeAlias = tuple[Visible | None, frozenset[str], frozenset[str]]
 

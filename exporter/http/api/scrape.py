@@ -19,8 +19,6 @@ from ...metrics.exposition import Exposition
 from ...metrics.telemetry import Served
 from ..server.sending import accepts, send
 
-__all__ = ["Scrape"]
-
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _END = b"# EOF\n"
 _FAMILIES = 10

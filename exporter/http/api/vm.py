@@ -11,8 +11,6 @@ from ...views.vm import NoSuchVMError, VMWhole, steps
 from ..reports.result_cache import Shared, Versions
 from ..server.answers import json_answer, json_error
 
-__all__ = ["VMView"]
-
 _Key = tuple[str, str]  # namespace and name
 
 

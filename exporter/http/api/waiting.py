@@ -15,8 +15,6 @@ from ..server.answers import json_error
 from ..server.query import number_in, only, seconds_in
 from ..server.rooms import SharedPlaces, owner_of
 
-__all__ = ["Generation", "Waits"]
-
 _RETRY_AFTER = 5  # seconds
 _LOOK_AGAIN = 1.0  # seconds
 _SHARE = 16  # of all that may wait so small a part may be of one user

@@ -21,8 +21,6 @@ from markupsafe import Markup
 from ...runbook import anchor, links
 from ...views.commands import command, writes
 
-__all__ = ["Block", "Section", "names_in", "rendered", "sections", "with_names"]
-
 _ASSIGNED = re.compile(r"\b([A-Z][A-Z0-9_]*)='<([a-z ]+)>'")
 _VARIABLE = re.compile(r'"\$\{?([A-Z][A-Z0-9_]*)\}?"|\$\{?([A-Z][A-Z0-9_]*)(?:\}|\b)')
 _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")  # what means the same to a shell inside and outside of quotes

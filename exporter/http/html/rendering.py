@@ -20,8 +20,6 @@ from ...version import installed
 from ..server.sending import send
 from .words import FILTERS
 
-__all__ = ["as_file", "page_of", "prepare", "templates_of", "visible"]
-
 _SLICE = 500  # pieces between two looks at the event loop
 _SHORT = 0xFFFF  # the last code that four digits have
 

@@ -12,8 +12,6 @@ from ...store.text.naming import sentence
 from ...views.causes import AcknowledgedReport, CauseReport, acknowledged_text
 from ...views.commands import commands
 
-__all__ = ["FILTERS", "href", "kinds", "title_of"]
-
 _VMS = ("VirtualMachine", "VirtualMachineInstance")
 _SIZES = tuple(f"Virtual{kind}" for kind in ("MachineInstancetype", "MachineClusterInstancetype"))
 _PREFERENCES = ("VirtualMachinePreference", "VirtualMachineClusterPreference")

@@ -27,8 +27,6 @@ from ..html.words import title_of
 from ..server.bodies import body_of
 from .frame import Frame
 
-__all__ = ["ACTION_PATH", "Actions", "TakesActions"]
-
 ACTION_PATH = "/findings/{fingerprint}/{act}"
 _ACTS = ("approve", "pause")
 _ACKNOWLEDGE = "acknowledge"
@@ -46,11 +44,7 @@ class TakesActions(Protocol):
 
 class Actions:
     def __init__(
-        self,
-        frame: Frame,
-        repairs: Repairs,
-        sidecar: TakesActions | None,
-        clock: Callable[[], float] = time.time,
+        self, frame: Frame, repairs: Repairs, sidecar: TakesActions | None, clock: Callable[[], float] = time.time
     ) -> None:
         """Without a `sidecar` there are no forms."""
         self._frame, self._repairs, self._sidecar, self._clock = frame, repairs, sidecar, clock

@@ -14,8 +14,6 @@ from ...views.selection import AGES, Selection, area_of
 from ..html.words import query
 from ..server.query import Parameters, number_in, single_in, values_of
 
-__all__ = ["SORTS", "Address", "Addresses"]
-
 SORTS = {
     "severity": "the worst first",
     "age": "the oldest first",

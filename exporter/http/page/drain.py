@@ -16,8 +16,6 @@ from ..html.words import counted
 from ..server.query import names_in
 from .frame import Frame
 
-__all__ = ["DrainPage", "NodePage", "NodesPage"]
-
 _MOST_CHOICES = 500
 _FINE = ("waiting", "terminating", "external", "arriving")
 _SHOWN = 50  # findings of a node

@@ -22,8 +22,6 @@ from .address import Addresses
 from .findings import wanted_of
 from .frame import Frame
 
-__all__ = ["Exports"]
-
 _PART = 50  # findings encoded at once
 
 _COLUMNS = (

@@ -6,8 +6,6 @@ from importlib.resources import files
 
 from aiohttp import web
 
-__all__ = ["script", "stylesheet"]
-
 _FOLDER = files("exporter.http.html").joinpath("templates")
 _STYLE = _FOLDER.joinpath("style.css").read_text(encoding="utf-8")
 _SCRIPT = _FOLDER.joinpath("page.js").read_text(encoding="utf-8")

@@ -22,8 +22,6 @@ from .actions import Actions
 from .frame import Frame
 from .runbook_parts import Runbooks
 
-__all__ = ["FindingPage"]
-
 _SHOWN = 20  # findings of a related object
 _IN_ALL = "InAll"
 

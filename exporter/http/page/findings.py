@@ -23,8 +23,6 @@ from .actions import Actions
 from .address import SORTS, Address, Addresses
 from .frame import Frame
 
-__all__ = ["FindingsPage", "wanted_of"]
-
 _CAUSES = 50  # on one page
 _OPENED = 20  # findings of a cause that is opened among others
 _FINDINGS = 100  # of a cause that is shown alone, on one page

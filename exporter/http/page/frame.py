@@ -22,8 +22,6 @@ from ..reports.listing import Listing
 from ..reports.listings import Listings
 from .outside import Outside
 
-__all__ = ["Frame"]
-
 _SHOWN_NAMES = 10  # namespaces of a tenant
 _MOMENT = 30.0  # seconds
 

@@ -12,8 +12,6 @@ from ...store.source import SyncState
 from ...views.trust import trust_of
 from .frame import Frame
 
-__all__ = ["HealthPage"]
-
 _SHOWN = 200  # objects, and places without an answer
 _CURRENT = {SyncState.LIVE, SyncState.READ, SyncState.ABSENT}  # the other kinds come first
 

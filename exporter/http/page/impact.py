@@ -13,8 +13,6 @@ from ..api.impact import ImpactView, asked_in
 from ..html.words import counted
 from .frame import Frame
 
-__all__ = ["ImpactPage"]
-
 
 class ImpactPage:
     def __init__(self, frame: Frame, view: ImpactView) -> None:

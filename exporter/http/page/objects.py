@@ -21,8 +21,6 @@ from ..api.vm import VMView
 from ..reports.listing import Listing
 from .frame import Frame
 
-__all__ = ["FeaturePages", "InstancetypePages", "NetworkPages", "VMPage"]
-
 _ROWS = 100  # of a list
 _BY_MODE = {
     ReferenceMode.PINNED: "pinned to a copy",

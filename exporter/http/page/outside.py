@@ -15,8 +15,6 @@ from ...prometheus.past import Past
 from ...store.record import Ref
 from ...views.timeline import Curve, Timeline, curves_of, timeline_of
 
-__all__ = ["Outside", "ShownLink"]
-
 _CURVES = ("critical", "warning")
 
 

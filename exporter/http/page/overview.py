@@ -17,8 +17,6 @@ from ..api.drain import DrainView
 from .frame import Frame
 from .repairs import RepairsPage
 
-__all__ = ["Overview"]
-
 _WORST = 10
 _NODES = 2  # above the causes, and in the first fold with the worst of them
 _REPAIRS = 5

@@ -8,8 +8,6 @@ from ...sidecar.repairs import Repairs
 from ...views.repairs import REPAIR_STATES, RepairGroups, grouped
 from .frame import Frame
 
-__all__ = ["RepairsPage"]
-
 _SHOWN = 100  # repairs of a group
 
 

@@ -12,8 +12,6 @@ from ...runbook import texts
 from ...views.findings import FindingReport
 from ..html.markdown import Block, Section, names_in, rendered, sections
 
-__all__ = ["Part", "RunbookOfFinding", "Runbooks"]
-
 _SHOWN = ("Diagnosis", "Mitigation", "Verification")
 
 

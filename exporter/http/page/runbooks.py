@@ -15,8 +15,6 @@ from ..html.markdown import rendered
 from .frame import Frame
 from .runbook_parts import Runbooks
 
-__all__ = ["RunbookPages"]
-
 _OF_STEWARD = "steward"  # the area of alerts that no reason names
 
 

@@ -17,8 +17,6 @@ from ..reports.listing import Listing
 from ..server.query import only, single_in
 from .frame import Frame
 
-__all__ = ["SearchPage"]
-
 _LONGEST = 253  # characters
 _SLICE = 1000  # findings between two looks at the event loop
 

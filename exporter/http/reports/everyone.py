@@ -13,8 +13,6 @@ from ...views.findings import FindingReport, Report, reported, surroundings
 from ...views.repairs import reconcile_of
 from .result_cache import Versions
 
-__all__ = ["Fleet", "Picture"]
-
 
 class Picture(Protocol):
     @property

@@ -11,8 +11,6 @@ from ...findings.finding import Finding
 from ...store.record import Ref
 from ...views.selection import AGES, FACETS, Counts, value_of
 
-__all__ = ["FindingIndex"]
-
 _Object = tuple[str, str, str]  # kind, namespace, name
 _OF_VM = ""  # in place of a kind: all findings of the VM of that name
 _KEPT = tuple(name for name in FACETS if name != "since")

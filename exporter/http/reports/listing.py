@@ -32,8 +32,6 @@ from ..server.answers import as_json
 from .everyone import Picture
 from .result_cache import MOST_SIZE, Shared
 
-__all__ = ["Encoded", "Listing", "Wanted"]
-
 _SLICE = 1000  # findings looked at between two looks at the event loop
 _PART = 50  # findings encoded at once
 _ROWS = 200  # causes between two looks at the event loop

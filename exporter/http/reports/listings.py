@@ -27,8 +27,6 @@ from .listing import Encoded, Listing, Wanted
 from .result_cache import Shared, Versions
 from .tenant import ByNamespace, Tenant
 
-__all__ = ["Listings"]
-
 _PART = 50  # findings encoded at once
 _MOST_ENDED = 100  # causes that are named
 _MINUTE = 60.0

@@ -17,8 +17,6 @@ from ...findings.finding import Finding
 from ...sidecar.repairs import Repairs, ReportedRepair
 from ...store.change import Change
 
-__all__ = ["MOST_SIZE", "Shared", "Versions"]
-
 _MOST = 16
 MOST_SIZE = 32 << 20
 
@@ -70,10 +68,7 @@ class Versions:
 
 class Shared(Generic[Key, Value]):
     def __init__(
-        self,
-        version: Callable[[], Hashable],
-        size: Callable[[Value], int] = lambda _: 0,
-        most_size: int = MOST_SIZE,
+        self, version: Callable[[], Hashable], size: Callable[[Value], int] = lambda _: 0, most_size: int = MOST_SIZE
     ) -> None:
         """`size` is that of a value in bytes; `most_size` that of all that are kept."""
         self._version, self._size, self._most_size = version, size, most_size

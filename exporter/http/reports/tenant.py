@@ -24,8 +24,6 @@ from ..access.proofs import Proofs
 from ..access.viewer import Visible
 from .result_cache import Versions
 
-__all__ = ["ByNamespace", "Tenant"]
-
 _SLICE = 0.004  # seconds between two looks at the event loop
 _UNKNOWN = "the check has no answer now; an admin of the cluster can see why"
 

@@ -11,8 +11,6 @@ from aiohttp import web
 from ...store.text.visible import json_written_out
 from .sending import matches, send, tagged, unchanged
 
-__all__ = ["as_json", "as_text", "error", "json_answer", "json_error", "later"]
-
 _RETRY_AFTER = 5  # seconds
 _PART = 1 << 16  # bytes
 _ENCODE = msgspec.json.Encoder().encode

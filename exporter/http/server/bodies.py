@@ -9,8 +9,6 @@ from aiohttp import web
 from .connections import waiting
 from .rooms import outside
 
-__all__ = ["body_of"]
-
 
 async def body_of(request: web.BaseRequest, most: int, seconds: float) -> bytes:
     """All of it. Raises TimeoutError where it does not arrive in time, and ValueError where it has more than `most`

@@ -22,8 +22,6 @@ from ...config.reloading import Watched
 from ...config.settings import TLSSettings
 from ...kube.errors import ConfigError
 
-__all__ = ["Certificates", "certificates_of", "key_of", "public_form"]
-
 log = logging.getLogger(__name__)
 _LOOK = 2.0  # seconds; a change counts once two reads agree
 _NEITHER = (

@@ -23,8 +23,6 @@ from aiohttp import web
 from .early import FULL, LONG, LONGEST_HEAD
 from .rooms import NoPlaceError
 
-__all__ = ["Connections", "waiting"]
-
 _HEAD = 10.0  # seconds in which the head of a request has to be there, after the handshake of TLS
 _IDLE = 75.0  # seconds from an answer to the next request
 _SEND_BUFFER = 1 << 18  # bytes

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["most_connections", "quiet_about_descriptors"]
-
 log = logging.getLogger(__name__)
 _MOST = 256  # with TLS each one takes half a megabyte
 _EVERY = 60.0  # seconds between two log lines

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["FULL", "IN_USE", "LONG", "LONGEST_HEAD"]
-
 IN_USE = "all connections are in use; try again in some seconds"
 
 LONGEST_HEAD = 1 << 16  # bytes; the parser has limits only for single headers and their number

@@ -12,8 +12,6 @@ from ...findings.finding import Severity
 from ...views.findings import Filter
 from ...views.nearest import meant
 
-__all__ = ["LONGEST_WAIT", "Parameters", "names_in", "number_in", "only", "seconds_in", "single_in", "values_of"]
-
 LONGEST_WAIT = 60  # seconds
 _MOST_DIGITS = 18  # of a whole number
 _MOST_OF_SECONDS = 9  # on each side of the point

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 
 from aiohttp import web
 
-__all__ = ["NoPlaceError", "SharedPlaces", "leave", "outside", "owner_of", "take"]
-
 _OWNER = web.RequestKey[Hashable]("owner")
 _ROOMS = web.RequestKey["SharedPlaces"]("rooms")
 

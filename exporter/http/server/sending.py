@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from aiohttp import web
 from isal import isal_zlib
 
-__all__ = ["accepts", "broken_off", "finish", "matches", "send", "unchanged"]
-
 _PART = 1 << 16  # bytes
 _PATIENCE = 20.0  # seconds in which a client has to take a part
 _LONGEST = 300.0  # seconds for a whole answer

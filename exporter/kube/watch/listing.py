@@ -14,8 +14,6 @@ from ..errors import StatusError
 from ..timeouts import Timeouts
 from .decode import Decoded, Decoder, WatchEvent
 
-__all__ = ["Initial", "ListOutcome", "paged"]
-
 log = logging.getLogger(__name__)
 _RESTARTS = 4  # of a list whose snapshot expired between two pages; each with pages twice as large
 

@@ -16,8 +16,6 @@ from ..timeouts import Timeouts
 from ..transport import Transport
 from .reflector import Reflector
 
-__all__ = ["LiveSource"]
-
 _AGE_SECONDS = 1.0  # between two looks for stale kinds
 
 

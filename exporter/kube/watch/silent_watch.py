@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 
-__all__ = ["WatchSilence"]
-
 
 class WatchSilence:
     """How long nothing has come on the watches of a kind, from one to the next.

@@ -11,8 +11,6 @@ from ...store.kind import ApiKind
 from ...store.source import SyncState
 from ..timeouts import Timeouts
 
-__all__ = ["KindSync", "Stats"]
-
 
 @dataclass(slots=True)
 class Stats:

@@ -14,8 +14,6 @@ from ..timeouts import Timeouts
 from .decode import Decoded, Decoder
 from .listing import paged
 
-__all__ = ["look_once"]
-
 _EVERYWHERE = ""
 
 

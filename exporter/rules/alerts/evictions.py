@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..model import Area, FindingAlert
 
-__all__ = ["AREA"]
-
 # A finding about a VMI is on the node that the VMI has to leave, and ends where the VMI has left it.
 _OF_VMI = ("kind", "namespace", "name", "node", "reason")
 

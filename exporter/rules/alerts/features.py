@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..model import Area, FindingAlert
 
-__all__ = ["AREA"]
-
 _OF_KUBEVIRT = ("kind", "namespace", "name", "feature", "reason")
 _OF_FEATURE = ("feature", "reason")
 _HOW_MANY = "({{ $labels.reason }}): {{ $value }}"

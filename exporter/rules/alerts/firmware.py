@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..model import Area, FindingAlert
 
-__all__ = ["AREA"]
-
 _SHARED = ("kind", "namespace", "name", "group")
 
 AREA = Area(
@@ -65,7 +63,7 @@ AREA = Area(
                 "DuplicateMAC": "VM {object} runs with the same MAC address as another VM (group {{ $labels.group }}),"
                 " each on a bridge of its own node. If the bridges are one network, the traffic of one goes to the"
                 " other: then decide with the owners which one keeps it, stop the other one, and give it a new MAC"
-                " address.",
+                " address."
             },
             mild_summary="VM {object} runs with the MAC address of another VM, on a network that may be the same",
             wait="5m",  # a VM that is put in the place of another one may run beside it for moments

@@ -12,8 +12,6 @@ from ..held import folded
 from ..model import Alerting, Area, Recording, Rule
 from ..values import Values
 
-__all__ = ["AREA"]
-
 _INFO = 'kubevirt_vm_firmware_uuid_info{running="true"}'
 _SEES = """(
   min by (cluster, job, instance) (kubevirt_steward_kind_synced{kind=~"VirtualMachine|VirtualMachineInstance"}) == 1

@@ -11,8 +11,6 @@ from ..held import SEVERITY, answers
 from ..model import Area, Recording, Rule
 from ..values import Values
 
-__all__ = ["AREA", "OBJECTS", "OPEN", "REPLICAS", "SERIES", "UNKNOWN"]
-
 _READY = "kubevirt_steward_ready == 1"
 OPEN = "cluster:kubevirt_steward_findings:open"
 UNKNOWN = "cluster:kubevirt_steward_check_state:unknown"

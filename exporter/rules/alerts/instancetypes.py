@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..model import Area, FindingAlert
 
-__all__ = ["AREA"]
-
 _OF_ROLE = ("kind", "namespace", "name", "group", "reason")
 _UNCONTROLLED = (
     "It can't start; while it runs it can be neither stopped nor restarted through the VM object, and a deleted VMI"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..model import Area, FindingAlert
 
-__all__ = ["AREA"]
-
 _BY = ("kind", "namespace", "name", "vm", "network", "reason")
 _IN = "network {{ $labels.network }}"
 
@@ -59,7 +57,7 @@ AREA = Area(
             mild={
                 "DuplicateIP": f"Another IPAMClaim in {_IN} holds an address of IPAMClaim {{object}} too, and none of"
                 " their VMs runs; alerts with group {{ $labels.group }} are for the same address. Delete neither:"
-                " decide with the owners which VM gets another address, before one of them is started.",
+                " decide with the owners which VM gets another address, before one of them is started."
             },
             wait="5m",  # an IPAMClaim and its pod arrive on different watches, seconds apart
         ),
@@ -72,7 +70,7 @@ AREA = Area(
             description="",
             mild={
                 "IpOutsidePool": f"IPAMClaim {{object}} holds two addresses in one subnet of {_IN}, which accepts only"
-                " one of them. Replace the IPAMClaim while its VM is stopped.",
+                " one of them. Replace the IPAMClaim while its VM is stopped."
             },
             wait="10m",  # an IPAMClaim and NADs that are changed arrive on different watches
             says={

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..model import Area, FindingAlert
 
-__all__ = ["AREA"]
-
 _OF_VMI = ("kind", "namespace", "name", "node")
 
 AREA = Area(
@@ -41,7 +39,7 @@ AREA = Area(
             mild={
                 "SourcePodLeft": "The last migration of VMI {object} has failed, and a launcher pod that it made is"
                 " left. The guest runs in the other one. Look at what keeps the pod that is left, and delete that one"
-                " alone.",
+                " alone."
             },
             mild_summary="A launcher pod of VMI {object} is left of a migration that failed",
             wait="1m",  # the finding opens 10 minutes after the migration has ended

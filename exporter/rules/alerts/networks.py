@@ -5,8 +5,6 @@ from __future__ import annotations
 from ..model import Area, FindingAlert
 from ..pools import PRESSURE, pool_alerts, pool_usage
 
-__all__ = ["AREA"]
-
 _BY = ("kind", "namespace", "name", "network", "reason")
 _FAILS = (
     "so it is not created, and the control plane of all networks fails over it at its next start. Do not restart it"

@@ -14,8 +14,6 @@ from ..model import Alerting, Area, Rule
 from ..templates import OF_CLUSTER
 from ..values import Values
 
-__all__ = ["AREA"]
-
 _REPLICA = "{{ with $labels.pod }}{{ . }}{{ else }}{{ $labels.instance }}{{ end }}"
 _API_SERVER = "dry_run_clean|everything_seen"  # the preconditions that are not about the object
 _ENABLED = (

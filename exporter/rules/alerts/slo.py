@@ -24,8 +24,6 @@ from ..model import Alerting, Area, Recording, Rule
 from ..templates import OF_CLUSTER
 from ..values import Values
 
-__all__ = ["AREA", "BURN", "LEFT", "OBJECTIVES"]
-
 BURN = "cluster:kubevirt_steward_objective:burn"
 LEFT = "cluster:kubevirt_steward_objective:left"
 OBJECTIVES = ("freshness", "coverage", "scrape")

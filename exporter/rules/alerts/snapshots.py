@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..model import Area, FindingAlert
 
-__all__ = ["AREA"]
-
 AREA = Area(
     name="snapshots",
     note="Snapshots and restores of VMs that make no progress. While KubeVirt is upgraded nothing new is reported of"

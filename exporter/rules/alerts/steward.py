@@ -12,8 +12,6 @@ from ..model import Alerting, Area, FindingAlert, Rule
 from ..templates import OF_CLUSTER
 from ..values import Values
 
-__all__ = ["AREA"]
-
 _REPLICA = "{{ with $labels.pod }}{{ . }}{{ else }}{{ $labels.instance }}{{ end }}"
 
 # A sidecar serves the second one, at a port of its own.

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from ..index import ByName, Index
 from ..record import Record
 
-__all__ = ["UNREAD"]
-
 
 def _unread(record: Record, _: ByName) -> Iterable[str]:
     return (f"{type(record).__name__} {record.namespace}/{record.name}",) if record.unread else ()

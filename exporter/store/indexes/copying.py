@@ -10,8 +10,6 @@ from ..kinds.virtual_machine_restore import VirtualMachineRestore
 from ..kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ..record import Record
 
-__all__ = ["COPYING", "UNDER_WAY"]
-
 
 def _copying(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, VirtualMachineRestore):

@@ -11,8 +11,6 @@ from ..kinds.pod import DrainRole, Pod
 from ..kinds.pod_disruption_budget import PodDisruptionBudget
 from ..record import Record
 
-__all__ = ["KUBEVIRT_PDB", "LAUNCHERS", "VIRT_API"]
-
 _ALL = "virt-api"
 
 

@@ -31,21 +31,6 @@ from ..text.text_cache import remembered
 from .instancetypes import REVISION
 from .networks import INTERFACE, VM
 
-__all__ = [
-    "DEVICE",
-    "LETS",
-    "NEEDED",
-    "OFFERED",
-    "OFFERS_HARDWARE_TYPES",
-    "PLACE",
-    "STATE",
-    "TAKES",
-    "Need",
-    "needs",
-    "takes_pods",
-    "thing_of",
-]
-
 Need = tuple[str, str, str]
 """What a node has to offer, and the request (rule, parameter) that it is for."""
 

@@ -14,8 +14,6 @@ from ..kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotConte
 from ..record import Record
 from .networks import VM
 
-__all__ = ["IDENTITY", "LEGACY_NAME", "POOL", "SAVED_IDENTITY", "SERIAL"]
-
 
 def _identities(record: Record, lookup: ByName) -> Iterable[str]:
     if isinstance(record, VirtualMachine):

@@ -16,22 +16,6 @@ from ..kinds.virtual_machine_pool import VirtualMachinePool
 from ..kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ..record import Record
 
-__all__ = [
-    "MERGED",
-    "MOST_PRESETS",
-    "OBJECT",
-    "POOLS",
-    "PRESETS",
-    "REVISION",
-    "SAVED",
-    "SAVED_COPY",
-    "SAVED_OBJECT",
-    "UNVERSIONED",
-    "USERS",
-    "object_key",
-    "revision_key",
-]
-
 
 def object_key(kind: str, namespace: str, name: str) -> str:
     return f"{kind}/{namespace}/{name}"

@@ -12,8 +12,6 @@ from ..kinds.virtual_machine_instance import VirtualMachineInstance
 from ..record import Record
 from .networks import INTERFACE, primary
 
-__all__ = ["IP_ON_LINK", "MAC_ON_LINK", "POD_NETWORK", "PRIMARY", "link_in"]
-
 _VMS = (VirtualMachine, VirtualMachineInstance)
 
 POD_NETWORK = "pod"

@@ -8,8 +8,6 @@ from ..index import ByName, Index
 from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ..record import Record
 
-__all__ = ["EVACUATED"]
-
 
 def _evacuated(record: Record, _: ByName) -> Iterable[str]:
     moved = isinstance(record, VirtualMachineInstanceMigration) and record.phase == "Succeeded" and record.evacuates

@@ -24,34 +24,6 @@ from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMig
 from ..kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ..record import Record
 
-__all__ = [
-    "ADDRESS",
-    "ATTACHMENT",
-    "CLAIM",
-    "CLAIM_NAME",
-    "INTERFACE",
-    "LEFTOVER",
-    "NAD",
-    "NAD_KEY",
-    "NETWORK",
-    "ON_POD_NETWORK",
-    "PERSISTENT",
-    "REFERENCE",
-    "RENDERED",
-    "RENDERED_ANYWHERE",
-    "SELECTION",
-    "SELECTION_KEY",
-    "SEVERAL_VMS",
-    "STACK",
-    "UNKNOWN_HOLDER",
-    "VM",
-    "address",
-    "primary",
-    "unknown_holders",
-    "unreadable",
-    "vm_key",
-]
-
 _VMS = (VirtualMachine, VirtualMachineInstance)
 
 

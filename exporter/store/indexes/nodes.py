@@ -16,8 +16,6 @@ from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMig
 from ..record import Record
 from .networks import vm_key
 
-__all__ = ["HANDLER", "MIGRATED", "NODE", "PART", "PDB", "REQUESTED", "RUNNING", "SYSTEM_UUID", "TARGET"]
-
 
 def _parts(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, Pod | VirtualMachineInstanceMigration):

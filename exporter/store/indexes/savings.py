@@ -11,8 +11,6 @@ from ..kinds.virtual_machine_snapshot import VirtualMachineSnapshot
 from ..record import Record
 from .networks import vm_key
 
-__all__ = ["RESTORED_FROM", "SAVING"]
-
 
 def _saving(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, VirtualMachineSnapshot):
@@ -40,8 +38,5 @@ SAVING = Index(
 )
 # Snapshots, and the restores in progress of each.
 RESTORED_FROM = Index(
-    "snapshot that is restored",
-    _restored_from,
-    of=(VirtualMachineSnapshot, VirtualMachineRestore),
-    namespaced=True,
+    "snapshot that is restored", _restored_from, of=(VirtualMachineSnapshot, VirtualMachineRestore), namespaced=True
 )

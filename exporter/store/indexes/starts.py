@@ -9,8 +9,6 @@ from ..kinds.virtual_machine import VirtualMachine
 from ..record import Record
 from .networks import vm_key
 
-__all__ = ["FAILING_STARTS"]
-
 
 def _failing(record: Record, _: ByName) -> Iterable[str]:
     failing = isinstance(record, VirtualMachine) and record.failed_starts > 0

@@ -11,8 +11,6 @@ from ..kinds.virtual_machine import VirtualMachine
 from ..record import Record
 from .networks import vm_key
 
-__all__ = ["ANY_NODE", "DRAINED_NODE", "STOPPED"]
-
 ANY_NODE = ""
 """The key under which all nodes are: where the one that was drained is gone, another one has to take VMs."""
 
@@ -34,8 +32,5 @@ def _nodes(record: Record, _: ByName) -> Iterable[str]:
 STOPPED = Index("VM stopped for a drain", _stopped, of=(VirtualMachine,), namespaced=True)
 # The node that VMs were stopped for, with its maintenances; these VMs only listen.
 DRAINED_NODE = Index(
-    "node that VMs were stopped for",
-    _nodes,
-    of=(Node, NodeMaintenance, VirtualMachine),
-    dependents=(VirtualMachine,),
+    "node that VMs were stopped for", _nodes, of=(Node, NodeMaintenance, VirtualMachine), dependents=(VirtualMachine,)
 )

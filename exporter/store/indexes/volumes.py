@@ -8,8 +8,6 @@ from ..index import ByName, Index
 from ..kinds.persistent_volume import PersistentVolume
 from ..record import Record
 
-__all__ = ["BOUND"]
-
 
 def _bound(record: Record, _: ByName) -> Iterable[str]:
     return (record.pvc,) if isinstance(record, PersistentVolume) else ()

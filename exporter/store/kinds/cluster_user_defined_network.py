@@ -9,8 +9,6 @@ from ..record import Wire
 from ..selector import Selector, WireSelector, selector_of
 from .common.user_defined import Network, NetworkMeta, NetworkStatus, UserDefined, WireUserDefined, reduced
 
-__all__ = ["KIND", "ClusterUserDefinedNetwork"]
-
 
 class _Spec(Wire, frozen=True, gc=False):
     namespace_selector: WireSelector | None = None

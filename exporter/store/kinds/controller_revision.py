@@ -21,8 +21,6 @@ from ..text.naming import shortened
 from ..text.nesting import decoded
 from ..text.text_cache import remembered
 
-__all__ = ["KIND", "START", "ControllerRevision", "Stash"]
-
 START = "revision-start-vm-"  # what the names of specs that VMIs started with begin with
 _GROUP = "instancetype.kubevirt.io"
 _LABEL = f"{_GROUP}/object-"
@@ -192,11 +190,5 @@ def _reduce(wire: _Revision) -> ControllerRevision | None:
     )
 
 
-KIND = ApiKind(
-    ControllerRevision,
-    group="apps",
-    plural="controllerrevisions",
-    wire=_Revision,
-    reduce=_reduce,
-)
+KIND = ApiKind(ControllerRevision, group="apps", plural="controllerrevisions", wire=_Revision, reduce=_reduce)
 ControllerRevision.KIND = KIND

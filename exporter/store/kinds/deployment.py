@@ -9,8 +9,6 @@ from sys import intern
 from ..kind import ApiKind, Reach
 from ..record import Record, Ref, Wire, WireCondition, WireMeta, epoch, identity
 
-__all__ = ["CLAIM_CONTROLLER", "KIND", "NETWORK_CONTROLLER", "Deployment", "own_parts"]
-
 CLAIM_CONTROLLER = "ipam-extensions"
 NETWORK_CONTROLLER = "OVN-Kubernetes"
 _ROLES = {

@@ -5,8 +5,6 @@ from __future__ import annotations
 from ..kind import ApiKind
 from ..record import Record, Wire, WireMeta, epoch, identity
 
-__all__ = ["KIND", "EndpointSlice"]
-
 _SERVICE = "virt-api"
 
 

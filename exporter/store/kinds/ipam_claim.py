@@ -12,8 +12,6 @@ from ..kind import ApiKind
 from ..record import Owner, Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity, kubevirt_owners
 from ..text.text_cache import remembered
 
-__all__ = ["FINALIZER", "KIND", "IPAMClaim"]
-
 FINALIZER = "kubevirt.io/persistent-ipam"
 _OWNERS = ("VirtualMachine", "VirtualMachineInstance")
 

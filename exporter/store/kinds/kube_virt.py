@@ -15,8 +15,6 @@ from ...domain.instancetypes.specs import canonical
 from ..kind import ApiKind, Reach
 from ..record import Record, Wire, WireCondition, WireMeta, epoch, identity
 
-__all__ = ["EVEN_PARITY", "KIND", "KubeVirt", "assuming", "changed"]
-
 DRAIN_TAINT = "kubevirt.io/drain"
 EVEN_PARITY = "alpha.kubevirt.io/EmulatorThreadCompleteToEvenParity"
 """An annotation without which the gate AlignCPUs has no effect."""

@@ -8,8 +8,6 @@ from ..annotations import Faults, Note, moment
 from ..kind import ApiKind
 from ..record import Record, Unreadable, Wire, WireMeta, identity
 
-__all__ = ["KIND", "KubevirtMachine"]
-
 _DEADLINE = "capk.cluster.x-k8s.io/vmi-deletion-grace-time"
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from ..kind import ApiKind, Reach
 from ..record import Record, Wire, WireMeta, identity
 
-__all__ = ["CLAIM_WEBHOOK", "KIND", "MutatingWebhookConfiguration"]
-
 CLAIM_WEBHOOK = "ipam-claims.k8s.cni.cncf.io"
 
 

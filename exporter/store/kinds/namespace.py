@@ -7,8 +7,6 @@ from sys import intern
 from ..kind import ApiKind, Reach
 from ..record import Record, Ref, Wire, WireMeta, identity
 
-__all__ = ["KIND", "PRIMARY", "Namespace"]
-
 PRIMARY = "k8s.ovn.org/primary-user-defined-network"
 """The label, of any value, without which a namespace gets no primary network; it can't be added later."""
 

@@ -12,8 +12,6 @@ from ..kind import ApiKind
 from ..record import Record, Wire, WireCondition, WireMeta, epoch, identity
 from ..text.quantity import Amounts, amounts_of
 
-__all__ = ["CORDON", "DRAINING", "KIND", "Node"]
-
 CORDON = "node.kubernetes.io/unschedulable"
 """The taint of a cordoned node, which the node lifecycle controller adds with its time."""
 DRAINING = "steward.kubevirt-steward.io/draining"

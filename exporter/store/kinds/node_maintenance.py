@@ -7,8 +7,6 @@ from sys import intern
 from ..kind import ApiKind
 from ..record import Record, Wire, WireMeta, epoch, identity
 
-__all__ = ["KIND", "NodeMaintenance"]
-
 
 class _Spec(Wire, frozen=True, gc=False):
     node_name: str | None = None

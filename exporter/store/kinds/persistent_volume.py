@@ -9,8 +9,6 @@ from ...domain.features.placement import Placement, WireNodeTerm, placed_by
 from ..kind import ApiKind, Reach
 from ..record import Record, Wire, WireMeta, identity
 
-__all__ = ["KIND", "PersistentVolume"]
-
 
 class _Claim(Wire, frozen=True, gc=False):
     namespace: str | None = None

@@ -8,8 +8,6 @@ from ..kind import ApiKind
 from ..record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
 from ..selector import Selector, WireSelector, selector_of
 
-__all__ = ["KIND", "PodDisruptionBudget"]
-
 _KUBEVIRT_NAMES = ("kubevirt-disruption-budget-", "kubevirt-migration-pdb-")
 
 

@@ -7,8 +7,6 @@ from msgspec import field
 from ..kind import ApiKind, Reach
 from ..record import Record, Wire, WireMeta, identity
 
-__all__ = ["KIND", "StorageClass"]
-
 
 class _Annotations(Wire, frozen=True, gc=False):
     default: str | None = field(name="storageclass.kubernetes.io/is-default-class", default=None)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from ..kind import ApiKind
 from .common.user_defined import UserDefined, WireUserDefined, reduced
 
-__all__ = ["KIND", "UserDefinedNetwork"]
-
 
 class UserDefinedNetwork(UserDefined, frozen=True, gc=False):
     pass

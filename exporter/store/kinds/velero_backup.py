@@ -6,8 +6,6 @@ from ...domain.identity.velero import OVER, Namespaces, WireNamespaces, namespac
 from ..kind import ApiKind
 from ..record import Record, Wire, WireMeta, identity
 
-__all__ = ["KIND", "Backup"]
-
 
 class _Status(Wire, frozen=True, gc=False):
     phase: str | None = None
@@ -33,12 +31,6 @@ def _reduce(wire: _Backup) -> Backup:
 
 
 KIND = ApiKind(
-    Backup,
-    group="velero.io",
-    plural="backups",
-    wire=_Backup,
-    reduce=_reduce,
-    optional=True,
-    dispensable=True,
+    Backup, group="velero.io", plural="backups", wire=_Backup, reduce=_reduce, optional=True, dispensable=True
 )
 Backup.KIND = KIND

@@ -6,8 +6,6 @@ from ...domain.identity.velero import OVER, Namespaces, WireNamespaces, namespac
 from ..kind import ApiKind
 from ..record import Record, Wire, WireMeta, identity
 
-__all__ = ["KIND", "Restore"]
-
 
 class _Status(Wire, frozen=True, gc=False):
     phase: str | None = None
@@ -33,12 +31,6 @@ def _reduce(wire: _Restore) -> Restore:
 
 
 KIND = ApiKind(
-    Restore,
-    group="velero.io",
-    plural="restores",
-    wire=_Restore,
-    reduce=_reduce,
-    optional=True,
-    dispensable=True,
+    Restore, group="velero.io", plural="restores", wire=_Restore, reduce=_reduce, optional=True, dispensable=True
 )
 Restore.KIND = KIND

@@ -23,8 +23,6 @@ from .common.pvcs import pvcs_of
 from .common.vm_conditions import failure_in, restart_required_in, stopped_in
 from .common.vm_spec import WireDomain, WireVMSpec, sealed_by
 
-__all__ = ["KIND", "VirtualMachine"]
-
 _CRITICAL = ("system-cluster-critical", "system-node-critical")
 _NOT_STARTED_FOR_ITS_DISKS = ("Provisioning", "WaitingForVolumeBinding", "DataVolumeError", "ErrorPvcNotFound")
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from ..kind import ApiKind
 from ..record import Record, Wire, WireCondition, WireMeta, identity
 
-__all__ = ["KIND", "VirtualMachineBackup"]
-
 _OVER = ("Done", "Complete", "Failed")
 
 

@@ -12,8 +12,6 @@ from ...domain.networks.mac import comparable
 from ..kind import ApiKind
 from ..record import Record, Wire, WireMeta, epoch, identity
 
-__all__ = ["KIND", "VirtualMachineClone"]
-
 _OVER = ("Succeeded", "Failed")
 
 

@@ -34,8 +34,6 @@ from ..text.since import UNKNOWN, Since, Time
 from .common.pvcs import pvcs_of
 from .common.vm_spec import WireDomain, WireVMSpec, sealed_by
 
-__all__ = ["FINAL", "KIND", "PENDING", "Migration", "VirtualMachineInstance"]
-
 FINAL = ("Succeeded", "Failed")
 _IO_ERROR = "PausedIOError"
 PENDING = ("", "Pending", "Scheduling", "WaitingForSync")

@@ -9,8 +9,6 @@ from msgspec import field
 from ..kind import ApiKind
 from ..record import Record, Wire, WireCondition, WireMeta, WireTime, epoch, identity
 
-__all__ = ["KIND", "VirtualMachineInstanceMigration"]
-
 _FINAL = ("Succeeded", "Failed")
 _NOT_RUNNING = ("", "Pending", "WaitingForSync", "Synchronizing", *_FINAL)
 _UPDATE = "kubevirt-workload-update-"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from ..kind import ApiKind
 from ..record import Record, Wire, WireMeta, identity
 
-__all__ = ["KIND", "VirtualMachineInstancePreset"]
-
 
 class _Preset(Wire, frozen=True, gc=False):
     metadata: WireMeta = WireMeta()

@@ -6,8 +6,6 @@ from ..kind import ApiKind
 from ..record import Wire, WireMeta
 from .common.template import Template, WireTemplate, facts_of
 
-__all__ = ["KIND", "VirtualMachineInstanceReplicaSet"]
-
 
 class _Spec(Wire, frozen=True, gc=False):
     replicas: int | None = None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .common.instancetype import Sizing, sizing_kind
 
-__all__ = ["KIND", "VirtualMachineInstancetype"]
-
 
 class VirtualMachineInstancetype(Sizing, frozen=True, gc=False):
     pass

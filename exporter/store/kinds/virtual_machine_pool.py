@@ -7,8 +7,6 @@ from ..kind import ApiKind
 from ..record import Wire, WireMeta
 from .common.template import Template, WireTemplate, facts_of
 
-__all__ = ["KIND", "VirtualMachinePool"]
-
 
 class _VM(Wire, frozen=True, gc=False):
     template: WireTemplate | None = None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .common.instancetype import Tuning, tuning_kind
 
-__all__ = ["KIND", "VirtualMachinePreference"]
-
 
 class VirtualMachinePreference(Tuning, frozen=True, gc=False):
     pass

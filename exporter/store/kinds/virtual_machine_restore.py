@@ -7,8 +7,6 @@ from ..kind import ApiKind, Reach
 from ..record import Record, Wire, WireCondition, WireMeta, epoch, identity
 from .common.stalled import stalled
 
-__all__ = ["KIND", "VirtualMachineRestore"]
-
 
 class _Target(Wire, frozen=True, gc=False):
     name: str | None = None

@@ -7,8 +7,6 @@ from ..record import Record, Wire, WireCondition, WireMeta, epoch, identity
 from ..text.durations import go_seconds
 from .common.stalled import stalled
 
-__all__ = ["KIND", "VirtualMachineSnapshot"]
-
 # Seconds after which KubeVirt gives up a snapshot whose spec says nothing else (staging/src/kubevirt.io/api/snapshot).
 _DEADLINE = 300.0
 _OVER = ("Succeeded", "Failed")  # phases; one that is being deleted still releases the VM

@@ -14,8 +14,6 @@ from ..record import Record, Wire, WireMeta, epoch, identity
 from .common.template import WireTemplate
 from .common.vm_spec import WireDevices, WireDomain, WireVMSpec
 
-__all__ = ["KIND", "SavedMAC", "VirtualMachineSnapshotContent"]
-
 
 class _VMSpec(Wire, frozen=True, gc=False):
     template: WireTemplate | None = None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["go_seconds"]
-
 _PART = re.compile("([0-9.]{1,24})([a-zµ]{1,2})")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _LONGEST = 64  # characters; Go writes fewer

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["misfit"]
-
 _TYPES = {
     "array": "a list",
     "object": "an object",

@@ -5,19 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = [
-    "NAMED",
-    "counted",
-    "kind_word",
-    "listed",
-    "named",
-    "plural",
-    "sentence",
-    "shortened",
-    "subject_first",
-    "the",
-]
-
 NAMED = 10  # objects that one list of a finding or report names
 LONGEST = 253  # characters of a name
 

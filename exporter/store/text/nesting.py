@@ -12,8 +12,6 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-__all__ = ["Cut", "cut", "decoded", "whole"]
-
 T = TypeVar("T")
 
 _KEPT = 128

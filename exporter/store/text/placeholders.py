@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-__all__ = ["filled"]
-
 _WORD = re.compile(r"\b([A-Z][A-Z0-9]+)\b")
 _PLAIN = re.compile(r"[\w.:/@%+-]+")  # what no shell and no JSON reads anything into
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from sys import intern
 
-__all__ = ["Amounts", "amount", "amounts_of", "plus"]
-
 Amounts = tuple[tuple[str, float], ...]
 """(resource, amount) sorted by name: cpu in cores, memory and storage in bytes, others as a count."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TypeAlias
 
-__all__ = ["UNKNOWN", "Since", "Time"]
-
 
 class Since(StrEnum):
     FIRST_SEEN = "firstSeen"  # nothing records it; when the steward first saw it

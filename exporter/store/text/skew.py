@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["MOST_SKEW", "Skew"]
-
 MOST_SKEW = 30.0
 """Seconds that two clocks may be apart: no age, window or approval depends on so little."""
 

@@ -11,8 +11,6 @@ from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import Generic, ParamSpec, TypeVar
 
-__all__ = ["TextMemo", "remembered"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -10,8 +10,6 @@ from ...store.selector import Selector
 from ..nearest import meant, shortened
 from .view import draining
 
-__all__ = ["NoSuchNodeError", "chosen"]
-
 
 class NoSuchNodeError(Exception):
     """The text is one sentence."""

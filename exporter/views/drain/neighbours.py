@@ -13,8 +13,6 @@ from ...store.cluster import Cluster
 from ...store.kinds.node import Node
 from ...store.kinds.pod import DrainRole, Pod
 
-__all__ = ["APART", "Neighbourhood", "unevaluated"]
-
 APART = "with pods that its anti-affinity keeps it apart from"
 
 

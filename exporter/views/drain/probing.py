@@ -13,8 +13,6 @@ from ...store.cluster import Cluster
 from ...store.kinds.kube_virt import KubeVirt
 from .report import Drain, Probed, VMReport
 
-__all__ = ["EvictionProbeAnswer", "probed", "unsafe", "unsettled"]
-
 
 class EvictionProbeAnswer(StrEnum):
     PASSES = "passes"  # the pod would go, and the guest with it

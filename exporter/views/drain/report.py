@@ -8,21 +8,6 @@ from ...domain.drains.departure import DrainState
 from ...store.record import Ref
 from ..exit_codes import exit_code as ended
 
-__all__ = [
-    "LEAVES",
-    "NOT_CONSIDERED",
-    "STAYS",
-    "TITLES",
-    "Drain",
-    "MigrationLimits",
-    "NodeReport",
-    "Shown",
-    "UnseenKind",
-    "VMReport",
-    "exit_code",
-]
-
-
 TITLES = {
     DrainState.BLOCKED: "blocked",
     DrainState.UNKNOWN: "unknown",

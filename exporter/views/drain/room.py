@@ -25,8 +25,6 @@ from ...store.text.naming import named
 from ...store.text.quantity import Amounts
 from .neighbours import APART, Neighbourhood
 
-__all__ = ["NodeChoice", "NodeRoom", "amount_written", "free_room", "kind_of_lack", "placement_on_moving", "short_of"]
-
 _SLICE = 100  # nodes looked at between two looks at the event loop
 _MOST_REASONS = 6
 NO_ACCESS = "without access to its volumes"

@@ -32,10 +32,7 @@ from ...store.cluster import Cluster
 from ...store.indexes.migrations import EVACUATED
 from ...store.indexes.volumes import BOUND
 from ...store.kind import ApiKind
-from ...store.kinds import (
-    node,
-    pod,
-)
+from ...store.kinds import node, pod
 from ...store.kinds.endpoint_slice import EndpointSlice
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.node import Node
@@ -55,8 +52,6 @@ from .neighbours import unevaluated
 from .report import LEAVES, Drain, MigrationLimits, NodeReport, Shown, UnseenKind, VMReport
 from .room import NodeChoice, NodeRoom, placement_on_moving
 from .volumes import AFFINITY, bindings, seen
-
-__all__ = ["CHECK", "INDEXES", "KINDS", "READER", "draining", "node_names", "steps", "take"]
 
 CHECK = "evictions"  # the check whose findings are shown beside
 INDEXES = (*OF_DEPARTURES, EVACUATED, BOUND)
@@ -224,11 +219,7 @@ def _evacuated(cluster: Cluster, node: Node) -> int:
 
 
 def _node(
-    context: NodeContext,
-    node: Node,
-    found: list[VMReport],
-    evacuated: int,
-    shown: dict[Key, list[Shown]],
+    context: NodeContext, node: Node, found: list[VMReport], evacuated: int, shown: dict[Key, list[Shown]]
 ) -> NodeReport:
     vms = sorted(found, key=lambda vm: _ORDER[vm.state])
     counts: dict[str, int] = {}

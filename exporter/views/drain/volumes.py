@@ -14,8 +14,6 @@ from ...store.indexes.volumes import BOUND
 from ...store.kinds.persistent_volume import PersistentVolume
 from ...store.source import Undecodable, unseen
 
-__all__ = ["AFFINITY", "bindings", "seen"]
-
 AFFINITY = "the node affinity of its volumes"
 
 

@@ -13,8 +13,6 @@ from ...domain.features.releases import ASSUME
 from .expected import Expected
 from .report import EditProbed
 
-__all__ = ["EditAnswer", "probed"]
-
 
 class EditAnswer(StrEnum):
     TAKEN = "taken"

@@ -19,8 +19,6 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.record import Ref, UnansweredError
 from ...store.source import unseen
 
-__all__ = ["Expected", "chosen", "expected_edits"]
-
 _OF_EDITS = (Stage.ADMISSION, Stage.EDIT)
 _SLICE = 500  # VMs looked at between two looks at the event loop
 

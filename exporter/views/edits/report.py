@@ -9,8 +9,6 @@ from msgspec import UnsetType
 
 from ...store.record import Ref
 
-__all__ = ["EditProbed", "EditProbes", "summed", "unsettled"]
-
 _NAMED = 20  # VMs without an answer
 
 

@@ -15,8 +15,6 @@ from ...store.record import Ref
 from ...store.text.naming import NAMED
 from ...usage.features import PHASES, FeatureUsage, FeatureUsers
 
-__all__ = ["Values", "first_by_rule", "total", "values_by_rule"]
-
 _SLICE = 500  # groups, or VMs, looked at between two looks at the event loop
 
 _VM, _VMI = PHASES

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from ...domain.features.rule import Migrates, Rule, Stage
 from ...domain.features.rules import BY_ID
 
-__all__ = ["BITES", "MIGRATES", "manual"]
-
 _HEAD = (
     *("Feature", "What", "Decided by", "Releases", "A refusal", "A live migration then", "Nodes need"),
     "KubeVirt answers",

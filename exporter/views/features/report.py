@@ -6,8 +6,6 @@ import msgspec
 
 from ...store.record import Ref
 
-__all__ = ["FeatureReport", "Features", "GateReport", "ValueReport"]
-
 
 class ValueReport(msgspec.Struct, frozen=True, rename="camel"):
     """What some ask for in a feature, such as a device. `why` says why it is not allowed; empty where it is."""

@@ -17,8 +17,6 @@ from ...usage.features import PHASES
 from .counting import Values
 from .report import FeatureReport, GateReport, ValueReport
 
-__all__ = ["FeatureCounts", "FeatureFindings", "Grounds", "feature_row", "gate_rows"]
-
 MOST_VALUES = 20
 _SLICE = 500  # values looked at between two looks at the event loop
 _VM, _VMI = PHASES

@@ -10,8 +10,6 @@ from ...domain.features.rules import BY_ID, OF_NETWORKS
 from ..nearest import meant, shortened
 from .report import Features
 
-__all__ = ["NoSuchFeatureError", "selected"]
-
 
 class NoSuchFeatureError(LookupError):
     """No feature and no gate has the name; the text is one sentence, with what there is."""

@@ -29,8 +29,6 @@ from .counting import Values, first_by_rule, values_by_rule
 from .report import Features
 from .rows import FeatureCounts, FeatureFindings, Grounds, feature_row, gate_rows
 
-__all__ = ["READER", "steps", "take"]
-
 READER = Reading(
     "features",
     (

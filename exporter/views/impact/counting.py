@@ -16,8 +16,6 @@ from ...store.source import unseen
 from .gates import Hit, Users, users
 from .who_breaks import SubjectOutcome, outcome_of
 
-__all__ = ["Counts", "ground_users", "idle"]
-
 # What KubeVirt is set to and nodes lack, by the feature of its finding: whom it concerns.
 _GROUND: dict[str, Hit] = {
     "cpu_model_default": lambda vm, requests: (

@@ -13,8 +13,6 @@ from ...domain.features.gates import Gates
 from ...store.kinds.kube_virt import EVEN_PARITY
 from .paths import Path, Tree, at, named, put, shortened
 
-__all__ = ["refuse_unknown", "switched", "why_not"]
-
 _ENABLED: Path = ("developerConfiguration", "featureGates")
 _DISABLED: Path = ("developerConfiguration", "disabledFeatureGates")
 

@@ -29,8 +29,6 @@ from ...store.overlay import Edit, Overlay
 from ...store.record import Ref
 from ...store.source import unseen
 
-__all__ = ["KINDS", "GateChange", "Hit", "Users", "Using", "differing", "gates_of", "users"]
-
 KINDS = (*CHECK.reads, NetworkAttachmentDefinition.KIND)
 _SLICE = 500  # VMs looked at between two looks at the event loop
 _NAMED = 5

@@ -11,8 +11,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Path", "Tree", "assigned", "at", "named", "put", "shortened", "written"]
-
 Path = tuple[str, ...]
 Tree = dict[str, Any]
 

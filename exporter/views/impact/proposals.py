@@ -20,8 +20,6 @@ from ...store.overlay import Edit
 from ...store.source import Source, SyncState, Undecodable, unseen
 from ..nearest import meant, shortened
 
-__all__ = ["KINDS", "NoSuchObjectError", "ProposedChange", "deletion", "without"]
-
 # The kinds of a role: of the whole cluster, and of a namespace.
 _KINDS: dict[MatcherRole, tuple[ApiKind[Any], ApiKind[Any]]] = {
     MatcherRole.INSTANCETYPE: (virtual_machine_cluster_instancetype.KIND, virtual_machine_instancetype.KIND),

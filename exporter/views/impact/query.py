@@ -10,8 +10,6 @@ from ...store.kinds import kube_virt
 from .proposals import KINDS, ProposedChange, without
 from .settings_changes import Wish, configured
 
-__all__ = ["PARAMETERS", "WHOLE", "ImpactQuery", "proposed"]
-
 
 class ImpactQuery(NamedTuple):
     delete_instancetype: tuple[str, ...] = ()

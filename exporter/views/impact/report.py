@@ -13,8 +13,6 @@ from ..findings import FindingReport
 from .gates import GateChange
 from .who_breaks import SubjectOutcome
 
-__all__ = ["MOST_UNKNOWN", "Affected", "FeatureTotals", "Impact", "Totals", "exit_code"]
-
 MOST_UNKNOWN = 100
 
 

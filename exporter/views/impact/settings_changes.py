@@ -27,8 +27,6 @@ from .gate_changes import refuse_unknown, switched, why_not
 from .paths import Tree, assigned, named, put, shortened, written
 from .proposals import NoSuchObjectError, ProposedChange
 
-__all__ = ["Wish", "configured"]
-
 _UNSPECIFIC = re.compile(r"v?[0-9]{1,6}\.[0-9]{1,6}")  # a release without its patch
 _MOST = 100  # gates and settings in one question: each is applied by itself
 _GATES_OFF = (

@@ -21,8 +21,6 @@ from .proposals import ProposedChange
 from .report import MOST_UNKNOWN, Affected, FeatureTotals, Impact, Totals
 from .who_breaks import SubjectOutcome, answer_of, outcome_of, when
 
-__all__ = ["concerned", "steps", "take"]
-
 _SLICE = 100  # findings counted between two looks at the event loop
 _REPORTED = 20  # findings, each with its commands filled in
 

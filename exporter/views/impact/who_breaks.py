@@ -11,8 +11,6 @@ from ...store.cluster import Cluster
 from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 from ...store.record import Ref
 
-__all__ = ["TITLES", "SubjectOutcome", "answer_of", "outcome_of", "when"]
-
 
 class SubjectOutcome(StrEnum):
     """What a change means for the subject of a finding, the worst first."""

@@ -6,8 +6,6 @@ import msgspec
 
 from ...store.record import Ref
 
-__all__ = ["CopyReport", "InstancetypeReport", "Instancetypes"]
-
 
 class CopyReport(msgspec.Struct, frozen=True, rename="camel"):
     """The copies of one generation of an object; `fields` are those in which the live object differs."""

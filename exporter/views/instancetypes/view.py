@@ -33,17 +33,9 @@ from ..in_slices import at_once
 from ..times import rfc3339
 from .report import CopyReport, InstancetypeReport, Instancetypes
 
-__all__ = ["READER", "steps", "take"]
-
 READER = Reading(
     "instancetypes",
-    (
-        *INSTANCETYPES,
-        VirtualMachine.KIND,
-        VirtualMachinePool.KIND,
-        ControllerRevision.KIND,
-        KubeVirt.KIND,
-    ),
+    (*INSTANCETYPES, VirtualMachine.KIND, VirtualMachinePool.KIND, ControllerRevision.KIND, KubeVirt.KIND),
     (*InstancetypeUsage.INDEXES, UNVERSIONED),
     requires=CLUSTER_WIDE,
 )

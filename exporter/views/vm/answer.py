@@ -27,8 +27,6 @@ from .report import (
     VMIdentity,
 )
 
-__all__ = ["VMWhole", "exit_code"]
-
 
 class VMWhole(msgspec.Struct, frozen=True, rename="camel"):
     """One VM. `vm` is null of a VMI that stands alone, `vmi` where the VM does not run. `proposed`: it is evaluated as

@@ -24,8 +24,6 @@ from ..drain.report import UnseenKind
 from ..nearest import meant, shortened
 from .reading import KINDS, READER
 
-__all__ = ["NoSuchVMError", "OneVM", "found"]
-
 
 class NoSuchVMError(Exception):
     """The text is one sentence."""

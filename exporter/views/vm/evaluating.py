@@ -32,8 +32,6 @@ from ...store.record import Record
 from .context import OneVM
 from .moving import runs_now
 
-__all__ = ["Found", "concerning", "evaluated", "unanswered"]
-
 Found = dict[str, tuple[Check, Finding]]
 """By fingerprint."""
 

@@ -30,8 +30,6 @@ from .report import Places, RestartOutcome, UpgradeOutcome
 from .shape import resolved
 from .wanted import for_start
 
-__all__ = ["drained", "restarted", "start_places", "upgraded"]
-
 
 def drained(
     context: OneVM, vmi: VirtualMachineInstance, engine: Engine

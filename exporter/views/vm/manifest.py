@@ -28,8 +28,6 @@ from .context import OneVM
 from .evaluating import evaluated
 from .view import whole
 
-__all__ = ["KINDS", "Manifest", "manifest_of", "propose"]
-
 KINDS: tuple[ApiKind[Any], ...] = (VirtualMachine.KIND, VirtualMachineInstance.KIND)
 _MOST_OTHERS = 20
 # What a VM passes through until KubeVirt's controllers have looked at it.

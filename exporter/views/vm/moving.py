@@ -28,8 +28,6 @@ from .obstacles import not_moving_now, refused_on_moving
 from .reading import KINDS
 from .report import FailureReport, HeldMigration, MigrationAbility, MigrationUnderWay, RunningPlace
 
-__all__ = ["ability", "failures", "held", "own_migrations", "runs", "runs_now", "under_way"]
-
 _CLASSES = {each.id: each for each in CLASSES}
 _MOST_FAILURES = 10
 _FAILING = "MigrationFailing"

@@ -19,8 +19,6 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .context import OneVM
 from .shape import refused
 
-__all__ = ["not_moving_now", "not_starting_now", "refused_at_start", "refused_on_moving"]
-
 _AT_START = (Stage.ADMISSION, Stage.CREATION, Stage.POD, Stage.SCHEDULING)
 _NO_RESTART = ("Halted", "Once")  # the run strategies of which KubeVirt restarts none on request
 

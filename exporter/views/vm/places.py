@@ -27,8 +27,6 @@ from ..drain.room import amount_written, free_room, kind_of_lack
 from ..drain.volumes import AFFINITY, bindings, seen
 from .report import NodeAnswer, NodeObstacle, Places
 
-__all__ = ["NOT_CONSIDERED", "Wanted", "places"]
-
 NOT_CONSIDERED = (
     "affinity of other pods to this one, and of this one to pods that are no VM's",
     "topology spread",

@@ -25,8 +25,6 @@ from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInst
 from ...store.reader import Reading
 from .. import drain
 
-__all__ = ["INDEXES", "KINDS", "READER"]
-
 KINDS: tuple[ApiKind[Any], ...] = (
     VirtualMachine.KIND,
     VirtualMachineInstance.KIND,

@@ -7,25 +7,6 @@ import msgspec
 from ...store.record import Ref
 from ..findings import FindingReport
 
-__all__ = [
-    "FailureReport",
-    "FeatureUse",
-    "HeldMigration",
-    "InterfaceReport",
-    "MigrationAbility",
-    "MigrationUnderWay",
-    "NodeAnswer",
-    "NodeObstacle",
-    "Objection",
-    "Places",
-    "RestartOutcome",
-    "RunningPlace",
-    "SizeReport",
-    "UpgradeOutcome",
-    "VMIdentity",
-    "Verdict",
-]
-
 
 class NodeObstacle(msgspec.Struct, frozen=True):
     """`kind` is Taint, Cordoned, NotReady, NotSchedulable, Deleted, Selector, CPU, Affinity, AntiAffinity, PodAffinity,

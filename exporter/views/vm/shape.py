@@ -24,8 +24,6 @@ from ...store.text.naming import NAMED
 from .context import OneVM
 from .report import FeatureUse, InterfaceReport, SizeReport, VMIdentity
 
-__all__ = ["features", "identity", "interfaces", "refused", "resolved", "sizes"]
-
 _INVALID = {
     Invalid.MALFORMED: "it is not a valid UUID",
     Invalid.PLACEHOLDER: "it is a placeholder, which other VMs may have too",

@@ -11,8 +11,6 @@ from ...findings.finding import Finding, Unknown
 from .answer import VMWhole
 from .report import Objection, Places, Verdict
 
-__all__ = ["verdicts"]
-
 # What an act is made of: whatever forbids a part forbids the whole.
 _PARTS: Mapping[Act, frozenset[Act]] = {
     Act.START: frozenset((Act.START, Act.RESTART)),

@@ -31,8 +31,6 @@ from .shape import features, identity, interfaces, sizes
 from .verdicts import verdicts
 from .wanted import for_migration
 
-__all__ = ["steps", "take", "whole"]
-
 _MOST_AROUND = 20
 _MOST_UNANSWERED = 20
 

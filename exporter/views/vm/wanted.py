@@ -27,8 +27,6 @@ from ..drain.room import placement_on_moving
 from .context import OneVM
 from .places import Wanted
 
-__all__ = ["for_migration", "for_start", "launcher_of"]
-
 _KVM = "devices.kubevirt.io/kvm"
 _UNKNOWN_PLACEMENT = "its node selector, affinity or tolerations are none that Kubernetes takes"
 _OF_SPEC = "CPUs, and the memory that virt-launcher and QEMU take beside the guest's"

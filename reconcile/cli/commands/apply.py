@@ -22,8 +22,6 @@ from ..session import Session, answering, desk, finish, known_remediation, named
 from ..several import listed, repair_of
 from ..writing import agreed, named_directory
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     return finish(_run(arguments))

@@ -35,8 +35,6 @@ from ..session import Session, chosen, desk, finish, named
 from ..several import Chosen, listed
 from ..writing import agreed, known, who
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     return finish(_run(arguments))

@@ -22,8 +22,6 @@ from ..plan_text import shown
 from ..session import Session, desk, finish
 from ..writing import agreed
 
-__all__ = ["run"]
-
 _OVER = ("finding_holds", "same_object", "not_being_deleted")  # it is over without us
 
 

@@ -28,8 +28,6 @@ from ..session import finish
 from ..times import given
 from ..writing import read_directory, taking_back
 
-__all__ = ["run"]
-
 _LISTED = 50
 _DAYS, _DAY = 14, 86_400.0
 _OF_THE_SERVER = (

@@ -16,8 +16,6 @@ from ..leases import lease_path
 from ..session import Session, desk, finish, known_remediation
 from ..writing import who
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace, verb: str) -> int:
     return finish(_run(arguments, verb))

@@ -31,8 +31,6 @@ from ..plan_text import shown, shown_by_cause, shown_wide
 from ..session import Session, answering, desk, finish, known_remediation
 from ..writing import known
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     return finish(_run(arguments))

@@ -27,18 +27,7 @@ from ..leftovers import Leftover, Scan, may_not, scanned
 from ..session import Session, desk, finish
 from ..undoing import carried_out, permitted
 from ..unguarding import Unguarding, considered, guard_of, known_guards, unguarded
-from ..writing import (
-    agreed,
-    attempts,
-    directory_of,
-    known,
-    named_directory,
-    opened,
-    settled,
-    who,
-)
-
-__all__ = ["run"]
+from ..writing import agreed, attempts, directory_of, known, named_directory, opened, settled, who
 
 _DONE_ALREADY = "something_left"  # the precondition that does not hold where somebody else took it off
 

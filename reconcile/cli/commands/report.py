@@ -19,8 +19,6 @@ from ..report_text import text_of
 from ..times import given
 from ..writing import read_directory
 
-__all__ = ["run"]
-
 _FORMATS = {"table": lambda report: text_of(report, width()), "md": markdown_of, "html": html_of, "json": json_of}
 
 

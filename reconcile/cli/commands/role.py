@@ -13,8 +13,6 @@ from ...permissions.rbac import guarded, needed
 from ...plan.remediations import all_remediations
 from ..session import configured
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     config, _ = configured(arguments)

@@ -22,8 +22,6 @@ from ...plan.remediations import all_remediations
 from ...run.sidecar import Sidecar
 from ..session import configured, loaded_of
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     ignore_hangup()

@@ -25,19 +25,7 @@ from ..fitting import readable
 from ..ledger_pages import entries_about, history_of
 from ..session import Session, desk, finish
 from ..undoing import carried_out, made, permitted, shown
-from ..writing import (
-    agreed,
-    attempts,
-    directory_of,
-    known,
-    named_directory,
-    opened,
-    recreating,
-    settled,
-    who,
-)
-
-__all__ = ["run"]
+from ..writing import agreed, attempts, directory_of, known, named_directory, opened, recreating, settled, who
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -15,8 +15,6 @@ from ..undoing import shown
 from ..unguarding import Unguarding, considered, guards, known_guards, unguarded
 from ..writing import agreed, attempts, directory_of, known, opened, settled, who
 
-__all__ = ["run"]
-
 _COPY = Lost.COPY.value
 
 

@@ -7,9 +7,6 @@ from typing import Any
 
 from ..options import add_limit_option, add_writing_options
 
-__all__ = ["add"]
-
-
 _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0}
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from ..options import add_ledger_option, add_options
 
-__all__ = ["add"]
-
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 10**9:

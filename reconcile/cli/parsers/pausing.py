@@ -8,8 +8,6 @@ from typing import Any
 from ...plan.annotations import PAUSED, RESUMED
 from ..options import add_options
 
-__all__ = ["add"]
-
 
 def add(commands: Any) -> None:
     for name, text, story in (
@@ -25,9 +23,7 @@ def add(commands: Any) -> None:
         ),
     ):
         parser = commands.add_parser(
-            name,
-            help=f"{text} of everything, of a namespace, or of one object",
-            description=story,
+            name, help=f"{text} of everything, of a namespace, or of one object", description=story
         )
         parser.add_argument("kind", nargs="?", metavar="KIND", help="such as VirtualMachine; default: everything")
         parser.add_argument("name", nargs="?", metavar="NAMESPACE/NAME")

@@ -8,8 +8,6 @@ from typing import Any
 
 from ..options import add_ledger_option, add_options
 
-__all__ = ["add"]
-
 
 def add(commands: Any) -> None:
     parser = commands.add_parser(

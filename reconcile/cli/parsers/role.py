@@ -8,8 +8,6 @@ from typing import Any
 
 from ...permissions.accounts import NAME
 
-__all__ = ["add"]
-
 
 def add(commands: Any) -> None:
     parser = commands.add_parser(

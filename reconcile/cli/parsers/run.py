@@ -8,8 +8,6 @@ from typing import Any
 
 from exporter.cli.options.listening import add_insecure_option
 
-__all__ = ["add"]
-
 
 def add(commands: Any) -> None:
     parser = commands.add_parser(

@@ -8,8 +8,6 @@ from typing import Any
 from ...plan.lost import Lost
 from ..options import add_writing_options
 
-__all__ = ["add"]
-
 
 def add(commands: Any) -> None:
     parser = commands.add_parser(

@@ -8,8 +8,6 @@ from typing import Any
 from ...plan.lost import Lost
 from ..options import add_writing_options
 
-__all__ = ["add"]
-
 _COPY = Lost.COPY.value
 
 

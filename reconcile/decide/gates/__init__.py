@@ -44,12 +44,7 @@ GATES: tuple[Gate, ...] = (
         lasts=True,
     ),
     Gate("opt_in", "the VM allows what only some may have", standing.opted_in, _REPAIRS, reads=True, lasts=True),
-    Gate(
-        "labels",
-        "the namespace's labels are known, where its mode depends on them",
-        standing.labels_known,
-        _UNASKED,
-    ),
+    Gate("labels", "the namespace's labels are known, where its mode depends on them", standing.labels_known, _UNASKED),
     Gate("unclear", "no earlier write to the object may still arrive", standing.nothing_unclear, _ALL),
     Gate("leading", "this replica holds the Lease", standing.leading, _UNASKED),
     Gate("ledger", "the ledger can be written", standing.ledger_writable, _ALL),

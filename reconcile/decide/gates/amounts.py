@@ -14,17 +14,6 @@ from ...plan.time_text import moment
 from ..storm import Storm, Weather
 from .base import Ask, Situation
 
-__all__ = [
-    "fleet_share_left",
-    "half_used",
-    "hour_left",
-    "namespace_left",
-    "no_edit_war",
-    "no_failures",
-    "no_storm",
-    "run_left",
-]
-
 _HOUR, _DAY = 3600.0, 86_400.0
 
 Why = tuple[str, float | None]

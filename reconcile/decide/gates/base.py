@@ -17,8 +17,6 @@ from ...ledger.history import Attempt, History
 from ...plan.remediation import Remediation
 from ..storm import Storm
 
-__all__ = ["Alert", "Ask", "Blocked", "Gate", "Labels", "QueryAnswer", "QueryState", "Situation"]
-
 Labels: TypeAlias = Mapping[str, tuple[str, ...]]
 """The labels of the alert of a finding, each with the values that it may have: "" where it may lack the label."""
 

@@ -11,8 +11,6 @@ from ...plan.time_text import moment
 from ..canary import tried
 from .base import Ask, Situation
 
-__all__ = ["canary_held"]
-
 Why = tuple[str, float | None]
 
 

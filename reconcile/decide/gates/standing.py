@@ -12,19 +12,6 @@ from ...plan.annotations import paused_by
 from ...plan.time_text import moment
 from .base import Ask, Situation
 
-__all__ = [
-    "check_known",
-    "labels_known",
-    "leading",
-    "ledger_writable",
-    "no_upgrade",
-    "not_paused",
-    "nothing_unclear",
-    "object_not_paused",
-    "opted_in",
-    "source_fresh",
-]
-
 
 def leading(_: Ask, situation: Situation, __: SidecarConfig) -> str | None:
     return None if situation.leading else "this replica does not hold the Lease; only the one that holds it writes"

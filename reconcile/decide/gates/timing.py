@@ -13,8 +13,6 @@ from ...config.windows import blacked_out, closed_until
 from ...plan.time_text import moment
 from .base import Alert, Ask, Labels, QueryState, Situation
 
-__all__ = ["alert_fires", "clocks_agree", "no_blackout", "not_silenced", "old_enough", "query_clear", "window_open"]
-
 
 def clocks_agree(_: Ask, situation: Situation, __: SidecarConfig) -> str | None:
     """Ages are counted from times of the API server to our own, and windows and approvals end by ours alone."""

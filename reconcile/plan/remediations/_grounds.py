@@ -19,18 +19,6 @@ from exporter.store.record import Record, Ref
 from ..plan import Refused
 from ..remediation import Scene
 
-__all__ = [
-    "NO_SNAPSHOT_OR_RESTORE",
-    "SAVERS",
-    "controller",
-    "ending",
-    "table",
-    "tables",
-    "texts",
-    "under_way",
-    "wholes",
-]
-
 NO_SNAPSHOT_OR_RESTORE = {
     "no_snapshot_or_restore": "no snapshot, restore, clone or backup of the VM is in progress, by these objects and by "
     "the VM's status, and no Restore or Backup of Velero that includes the namespace"

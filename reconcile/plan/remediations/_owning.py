@@ -11,8 +11,6 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..plan import Refused
 from ..remediation import Scene
 
-__all__ = ["lost_disks", "owning_vm"]
-
 _NOT_KEPT = frozenset(("containerDisk", "emptyDisk", "ephemeral"))  # volumes that are made anew at each start
 
 

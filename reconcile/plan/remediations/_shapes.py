@@ -6,8 +6,6 @@ from typing import Any
 
 from ..patterns import ANYTHING, EMPTY, PRESENT, Begins, Each, Exactly, Is, Like
 
-__all__ = ["LIVING", "TERMINATING", "an_owner", "owned_by"]
-
 TERMINATING = Like(metadata=Like(deletionTimestamp=PRESENT))
 LIVING = Like(metadata=Like(deletionTimestamp=EMPTY))
 

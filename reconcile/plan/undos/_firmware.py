@@ -23,12 +23,7 @@ from ..undo import Given, Loss, Lost, Taken
 
 __all__ = ["IDENTITY", "LOSSES", "PRECONDITIONS", "READS", "weighed", "written_with"]
 
-READS = (
-    *CHANGED,
-    controller_revision.KIND,
-    virtual_machine_preference.KIND,
-    virtual_machine_cluster_preference.KIND,
-)
+READS = (*CHANGED, controller_revision.KIND, virtual_machine_preference.KIND, virtual_machine_cluster_preference.KIND)
 PRECONDITIONS = {
     "not_being_deleted": "the VM is not being deleted",
     "namespace_active": "its namespace is not being deleted",

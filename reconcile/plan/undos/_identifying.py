@@ -16,8 +16,6 @@ from ..remediations.identity._firmware import forbidden
 from ..undo import Given, Loss, Taken
 from ._firmware import written_with
 
-__all__ = ["PRECONDITIONS", "started", "weighed_value"]
-
 PRECONDITIONS = {
     "not_being_deleted": "the VM is not being deleted",
     "namespace_active": "its namespace is not being deleted",

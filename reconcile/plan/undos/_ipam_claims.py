@@ -27,8 +27,6 @@ from ..remediations.networks._ipam_claims import (
 )
 from ..undo import Given, Loss, Lost
 
-__all__ = ["LOSSES", "PRECONDITIONS", "READS", "given_away"]
-
 READS = (
     IPAMClaim.KIND,
     NetworkAttachmentDefinition.KIND,
@@ -53,7 +51,7 @@ LOSSES = {
     "address_kept": (
         Lost.ADDRESS,
         "neither the IPAMClaim nor its last owner is being deleted, or it keeps its finalizer, or has no address",
-    ),
+    )
 }
 
 

@@ -8,8 +8,6 @@ from exporter.store.kind import ApiKind
 
 from ..undo import Given, Undo
 
-__all__ = ["annotation_only"]
-
 
 def annotation_only(remediation: str, kind: ApiKind[Any], then: str) -> Undo:
     """The undo of a remediation that annotates objects of this kind; `then` are sentences about what follows."""

@@ -16,8 +16,6 @@ from ..plan import Refused
 from ..remediation import Scene
 from ..undo import Given, Loss, Lost
 
-__all__ = ["INDEXES", "LOSSES", "PRECONDITIONS", "READS", "going"]
-
 READS = (
     ControllerRevision.KIND,
     VirtualMachine.KIND,
@@ -32,7 +30,7 @@ LOSSES = {
     "not_needed": (
         Lost.COPY,
         "no VM, pool or snapshot, and no VMI that has not ended, refers to the ControllerRevision",
-    ),
+    )
 }
 
 

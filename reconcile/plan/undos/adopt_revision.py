@@ -8,8 +8,6 @@ from ..remediations._grounds import table, tables
 from ..undo import Given, Taken, Undo
 from ._revisions import INDEXES, LOSSES, PRECONDITIONS, READS, going
 
-__all__ = ["UNDO"]
-
 
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     ref, subject = taken.plan.target, taken.plan.subject
@@ -21,11 +19,4 @@ def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     return going(scene, ref, f"{ref} belongs to a VM that is gone, and garbage collection deletes it.")
 
 
-UNDO = Undo(
-    id="adopt_revision",
-    reads=READS,
-    indexes=INDEXES,
-    weigh=_weigh,
-    preconditions=PRECONDITIONS,
-    losses=LOSSES,
-)
+UNDO = Undo(id="adopt_revision", reads=READS, indexes=INDEXES, weigh=_weigh, preconditions=PRECONDITIONS, losses=LOSSES)

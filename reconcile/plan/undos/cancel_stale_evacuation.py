@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..undo import NoUndo
 
-__all__ = ["UNDO"]
-
 UNDO = NoUndo(
     "cancel_stale_evacuation",
     "Evict the VMI's pod if it has to leave its node after all: where KubeVirt migrates the VMI, it makes the request "

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..undo import NoUndo
 
-__all__ = ["UNDO"]
-
 UNDO = NoUndo(
     "delete_orphan_ipam_claim",
     "While the IPAMClaim is terminating its addresses are reserved and its name is taken. Created again it has no "

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..undo import NoUndo
 
-__all__ = ["UNDO"]
-
 UNDO = NoUndo(
     "delete_orphan_pdb",
     "Created again it protects nothing either; and with an owner reference to a VMI that is gone, garbage collection "

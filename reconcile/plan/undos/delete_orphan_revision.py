@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..undo import NoUndo
 
-__all__ = ["UNDO"]
-
 UNDO = NoUndo(
     "delete_orphan_revision",
     "Created again it serves whoever refers to it, by its name alone; but where no VM has the UID that its owner "

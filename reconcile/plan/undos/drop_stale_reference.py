@@ -15,8 +15,6 @@ from ..remediation import Scene
 from ..remediations._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, under_way
 from ..undo import Given, Taken, Undo
 
-__all__ = ["UNDO"]
-
 
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     ref = taken.plan.target

@@ -16,8 +16,6 @@ from ..plan import Refused
 from ..remediation import Scene
 from ..undo import Given, Loss, Lost, Taken, Undo
 
-__all__ = ["UNDO"]
-
 
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     ref = taken.plan.target
@@ -53,6 +51,6 @@ UNDO = Undo(
         "no_vm_without_copy": (
             Lost.COPY,
             "the instancetype or preference is not being deleted, or no VM depends on it without a copy",
-        ),
+        )
     },
 )

@@ -7,8 +7,6 @@ from ..remediation import Scene
 from ..undo import Given, Taken, Undo
 from ._revisions import INDEXES, LOSSES, PRECONDITIONS, READS, going
 
-__all__ = ["UNDO"]
-
 
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     ref = taken.plan.target
@@ -16,10 +14,5 @@ def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
 
 
 UNDO = Undo(
-    id="label_pinned_revision",
-    reads=READS,
-    indexes=INDEXES,
-    weigh=_weigh,
-    preconditions=PRECONDITIONS,
-    losses=LOSSES,
+    id="label_pinned_revision", reads=READS, indexes=INDEXES, weigh=_weigh, preconditions=PRECONDITIONS, losses=LOSSES
 )

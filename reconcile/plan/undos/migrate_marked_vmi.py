@@ -10,8 +10,6 @@ from ..remediation import Scene
 from ..remediations._grounds import table
 from ..undo import Given, Taken, Undo
 
-__all__ = ["UNDO"]
-
 _POST_COPY = "PostCopy"  # status.migrationState.mode of a VMI
 
 

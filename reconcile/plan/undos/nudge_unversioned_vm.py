@@ -8,8 +8,6 @@ from ..plan import Refused
 from ..remediation import Scene
 from ..undo import Given, Taken, Undo
 
-__all__ = ["UNDO"]
-
 
 def _weigh(taken: Taken, _: Scene) -> Given | Refused:
     return Given(effect=f"The annotation of {taken.plan.target} goes. A copy that KubeVirt made meanwhile stays.")

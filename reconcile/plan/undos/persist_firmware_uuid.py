@@ -9,8 +9,6 @@ from ..remediation import Scene
 from ..undo import Given, Taken, Undo
 from ._firmware import IDENTITY, LOSSES, PRECONDITIONS, READS, weighed
 
-__all__ = ["UNDO"]
-
 
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     return weighed(taken, scene, _in_use)

@@ -10,8 +10,6 @@ from ..undo import Given, Taken, Undo
 from ._firmware import IDENTITY, LOSSES, PRECONDITIONS, READS, weighed
 from ._identifying import started
 
-__all__ = ["UNDO"]
-
 
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     return weighed(taken, scene, started)

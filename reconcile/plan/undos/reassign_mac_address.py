@@ -17,8 +17,6 @@ from ..remediations.identity.reassign_mac_address import having
 from ..undo import Given, Lost, Taken, Undo
 from ._identifying import PRECONDITIONS, weighed_value
 
-__all__ = ["UNDO"]
-
 
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     ops = taken.plan.step.ops if isinstance(taken.plan.step, Patch) else ()

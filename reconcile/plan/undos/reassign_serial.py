@@ -17,8 +17,6 @@ from ..remediations.identity._firmware import READS, firmware_of
 from ..undo import Given, Lost, Taken, Undo
 from ._identifying import PRECONDITIONS, weighed_value
 
-__all__ = ["UNDO"]
-
 
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     def having(serial: str) -> list[str]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..undo import NoUndo
 
-__all__ = ["UNDO"]
-
 UNDO = NoUndo(
     "reclaim_ipam_claim",
     "What was released can't be taken back: the network may give the addresses to another VM or pod. While the "

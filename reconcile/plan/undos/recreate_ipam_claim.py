@@ -6,8 +6,6 @@ from exporter.store.kinds import virtual_machine_instance
 
 from ._nudged import annotation_only
 
-__all__ = ["UNDO"]
-
 UNDO = annotation_only(
     "recreate_ipam_claim", virtual_machine_instance.KIND, "The IPAMClaim stays, if it was created meanwhile."
 )

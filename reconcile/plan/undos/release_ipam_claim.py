@@ -6,8 +6,6 @@ from exporter.store.kinds import virtual_machine
 
 from ._nudged import annotation_only
 
-__all__ = ["UNDO"]
-
 UNDO = annotation_only(
     "release_ipam_claim",
     virtual_machine.KIND,

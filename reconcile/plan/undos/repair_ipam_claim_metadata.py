@@ -15,8 +15,6 @@ from ..remediations.networks._came_meanwhile import came_to_run
 from ..undo import Given, Taken, Undo
 from ._ipam_claims import LOSSES, PRECONDITIONS, READS, given_away
 
-__all__ = ["UNDO"]
-
 _LABEL = "kubevirt.io/vm"
 
 

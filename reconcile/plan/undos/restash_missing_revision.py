@@ -7,8 +7,6 @@ from ..remediation import Scene
 from ..undo import Given, Taken, Undo
 from ._revisions import INDEXES, LOSSES, PRECONDITIONS, READS, going
 
-__all__ = ["UNDO"]
-
 
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     return going(scene, taken.plan.target, f"{taken.plan.target} is gone.")

@@ -10,8 +10,6 @@ from ..remediation import Scene
 from ..remediations._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, tables, under_way
 from ..undo import Given, Loss, Lost, Taken, Undo
 
-__all__ = ["UNDO"]
-
 
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     ref = taken.plan.target

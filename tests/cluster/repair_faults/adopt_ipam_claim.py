@@ -18,12 +18,6 @@ def _earlier_claim(stage: Stage) -> None:
 
 FAULTS = (
     Fault(
-        "earlier_claim",
-        "adopt_ipam_claim",
-        "OwnerUidMismatch",
-        _earlier_claim,
-        IPAM_CLAIMS,
-        named(CLAIM),
-        aged=True,
+        "earlier_claim", "adopt_ipam_claim", "OwnerUidMismatch", _earlier_claim, IPAM_CLAIMS, named(CLAIM), aged=True
     ),
 )

@@ -27,13 +27,5 @@ def _without_matcher(stage: Stage) -> None:
 
 
 FAULTS = (
-    Fault(
-        "stale_reference",
-        "drop_stale_reference",
-        "StaleReference",
-        _without_matcher,
-        VMS,
-        named("db"),
-        aged=True,
-    ),
+    Fault("stale_reference", "drop_stale_reference", "StaleReference", _without_matcher, VMS, named("db"), aged=True),
 )

@@ -306,17 +306,10 @@ STORIES = [
     Story("VMFeatureMismatch", "TemplateRequestsDisabled", _templated, _KUBEVIRT, edits=_GATE),
     Story("VMFeatureNoNode", "NoNodeForStart", lambda stage: _on_a_cordoned_node(stage, _to_start), (acts.UNCORDON,)),
     Story(
-        "VMFeatureNoNode",
-        "NoNodeForStart",
-        lambda stage: _on_a_cordoned_node(stage, _to_start),
-        _VM,
-        edits=_NO_DEVICE,
+        "VMFeatureNoNode", "NoNodeForStart", lambda stage: _on_a_cordoned_node(stage, _to_start), _VM, edits=_NO_DEVICE
     ),
     Story(
-        "VMFeatureNoNode",
-        "NoNodeSupports",
-        lambda stage: _on_a_cordoned_node(stage, _unscheduled),
-        (acts.UNCORDON,),
+        "VMFeatureNoNode", "NoNodeSupports", lambda stage: _on_a_cordoned_node(stage, _unscheduled), (acts.UNCORDON,)
     ),
     Story(
         "VMFeatureNoNode",
@@ -336,11 +329,7 @@ STORIES = [
     ),
     Story("KubeVirtConfigurationInvalid", "SeveralKubeVirts", _two, leaves=nothing),
     Story(
-        "KubeVirtFeatureGround",
-        "GateWithoutNodes",
-        _gate_of_a_device,
-        _KUBEVIRT,
-        edits=("- IOMMUFD\n", "- Snapshot\n"),
+        "KubeVirtFeatureGround", "GateWithoutNodes", _gate_of_a_device, _KUBEVIRT, edits=("- IOMMUFD\n", "- Snapshot\n")
     ),
     Story("KubeVirtFeatureGround", "NoKVM", lambda stage: _without_kvm(stage, cordoned=True), (acts.UNCORDON,)),
     Story(

@@ -412,11 +412,7 @@ STORIES = [
         edits=("        memory:\n          guest: 1Gi\n", ""),
     ),
     Story(
-        "VMInstancetypeConflict",
-        "RequirementsUnmet",
-        _too_small,
-        (_SAVE, acts.REPLACE),
-        edits=("name: u1", "name: u4"),
+        "VMInstancetypeConflict", "RequirementsUnmet", _too_small, (_SAVE, acts.REPLACE), edits=("name: u1", "name: u4")
     ),
     Story(
         "VMIPresetInUse",

@@ -137,13 +137,7 @@ def _conflist(stage: Stage) -> Mapping[str, str]:
 
 STORIES = [
     Story("VMNetworkConfigConflict", "NetworkConfigConflict", _conflict, acts.EDIT, edits=("1500", "1400")),
-    Story(
-        "VMNetworkPersistenceDisabled",
-        "PersistenceDisabled",
-        _not_kept,
-        acts.EDIT,
-        edits=(NO_FLAG, FLAG),
-    ),
+    Story("VMNetworkPersistenceDisabled", "PersistenceDisabled", _not_kept, acts.EDIT, edits=(NO_FLAG, FLAG)),
     Story("VMNetworkPoolPressure", "PoolPressure", _full, acts.EDIT, edits=("10.0.0.8/29", "10.0.0.14/32")),
     Story(
         "VMNetworkMisconfigured",
@@ -181,13 +175,7 @@ STORIES = [
     Story("VMNetworkMisconfigured", "NetworkNotCreated", _not_created("no room"), leaves=nothing),
     Story("VMNetworkDeletionStuck", "NetworkDeletionHeld", _held, leaves=nothing),
     Story("VMNetworkDeletionStuck", "NetworkDeletionStuck", _leaving, leaves=nothing),
-    Story(
-        "VMNamespaceWithoutNetwork",
-        "PrimaryNetworkMissing",
-        _without_primary,
-        (acts.MAKE_NETWORK,),
-        files=_primary,
-    ),
+    Story("VMNamespaceWithoutNetwork", "PrimaryNetworkMissing", _without_primary, (acts.MAKE_NETWORK,), files=_primary),
     Story("VMNamespaceWithoutNetwork", "NetworkNotRendered", _not_rendered, leaves=nothing),
     Story("VMNADMissing", "NadMissing", _without_nad, (acts.MAKE_NAD,), files=_nad_again),
 ]

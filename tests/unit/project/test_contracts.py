@@ -17,10 +17,7 @@ from tests.shared import REPO
 # One line for each contract that breaks it, and the module at whose end it is put.
 BREAKS = {
     "the exporter does not know the sidecar": ("exporter/views/nearest.py", "import reconcile.app"),
-    "what runs in a cluster knows nothing of what is made of it": (
-        "exporter/version.py",
-        "import release.sbom",
-    ),
+    "what runs in a cluster knows nothing of what is made of it": ("exporter/version.py", "import release.sbom"),
     "data flows one way": ("exporter/store/kinds/pod.py", "import exporter.checks"),
     "a gauge is what the objects say now, and not what is remembered of them": (
         "exporter/states/base.py",
@@ -40,10 +37,7 @@ BREAKS = {
         "reconcile/decide/storm.py",
         "import exporter.kube.errors",
     ),
-    "the adapters import the Kubernetes client, and nothing else does": (
-        "exporter/kube/probe.py",
-        "import kubernetes",
-    ),
+    "the adapters import the Kubernetes client, and nothing else does": ("exporter/kube/probe.py", "import kubernetes"),
     "who may send requests to an API server": ("reconcile/run/loop.py", "import exporter.kube.transport"),
     "what serves can't write its certificate": ("exporter/app.py", "import exporter.kube.own_secret"),
     "a repair goes one way": ("reconcile/ledger/entry.py", "import reconcile.run.loop"),

@@ -153,10 +153,7 @@ def test_the_wheel_shows_the_demo(steward: Path, tmp_path: Path) -> None:
     command = [str(steward), "demo", "--listen", "127.0.0.1:0", "--pace", "600"]
     environment = {"PATH": os.environ["PATH"], "HOME": str(steward.parent), "PYTHONWARNINGS": "error"}
     said = tmp_path / "said"
-    with (
-        said.open("w") as out,
-        subprocess.Popen(command, cwd=steward.parent, env=environment, stdout=out) as process,
-    ):
+    with said.open("w") as out, subprocess.Popen(command, cwd=steward.parent, env=environment, stdout=out) as process:
         try:
             wait_until(lambda: "\nPage: http://127.0.0.1:" in said.read_text(), 60, "the demo says where its page is")
         finally:

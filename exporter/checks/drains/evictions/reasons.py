@@ -10,28 +10,16 @@ from ....findings.causes import Cause
 from ....findings.check import Family, Reason
 from ....findings.finding import Severity
 
-__all__ = ["BLOCKED", "REASONS"]
-
-BLOCKED = Family(
-    "kubevirt_vmi_eviction_blocked",
-    "A VMI that has to leave its node makes no progress.",
-)
+BLOCKED = Family("kubevirt_vmi_eviction_blocked", "A VMI that has to leave its node makes no progress.")
 _NOTICE = Family(
     "kubevirt_vmi_eviction_notice",
     "A VMI that has to leave its node, and nothing is in its way: it waits, will be shut down, or may be blocked.",
 )
 _POD = Family(
-    "kubevirt_launcher_pod_orphaned",
-    "A launcher pod runs whose VMI does not exist; every eviction of it is refused.",
+    "kubevirt_launcher_pod_orphaned", "A launcher pod runs whose VMI does not exist; every eviction of it is refused."
 )
-_NODE = Family(
-    "kubevirt_node_drain_residual",
-    "VMIs are left on a node that is being drained.",
-)
-_LOST_NODE = Family(
-    "kubevirt_node_lost",
-    "A node with VMIs is not Ready.",
-)
+_NODE = Family("kubevirt_node_drain_residual", "VMIs are left on a node that is being drained.")
+_LOST_NODE = Family("kubevirt_node_lost", "A node with VMIs is not Ready.")
 
 # The alerts, which are the names of the runbooks too.
 _STUCK, _NOT_MIGRATABLE, _LEFT = "VMEvictionMigrationStuck", "VMEvictionNotMigratable", "VMEvacuationRequestLeft"
@@ -259,11 +247,7 @@ REASONS = {
         cause=Cause.PDB,
     ),
     "UserPDB": _reason(
-        "A PDB refuses the eviction of the VMI's pod; `cause` says why.",
-        _PDB,
-        "UserPDB",
-        300.0,
-        cause=Cause.PDB,
+        "A PDB refuses the eviction of the VMI's pod; `cause` says why.", _PDB, "UserPDB", 300.0, cause=Cause.PDB
     ),
     "MultiplePDB": _reason(
         "Several PDBs select the VMI's pod: an eviction fails, and the drain with it.",

@@ -12,8 +12,6 @@ from ....store.text.naming import NAMED
 from ....store.text.since import UNKNOWN, Since, Time
 from .reasons import BLOCKED, REASONS
 
-__all__ = ["residual"]
-
 
 def residual(node: NodeContext, found: Iterable[Departure]) -> Iterator[Finding]:
     left = [d for d in found if isinstance(d.subject, VirtualMachineInstance) and d.state is not DrainState.ARRIVING]

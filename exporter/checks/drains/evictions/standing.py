@@ -18,9 +18,6 @@ from ....store.text.naming import NAMED, named
 from ....store.text.since import Since
 from .reasons import REASONS
 
-__all__ = ["of_node"]
-
-
 # Of a VMI that nobody asks to leave: what would become of it.
 _WOULD_LEAVE = (DrainState.WAITING, DrainState.MAY_MIGRATE, DrainState.EXTERNAL, DrainState.SHUTS_DOWN)
 

@@ -9,8 +9,6 @@ from ....findings.finding import Finding
 from ....store.kinds.kube_virt import KubeVirt
 from .reasons import READ_HYPERCONVERGED, READ_LISTS
 
-__all__ = ["advised_by_hco"]
-
 
 def advised_by_hco(finding: Finding, kubevirt: KubeVirt) -> Finding:
     """The finding with where its gate or setting is decided, if that is not in the KubeVirt object."""

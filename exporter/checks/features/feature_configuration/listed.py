@@ -10,8 +10,6 @@ from ....domain.features.settings import Switch
 from ....findings.finding import Finding, Severity
 from ....store.kinds.kube_virt import EVEN_PARITY, KubeVirt
 
-__all__ = ["of_the_lists"]
-
 _LISTED, _DISABLED = "featureGates", "disabledFeatureGates"
 # While one is listed, KubeVirt before 1.8 takes edits of VMs that still have such an interface.
 _EDITABLE = ("Macvtap", "Passt")

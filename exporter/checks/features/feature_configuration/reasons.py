@@ -10,8 +10,6 @@ from ....findings.check import Family, Reason
 from ....findings.finding import Severity
 from .._commands import READ_KUBEVIRT
 
-__all__ = ["READ_HYPERCONVERGED", "READ_LISTS", "REASONS"]
-
 _FAMILY = Family(
     "kubevirt_feature_configuration",
     "A feature gate or a setting of the KubeVirt object does not do what it seems to, or an upgrade changes it.",

@@ -8,8 +8,6 @@ from ....domain.features.configuration import Effective
 from ....findings.finding import Finding, Severity
 from ....store.kinds.kube_virt import KubeVirt
 
-__all__ = ["at_upgrade"]
-
 _WHY = {
     "always": "it is always on from then",
     "default": "it is Beta, and on by default from then",

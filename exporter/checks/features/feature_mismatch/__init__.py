@@ -38,13 +38,7 @@ def find(view: View) -> Iterator[Finding]:
 CHECK = Check(
     id="feature_mismatch",
     title="VMs that ask for features that the cluster does not allow",
-    reads=(
-        VirtualMachine.KIND,
-        VirtualMachineInstance.KIND,
-        *INSTANCETYPES,
-        ControllerRevision.KIND,
-        KubeVirt.KIND,
-    ),
+    reads=(VirtualMachine.KIND, VirtualMachineInstance.KIND, *INSTANCETYPES, ControllerRevision.KIND, KubeVirt.KIND),
     scope=PER_VM,
     looks_up=(OBJECT, Lookup(REVISION, changes_of=(ControllerRevision,))),
     cause=Cause.FEATURE,

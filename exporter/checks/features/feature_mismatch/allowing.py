@@ -9,8 +9,6 @@ from ....domain.features.hco import REVERTED, way_of_gate, way_of_setting
 from ....domain.features.rule import Rule
 from .reasons import OR_ALLOWED
 
-__all__ = ["next_step"]
-
 _SETTINGS = {"PersistentReservation": "persistentReservationConfiguration.enabled"}  # once the gate is GA
 _CLAIMS = "virt-controller restarts then."
 _RESTARTS = {

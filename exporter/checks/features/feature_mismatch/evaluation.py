@@ -23,8 +23,6 @@ from .refusals import Refusals, refusals
 from .states import MismatchState, Pair, migration_fails, pairs, state_of
 from .texts import message
 
-__all__ = ["mismatches"]
-
 _BY_VMI = ("PendingBlocked", "PendingStartedBefore", "RunningStartedBefore", "MigrationBlocked")
 _NONE: Refusals = {}
 
@@ -64,11 +62,7 @@ def _by_networks(view: View, pair: Pair) -> tuple[tuple[Request, ...], tuple[Req
 
 
 def _of(
-    view: View,
-    pair: Pair,
-    asked: tuple[tuple[Request, ...], tuple[Request, ...]],
-    kubevirt: KubeVirt,
-    ground: Ground,
+    view: View, pair: Pair, asked: tuple[tuple[Request, ...], tuple[Request, ...]], kubevirt: KubeVirt, ground: Ground
 ) -> Iterator[Finding]:
     now = _states(ground, pair, asked)
     for rule, (state, whys) in now.items():

@@ -8,14 +8,11 @@ from ....findings.check import Family, Reason
 from ....findings.finding import Severity
 from .._commands import PREVIEW, READ_CONFIGURATION, READ_STATE, READ_VM, READ_VMI
 
-__all__ = ["OR_ALLOWED", "REASONS", "VM", "VMI"]
-
 OR_ALLOWED = ", or have it allowed"
 """Left out of an advice where a release has no way to allow it."""
 
 VM = Family(
-    "kubevirt_vm_feature_mismatch",
-    "A VM asks for a feature that the cluster does not allow, or that no node supports.",
+    "kubevirt_vm_feature_mismatch", "A VM asks for a feature that the cluster does not allow, or that no node supports."
 )
 VMI = Family(
     "kubevirt_vmi_feature_mismatch",

@@ -6,8 +6,6 @@ from ....domain.features.rule import Ground, Request, Rule
 from ....domain.features.rules import BY_ID
 from ....store.text.text_cache import remembered
 
-__all__ = ["Refusals", "refusals"]
-
 Refusals = dict[Rule, tuple[str, ...]]
 """Why, for each request of a rule that is not allowed."""
 

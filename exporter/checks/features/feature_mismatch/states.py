@@ -15,8 +15,6 @@ from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 from ....store.record import Record
 
-__all__ = ["MismatchState", "Pair", "pairs", "state_of"]
-
 R = TypeVar("R", bound=Record)
 
 _BITES_AT_START = (Stage.ADMISSION, Stage.CREATION, Stage.POD, Stage.SCHEDULING)

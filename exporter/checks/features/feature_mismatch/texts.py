@@ -5,8 +5,6 @@ from __future__ import annotations
 from ....domain.features.rule import Migrates, Rule, Stage
 from .states import MismatchState, Pair
 
-__all__ = ["message"]
-
 _NAMED = 3  # things that are not allowed, in a message
 _ENDS = {
     "PendingBlocked": "it cannot start",

@@ -17,8 +17,6 @@ from ....store.reader import ClusterView
 from ....store.record import Record, Ref
 from ..feature_mismatch.states import Pair
 
-__all__ = ["NATIVE", "asked", "may_migrate", "offerers", "related", "selected", "state", "then", "things_of"]
-
 NATIVE = "label kubernetes.io/arch="
 _HARDWARE_TYPES = Version(1, 5, 1)  # the first release that selects nodes by the hardware types that they emulate
 _CPU_MANAGER = "label kubevirt.io/cpumanager=true"

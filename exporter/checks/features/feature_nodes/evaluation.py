@@ -23,8 +23,6 @@ from .._brought import with_bringers
 from .asking import asked, may_migrate, offerers, related, selected, state, then
 from .reasons import REASONS
 
-__all__ = ["unsupported"]
-
 _NAMED = 3  # things in a message
 
 

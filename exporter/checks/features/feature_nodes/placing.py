@@ -26,8 +26,6 @@ from ....store.record import Record, UnansweredError
 from .asking import may_migrate, offerers, related, state, then, things_of
 from .pods import pod_of
 
-__all__ = ["keeps_vendor", "unplaced"]
-
 _FEATURE = "placement"
 # A target has the source's CPU vendor in 1.6 and in 1.7 from these on, and in all later releases.
 _SAME_VENDOR = (Version(1, 6, 4), Version(1, 7, 1))

@@ -13,8 +13,6 @@ from ....store.selector import Requirement
 from ....store.text.text_cache import remembered
 from .asking import NATIVE
 
-__all__ = ["pod_of"]
-
 _ARCHITECTURE = "kubernetes.io/arch"
 _LABEL, _RESOURCE = "label ", "resource "
 _CROSSED = "label kubevirt.io/vm-arch-"

@@ -8,8 +8,6 @@ from ....findings.finding import Severity
 from .._commands import ALL_NODES, HANDLERS, NODES, READ_VM, READ_VMI
 from ..feature_mismatch.reasons import VM, VMI
 
-__all__ = ["REASONS"]
-
 _SWEPT = 300.0  # seconds: device plugins and labels of a node go and come back with its virt-handler
 
 _NEXT = (

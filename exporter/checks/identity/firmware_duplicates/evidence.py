@@ -14,8 +14,6 @@ from ....store.text.naming import NAMED, named, the
 from .keeper import KeeperChoice, keeps_state
 from .members import Member, MemberRole, SharedValue
 
-__all__ = ["acts", "facts", "hints", "message", "next_step"]
-
 _ORIGINS = {
     "restore": "it was restored from a snapshot",
     "backup": "it was restored from a backup",

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 from ....domain.identity.firmware import legacy
 from .members import Member
 
-__all__ = ["KeeperChoice", "brought_from_elsewhere", "keeper", "keeps_state"]
-
 _TPM = "persistent TPM"
 
 

@@ -17,8 +17,6 @@ from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ....store.record import Record, Ref
 
-__all__ = ["Member", "MemberRole", "SharedValue", "group_of"]
-
 Migration = VirtualMachineInstanceMigration
 _PAUSES = 50  # objects between two
 

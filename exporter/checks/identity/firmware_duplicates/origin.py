@@ -16,8 +16,6 @@ from ....store.text.naming import the
 from .evidence import hints
 from .members import Member, SharedValue
 
-__all__ = ["legacy_derived"]
-
 
 def legacy_derived(view: View, group: SharedValue) -> Iterator[Finding | None]:
     """Of each member that has the UUID now, where it derives from its own or another VM's name.

@@ -8,21 +8,13 @@ from ....findings.check import Family, Reason
 from ....findings.finding import Severity
 from ....store.record import Ref
 
-__all__ = ["REASONS", "of_vmi"]
-
 _OF_VMI = "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE NAME -o yaml"
 _ALERT = "VMFirmwareUUIDDuplicate"
 _CHANGE = "Decide which VM keeps the UUID, and give each of the others a new one while it is stopped."
 _VM = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME"
-_TPM = (
-    _VM + " -o jsonpath='{.spec.template.spec.domain.devices.tpm}'",
-    _VM + " -o yaml",
-)
+_TPM = (_VM + " -o jsonpath='{.spec.template.spec.domain.devices.tpm}'", _VM + " -o yaml")
 
-_DUPLICATE = Family(
-    "kubevirt_vm_firmware_uuid_duplicate",
-    "A VM shares its firmware UUID with another one.",
-)
+_DUPLICATE = Family("kubevirt_vm_firmware_uuid_duplicate", "A VM shares its firmware UUID with another one.")
 # A family of its own: where all VMs are older than KubeVirt 1.6 this is said of each of them.
 _LEGACY = Family(
     "kubevirt_vm_firmware_uuid_legacy",

@@ -8,8 +8,6 @@ from ....findings.finding import Finding, Severity
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
 
-__all__ = ["not_persisted"]
-
 _WRITES_SINCE = (1, 6)
 _REFUSED = "FirmwareUUIDError"  # the condition that reports a refused write
 _DISKS = "DataVolumesNotReady"

@@ -12,8 +12,6 @@ from ....store.kinds.virtual_machine_pool import VirtualMachinePool
 from ....store.text.naming import the
 from ..firmware_duplicates.reasons import of_vmi
 
-__all__ = ["invalid_uuid", "member_pins_uuid", "spec_run_mismatch"]
-
 
 def spec_run_mismatch(vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> Finding | None:
     """`vmi` is the VM's own that has not ended. While it is being stopped nothing has to be done any more."""

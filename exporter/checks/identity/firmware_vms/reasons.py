@@ -7,25 +7,16 @@ from ....findings.causes import Cause
 from ....findings.check import Family, Reason
 from ....findings.finding import Severity
 
-__all__ = ["REASONS"]
-
 _ALERT = "VMFirmwareUUIDUnstable"
 _VM = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME"
 _WRITERS = '{range .metadata.managedFields[*]}{.time} {.manager} {.operation}{"\\n"}{end}'
 _IDENTITY = Family(
-    "kubevirt_vm_firmware_uuid_unstable",
-    "A VM's firmware UUID is invalid, or changes with the next start.",
+    "kubevirt_vm_firmware_uuid_unstable", "A VM's firmware UUID is invalid, or changes with the next start."
 )
 # Families of their own for what may hold for all VMs at once: it must not crowd out the others.
-_NOT_KEPT = Family(
-    "kubevirt_vm_firmware_uuid_not_persisted",
-    "A VM's firmware UUID is not in its spec.",
-    aged=False,
-)
+_NOT_KEPT = Family("kubevirt_vm_firmware_uuid_not_persisted", "A VM's firmware UUID is not in its spec.", aged=False)
 _PINNED = Family(
-    "kubevirt_vm_firmware_uuid_from_template",
-    "A VM has its firmware UUID from the template of its pool.",
-    aged=False,
+    "kubevirt_vm_firmware_uuid_from_template", "A VM has its firmware UUID from the template of its pool.", aged=False
 )
 _SNAPSHOT = Family(
     "kubevirt_vmsnapshot_firmware_uuid_differs",

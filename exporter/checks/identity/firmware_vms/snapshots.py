@@ -8,8 +8,6 @@ from ....findings.finding import Finding, Severity, Since
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
-__all__ = ["snapshot_differs"]
-
 
 def snapshot_differs(content: VirtualMachineSnapshotContent, vm: VirtualMachine | None) -> Finding | None:
     """`vm` is the VM that has the name of the one that was saved, where there is one."""

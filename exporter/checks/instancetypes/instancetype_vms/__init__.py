@@ -70,13 +70,7 @@ def _of(context: Context, role: MatcherRole) -> Iterator[Finding | None]:
 CHECK = Check(
     id="instancetype_vms",
     title="VMs whose instancetype or preference is missing or will be lost",
-    reads=(
-        VirtualMachine.KIND,
-        VirtualMachineInstance.KIND,
-        *INSTANCETYPES,
-        ControllerRevision.KIND,
-        KubeVirt.KIND,
-    ),
+    reads=(VirtualMachine.KIND, VirtualMachineInstance.KIND, *INSTANCETYPES, ControllerRevision.KIND, KubeVirt.KIND),
     scope=PER_VM,
     looks_up=(OBJECT, Lookup(REVISION, changes_of=(ControllerRevision,))),
     reasons=REASONS,

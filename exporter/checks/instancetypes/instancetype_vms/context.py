@@ -19,8 +19,6 @@ from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .._commands import READ_OBJECT, RESOURCES
 from .reasons import REASONS
 
-__all__ = ["Context"]
-
 _CLUSTER_WIDE = tuple(role.cluster_wide for role in ROLES)
 _READ_CLUSTER_OBJECT = READ_OBJECT.replace(" -n NAMESPACE", "")
 _WANT_TO_RUN = ("Always", "Once", "RerunOnFailure")

@@ -10,8 +10,6 @@ from ....findings.finding import Finding, Severity
 from ....store.text.naming import listed, named
 from .context import Context
 
-__all__ = ["field_conflict", "requirements_unmet"]
-
 
 def field_conflict(context: Context, resolution: Resolution) -> Finding | None:
     text, shape = resolution.spec, context.vm.shape

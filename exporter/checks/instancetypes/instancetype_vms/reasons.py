@@ -18,15 +18,9 @@ from .._commands import (
     TOUCH,
 )
 
-__all__ = ["REASONS"]
-
-_BROKEN = Family(
-    "kubevirt_vm_instancetype_broken",
-    "KubeVirt cannot find or use a VM's instancetype or preference.",
-)
+_BROKEN = Family("kubevirt_vm_instancetype_broken", "KubeVirt cannot find or use a VM's instancetype or preference.")
 _REFUSED = Family(
-    "kubevirt_vm_instancetype_refused",
-    "A VM's spec and its instancetype or preference do not fit together.",
+    "kubevirt_vm_instancetype_refused", "A VM's spec and its instancetype or preference do not fit together."
 )
 _REVISION = Family(
     "kubevirt_vm_instancetype_revision_unfit",
@@ -174,11 +168,7 @@ REASONS = {
         grace=120.0,
         next="Find out why virt-controller has not made a ControllerRevision: whether it runs, and what the VM's "
         "condition Failure says. Do not delete or change the instancetype or preference before.",
-        commands=(
-            READ_REFERENCE,
-            "kubectl get pods -A -l kubevirt.io=virt-controller",
-            TOUCH,
-        ),
+        commands=(READ_REFERENCE, "kubectl get pods -A -l kubevirt.io=virt-controller", TOUCH),
         alert="VMInstancetypeUnversioned",
         remediation="nudge_unversioned_vm",
     ),

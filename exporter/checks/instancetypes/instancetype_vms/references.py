@@ -10,8 +10,6 @@ from ....store.kinds.controller_revision import ControllerRevision
 from .._commands import RESOURCES
 from .context import Context
 
-__all__ = ["broken", "stale_reference", "unversioned"]
-
 _FAILED = {MatcherRole.INSTANCETYPE: "FailedFindInstancetype", MatcherRole.PREFERENCE: "FailedFindPreference"}
 _MATCHER = {MatcherRole.INSTANCETYPE: "InstancetypeMatcher", MatcherRole.PREFERENCE: "PreferenceMatcher"}
 

@@ -16,8 +16,6 @@ from ....store.text.naming import listed, named
 from .._commands import READ_REFERENCE, READ_REVISION
 from .context import Context
 
-__all__ = ["drifted", "unfit"]
-
 _CONVERTS_SINCE = (1, 3)
 _DANGLES_SINCE = (1, 5)  # before, the pin is moved along (pkg/instancetype/upgrade)
 _DECODES_UNTIL = (1, 7)

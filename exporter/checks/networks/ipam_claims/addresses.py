@@ -20,17 +20,6 @@ from ....store.text.naming import named
 from .._address_holders import described, within
 from .context import ClaimContext, Moment
 
-__all__ = [
-    "duplicate_ip",
-    "fails_the_control_plane",
-    "family_incomplete",
-    "ip_drift",
-    "ip_excluded",
-    "ip_outside_pool",
-    "prefix_mismatch",
-    "requested_by",
-]
-
 _UNALLOCATABLE = {
     AddressPlace.OUTSIDE: "is outside the subnets",
     AddressPlace.EDGE: "is a network or broadcast address",

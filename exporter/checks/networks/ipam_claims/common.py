@@ -11,8 +11,6 @@ from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 
-__all__ = ["MOST_PODS", "Common"]
-
 MOST_PODS = 100  # of one VM, or of one claim, that are compared with a claim; a VM that migrates has two
 
 

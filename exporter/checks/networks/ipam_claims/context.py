@@ -28,8 +28,6 @@ from .owner import ClaimOwner, OwnerState, owner_of
 from .pressure import utilisation
 from .reasons import REASONS
 
-__all__ = ["UNKNOWN_MOMENT", "ClaimContext", "Moment"]
-
 Moment = tuple[float | None, Since]
 UNKNOWN_MOMENT: Moment = (None, Since.FIRST_SEEN)
 _NAMED = 100  # pods in the evidence

@@ -8,20 +8,6 @@ from .context import ClaimContext, Moment
 from .owner import OwnerState
 from .pressure import percent
 
-__all__ = [
-    "foreign_claim",
-    "foreign_finalizer",
-    "left_in_namespace",
-    "orphan_claim",
-    "owner_uid_mismatch",
-    "ownerless_claim",
-    "stuck_terminating",
-    "terminating_namespace",
-    "unlabelled_claim",
-    "unprotected_claim",
-]
-
-
 _NEARLY_FULL = 0.9  # of the network's addresses
 _WAIT_FOR_VM = "Wait until the VM is gone; if it stays, annotate it so that KubeVirt's IPAM controller reconciles it."
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from ....findings.finding import Finding, Severity, Since
 from .context import UNKNOWN_MOMENT, ClaimContext, Moment
 
-__all__ = ["network_mismatch", "network_missing", "persistence_disabled"]
-
 
 def network_mismatch(ctx: ClaimContext) -> Finding | None:
     """The VM's interface refers to a NAD of another network. What a running pod says goes first."""

@@ -11,8 +11,6 @@ from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.record import Owner, Ref
 
-__all__ = ["ClaimOwner", "OwnerState", "owner_of"]
-
 
 class OwnerState(Enum):
     LIVE = "live"

@@ -11,8 +11,6 @@ from ....store.kinds.network_attachment_definition import NetworkAttachmentDefin
 from ....store.kinds.pod import Pod
 from ....store.record import UnreadableFactError
 
-__all__ = ["percent", "utilisation"]
-
 
 def utilisation(view: View, ruler: NetworkAttachmentDefinition | None, attachments: frozenset[str]) -> float:
     """The share of the fullest subnet that claims and pods hold, 0 to 1; the pods by these NADs (`namespace/name`),

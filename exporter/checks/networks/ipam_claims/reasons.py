@@ -22,8 +22,6 @@ from .._commands import (
     VM_PODS,
 )
 
-__all__ = ["REASONS"]
-
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 _INFO, _WARNING, _CRITICAL = (Severity.INFO,), (Severity.WARNING,), (Severity.CRITICAL,)
 _BOTH = (Severity.WARNING, Severity.CRITICAL)
@@ -34,8 +32,7 @@ _ORPHANED = Family(
 )
 _STUCK = Family("kubevirt_ipamclaim_stuck_terminating", "The IPAMClaim is terminating, and a finalizer holds it.")
 _REPLACED = Family(
-    "kubevirt_ipamclaim_owner_replaced",
-    "The VM that owns the IPAMClaim is gone, and another VM has its name.",
+    "kubevirt_ipamclaim_owner_replaced", "The VM that owns the IPAMClaim is gone, and another VM has its name."
 )
 _DUPLICATE = Family(
     "kubevirt_ipamclaim_ip_duplicate",
@@ -290,12 +287,7 @@ REASONS = {
         _METADATA,
         grace=5 * MINUTE,
         next="Annotate the pod before the VM stops: the webhook then adds the reference.",
-        commands=(
-            READ_CLAIM,
-            "kubectl get pods -n NAMESPACE LAUNCHERPOD -o yaml",
-            NETWORK_STACK,
-            ANNOTATE_POD,
-        ),
+        commands=(READ_CLAIM, "kubectl get pods -n NAMESPACE LAUNCHERPOD -o yaml", NETWORK_STACK, ANNOTATE_POD),
         alert="VMIPAMClaimUnprotected",
         remediation="handle_unkept_address",
         forbids=Forbids((Act.STOP, Act.RESTART, Act.END), "its address is released when its pod ends"),

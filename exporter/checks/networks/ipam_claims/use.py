@@ -11,8 +11,6 @@ from .context import ClaimContext, Moment
 from .owner import OwnerState
 from .pressure import percent
 
-__all__ = ["empty_claim", "idle_reservation", "leaked_claim", "not_referenced"]
-
 # What is said of each cause of an empty claim, and the next step; any other is OVN-Kubernetes' own reason.
 _CAUSES = {
     "NetworkMissing": (
@@ -39,10 +37,7 @@ _CAUSES = {
         "OVN-Kubernetes reports IPAddressConflict",
         "Let the VM request another address, or agree on it with whoever holds it.",
     ),
-    "unknown": (
-        "no object says why",
-        "",
-    ),
+    "unknown": ("no object says why", ""),
 }
 _FILLING = 0.8  # of the network's addresses
 _EVENTS = "kubectl get events -n NAMESPACE --field-selector involvedObject.name=LAUNCHERPOD"

@@ -20,8 +20,6 @@ from ....store.record import Record
 from .._referred import nads_of
 from .common import Common
 
-__all__ = ["evidently_well"]
-
 _MOST_PODS = 4  # a VM that migrates has two
 
 

@@ -51,10 +51,7 @@ _PAUSES = 50  # interfaces between two
 def find(view: View) -> Iterator[Finding | None]:
     if any(each.terminating for each in view.all(Namespace)):
         return  # what is missing goes with the namespace
-    vms: list[VirtualMachine | VirtualMachineInstance] = [
-        *view.all(VirtualMachine),
-        *view.all(VirtualMachineInstance),
-    ]
+    vms: list[VirtualMachine | VirtualMachineInstance] = [*view.all(VirtualMachine), *view.all(VirtualMachineInstance)]
     nads = ReferredNads(view)
     if view.whole and all(evidently_well(view, vm, nads) for vm in _unlike(vms)):
         return

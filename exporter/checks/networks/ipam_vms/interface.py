@@ -16,8 +16,6 @@ from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.record import Ref
 from .._referred import ReferredNads
 
-__all__ = ["Interface", "interfaces_of"]
-
 
 class Siblings:
     """All interfaces of a VM, of which there may be thousands: looked through once for all of them."""

@@ -16,15 +16,6 @@ from ....store.text.naming import named
 from .._address_holders import withheld
 from .interface import Interface
 
-__all__ = [
-    "cross_namespace_nad",
-    "missing_claim",
-    "name_collision",
-    "name_too_long",
-    "static_request_conflict",
-    "too_long",
-]
-
 _LONGEST_LABEL, _LONGEST_NAME = 63, 253
 _STARTED = ("Scheduling", "Scheduled", "Running")
 

@@ -8,13 +8,8 @@ from ....findings.check import Family, Reason
 from ....findings.finding import Severity
 from .._commands import ANNOTATE_VMI, NADS, NETWORK_STACK, READ_VMI, VM_PODS
 
-__all__ = ["REASONS"]
-
 _BOTH = (Severity.WARNING, Severity.CRITICAL)
-_INTERFACE = Family(
-    "kubevirt_vm_persistent_ip_broken",
-    "An interface of the VM cannot get or keep its persistent IP.",
-)
+_INTERFACE = Family("kubevirt_vm_persistent_ip_broken", "An interface of the VM cannot get or keep its persistent IP.")
 _READ_CLAIM = "kubectl get ipamclaims.k8s.cni.cncf.io -n NAMESPACE CLAIM -o yaml"
 _INTERFACES = (
     "kubectl get virtualmachines.kubevirt.io -n NAMESPACE -o custom-columns='VM:.metadata.name,"

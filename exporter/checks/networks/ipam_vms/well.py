@@ -13,8 +13,6 @@ from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .._referred import ReferredNads
 from .predicates import too_long
 
-__all__ = ["evidently_well"]
-
 _MOST = 50  # interfaces that are looked at without a pause
 
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from .tree import Command
 
-__all__ = ["bash"]
-
 _SCRIPT = """\
 # Completions of steward for bash: source <(steward completion bash)
 _steward() {{

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from .tree import Command, Option
 
-__all__ = ["fish"]
-
 _SCRIPT = """\
 # Completions of steward for fish: steward completion fish | source
 function __steward_at

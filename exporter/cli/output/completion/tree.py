@@ -6,8 +6,6 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Command", "Option", "tree"]
-
 _FILES = ("FILE", "PATH", "[NAME=]PATH", "DIRECTORY", "DIR")  # metavars of what names a file
 
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from .tree import Command
 
-__all__ = ["zsh"]
-
 _SCRIPT = """\
 #compdef steward kubectl-steward
 # Completions of steward for zsh: source <(steward completion zsh), or as a file _steward in $fpath

@@ -10,8 +10,6 @@ from ..text.screen import rows_of
 from ..text.terminal import one_line
 from .check_report import objects_of
 
-__all__ = ["entry", "listed", "summary"]
-
 _HEAD = ("CAUSE", "STATE", "UP TO", "UNTIL", "BY", "OF", "BECAUSE")
 _STATES = {"over": "over: it alerts again", "worse": "is worse: it alerts", "closed": "no open cause has this id"}
 

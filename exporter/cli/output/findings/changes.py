@@ -12,8 +12,6 @@ from ....views.findings import Report
 from ....views.times import rfc3339
 from ..text.screen import Row, rows_of
 
-__all__ = ["cells_of", "changes"]
-
 _NO_ANSWER, _ANSWERS = "no answer", "answers"
 _SEVERITY = max(map(len, Severity))  # each line stands alone: the next one may come an hour later
 _WIDEST = max(len(each) for each in (*Change, _NO_ANSWER))

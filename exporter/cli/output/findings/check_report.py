@@ -19,19 +19,6 @@ from .no_answer import answered, no_answer
 from .repair_text import repair
 from .unread import unread
 
-__all__ = [
-    "HEAD",
-    "Presentation",
-    "cause_row",
-    "check_text",
-    "clusters_of",
-    "names",
-    "objects_of",
-    "of_causes",
-    "totals",
-    "wide",
-]
-
 _FIRST = 20  # findings that are listed under a cause
 HEAD = ("SEVERITY", "REASON", "OBJECT", "AGE", "WHAT")
 _WIDE = ("OBJECT", "NODE", "NETWORK", "AGE", "CAUSE", "FINGERPRINT", "WHAT")

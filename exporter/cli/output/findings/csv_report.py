@@ -8,8 +8,6 @@ import io
 from ....store.text.visible import cell
 from ....views.findings import Report
 
-__all__ = ["csv_of"]
-
 _HEAD = (
     *("severity", "reason", "check", "cluster", "kind", "namespace", "name", "vm", "node", "network", "feature"),
     *("since", "sinceSource", "message", "next", "cause", "fingerprint"),

@@ -14,8 +14,6 @@ from ....views.times import rfc3339
 from .check_report import Presentation, clusters_of
 from .no_answer import answered, no_answer
 
-__all__ = ["html_of"]
-
 _WHOLE_FIRST = 20  # findings of a cause that are shown with commands and evidence
 
 

@@ -9,8 +9,6 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from ....checks import all_checks
 from ....views.findings import FindingReport, Report, advice
 
-__all__ = ["junit"]
-
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DUMP = "dump"  # the suite of files that could not be read
 

@@ -14,20 +14,12 @@ from ....views.findings import Report
 from ..text.paragraphs import paragraph
 from ..text.terminal import one_line
 
-__all__ = ["answered", "no_answer"]
-
 _APART = 3  # kinds that a dump lacks of which each has a line of its own
 _NAMED = 3
 
 
 def no_answer(
-    report: Report,
-    cluster: str,
-    checks: frozenset[str],
-    *,
-    several: bool,
-    commands: bool,
-    columns: int | None = None,
+    report: Report, cluster: str, checks: frozenset[str], *, several: bool, commands: bool, columns: int | None = None
 ) -> Iterator[str]:
     """The text of one cluster; nothing where every check answered. `commands` adds how an empty kind is named too. A
     terminal of so many `columns` gets lines that are broken between words, and commands on lines of their own.

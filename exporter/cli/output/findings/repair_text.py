@@ -6,8 +6,6 @@ from ....sidecar.repairs import ReportedRepair
 from ..text.paragraphs import sentence
 from ..text.table import indented
 
-__all__ = ["repair"]
-
 
 def repair(reported: ReportedRepair, margin: str, columns: int | None) -> str:
     """What it would do, or why not, and how to let it; as wide as the terminal, if it is on one."""

@@ -15,8 +15,6 @@ from ....version import installed
 from ....views.findings import FindingReport, Report, advice
 from ..text.structured import json_of
 
-__all__ = ["sarif"]
-
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 

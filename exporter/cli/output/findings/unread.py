@@ -5,8 +5,6 @@ from __future__ import annotations
 from ....store.source import FILE
 from ....views.findings import Report
 
-__all__ = ["unread"]
-
 
 def unread(report: Report) -> list[tuple[str, str]]:
     """The files of dumps that could not be read, and why."""

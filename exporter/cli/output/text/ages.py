@@ -10,8 +10,6 @@ from datetime import datetime
 
 from ....store.text.since import Since
 
-__all__ = ["age", "duration"]
-
 # From how many seconds on: the unit, and the smaller one that is added until how many of the larger ones.
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
 SEEN = (Since.FIRST_SEEN.value, Since.SOURCE.value)  # what the steward was witness of, and no object says

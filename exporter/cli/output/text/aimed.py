@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-__all__ = ["HERE", "Aim", "aimed"]
-
 _CLIENT = re.compile(r"(?<![\w./-])(kubectl|virtctl)(?= )")
 _LOOKS = "check|drain|explain|features|ignore|impact|instancetypes|networks|status|vm"
 _REPAIRS = "apply|approve|call-off|pause|plan|remove|resume|undo|unguard"  # `ledger` and `role` ask no cluster

@@ -2,7 +2,5 @@
 
 from __future__ import annotations
 
-__all__ = ["FORMATS", "TEXTS"]
-
 FORMATS = ("table", "wide", "name", "json", "yaml", "csv", "html", "junit", "sarif")
 TEXTS = ("table", "wide", "name")  # for a terminal; the others are whole, and in UTF-8

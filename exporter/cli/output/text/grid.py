@@ -12,8 +12,6 @@ from .paragraphs import paragraph
 from .table import table
 from .terminal import one_line
 
-__all__ = ["grid"]
-
 _LEAST = 24  # characters of a line of the last cell
 _MARGIN = 2  # of the further lines of a row
 _GAP = 2

@@ -14,8 +14,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 
-__all__ = ["log_as", "safe", "say"]
-
 _VALUE = 2_000  # characters of one value
 _TRACE = 16_000  # and of a traceback
 _OURS = (__name__.partition(".")[0], "reconcile")  # packages whose messages are key="value" already

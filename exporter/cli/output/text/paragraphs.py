@@ -13,8 +13,6 @@ from contextvars import ContextVar
 from .table import indented
 from .terminal import one_line
 
-__all__ = ["WIDTH", "as_wide_as", "paragraph", "sentence", "step"]
-
 WIDTH = 80
 _width: ContextVar[int] = ContextVar("columns", default=WIDTH)
 

@@ -10,8 +10,6 @@ from contextlib import contextmanager, suppress
 from ....offline.source import Progress, Tally
 from .terminal import one_line
 
-__all__ = ["progress_line"]
-
 _EVERY = 0.1  # seconds between two updates
 
 

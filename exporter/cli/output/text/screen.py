@@ -12,8 +12,6 @@ from itertools import accumulate
 from .paragraphs import WIDTH
 from .terminal import one_line
 
-__all__ = ["Row", "colours", "cut", "painted", "prose_width", "rows_of", "width"]
-
 Row = Sequence[str]
 
 _WIDEST_PROSE = 120

@@ -7,8 +7,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-__all__ = ["json_of", "written", "yaml_of"]
-
 T = TypeVar("T")
 
 

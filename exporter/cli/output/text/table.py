@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from .terminal import one_line
 
-__all__ = ["indented", "table"]
-
 _WIDEST = 320  # characters of a cell but the last; a namespace and a name have 317
 
 

@@ -14,8 +14,6 @@ from ....store.text.visible import is_seen, json_written_out
 from . import logs
 from .formats import TEXTS
 
-__all__ = ["OutputError", "complain", "one_line", "say", "say_lines"]
-
 _LONGEST = 4000  # characters of one text; that of a finding is far shorter
 
 

@@ -10,8 +10,6 @@ from .remedies import NOTHING, REMEDIES
 from .shape import Departure, DrainState
 from .vmi import VMIContext
 
-__all__ = ["of", "text"]
-
 _SHARED = {"NotMigratableAfterRequest": "NotMigratable"}  # reasons with the remedy of another one
 
 

@@ -22,8 +22,6 @@ from ..eviction import cordoned, drain_taints, kubevirt_taint
 from ..selecting import Selecting
 from .signs import proofs, signs, standing
 
-__all__ = ["INDEXES", "DrainContext", "NodeContext", "drain_context", "node_context"]
-
 INDEXES = (NODE, PDB, RUNNING, HANDLER, TARGET)  # a reader has to know them
 
 

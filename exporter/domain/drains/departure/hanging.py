@@ -35,8 +35,6 @@ from .building import of
 from .shape import Departure, DrainState
 from .vmi import VMIContext
 
-__all__ = ["hanging"]
-
 _POST_COPY = "PostCopy"
 _BEFORE = ("Pending", "Scheduling")  # the phases before its target pod is ready
 _DELETED = {

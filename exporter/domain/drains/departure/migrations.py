@@ -18,8 +18,6 @@ from .shape import Departure, DrainState
 from .starting import explained, starting, unschedulable
 from .vmi import VMIContext
 
-__all__ = ["FAILING", "failing", "held", "in_turn", "migrated"]
-
 FAILING = 2  # evacuations in a row that failed: one alone is tried again and says little
 LONGEST_NAME = 63  # KubeVirt's migration webhook puts the name into a label
 _HELD = {
@@ -210,16 +208,7 @@ def _not_started(own: VMIContext, cause: str, why: str) -> Departure:
         # KubeVirt makes as many as may run: it was another one's turn until lately.
         since = since[0], Since.FIRST_SEEN
     what = f"it has to leave {own.node.name}{why}"
-    return of(
-        own,
-        DrainState.BLOCKED,
-        "NotStarted",
-        what,
-        cause,
-        since=since,
-        cause=cause,
-        pods=own.others,
-    )
+    return of(own, DrainState.BLOCKED, "NotStarted", what, cause, since=since, cause=cause, pods=own.others)
 
 
 def _not_ended(own: VMIContext) -> str:

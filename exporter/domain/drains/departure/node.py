@@ -12,8 +12,6 @@ from .remedies import REMEDIES
 from .shape import Departure, DrainState
 from .states import departure
 
-__all__ = ["departures", "each_departure", "in_order", "orphans"]
-
 
 def departures(node: NodeContext) -> list[Departure]:
     """Each VMI once, by namespace and name, and the launcher pods that belong to none of them."""

@@ -12,8 +12,6 @@ from ....store.kinds.node_maintenance import NodeMaintenance
 from ....store.reader import ClusterView
 from ..eviction import cordoned, drain_taints
 
-__all__ = ["goes_on"]
-
 _SCHEDULABLE = "kubevirt.io/schedulable"
 
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from ...acts import Act
 
-__all__ = ["NOTHING", "REMEDIES", "Remedy"]
-
 
 @dataclass(frozen=True)
 class Remedy:
@@ -254,8 +252,7 @@ REMEDIES = {
     ),
     "DeschedulingQueued/Waiting": Remedy(_CONTROLLER_RUNS, (_CONTROLLER, _MIGRATIONS, _EVENTS)),
     "MigrationQueued": Remedy(
-        "Wait; spec.configuration.migrations of the KubeVirt object limits the migrations at once.",
-        (_RUNNING, _LIMITS),
+        "Wait; spec.configuration.migrations of the KubeVirt object limits the migrations at once.", (_RUNNING, _LIMITS)
     ),
     "MigrationQueued/Waiting": Remedy(_CONTROLLER_RUNS, (_CONTROLLER, _MIGRATIONS, _EVENTS)),
     "NotStarted": Remedy(_CONTROLLER_RUNS, (_CONTROLLER, _EVENTS)),

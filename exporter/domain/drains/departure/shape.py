@@ -14,8 +14,6 @@ from ....store.text.since import UNKNOWN, Time
 from ..eviction import EvictionAnswer
 from .remedies import NOTHING, Remedy
 
-__all__ = ["Departure", "DrainState"]
-
 
 class DrainState(StrEnum):
     """What a drain of the node does to a VMI; in the order in which they are shown."""

@@ -22,8 +22,6 @@ from ....store.kinds.node_maintenance import NodeMaintenance
 from ....store.kinds.pod import DrainRole, Pod
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 
-__all__ = ["OnNode", "proofs", "signs", "standing"]
-
 _MAINTENANCE_TAINT = "medik8s.io/drain"
 # Seconds: the taint of a cordon is added, with its time, by a controller that sees the cordon a little later than who
 # goes on to evict.

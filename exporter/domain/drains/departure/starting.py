@@ -18,8 +18,6 @@ from .building import of
 from .shape import Departure, DrainState
 from .vmi import VMIContext
 
-__all__ = ["explained", "starting", "unschedulable"]
-
 _IMAGE = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError")
 _CPU_FEATURE = "cpu-feature.node.kubevirt.io/"
 _CREATING = ("ContainerCreating", "PodInitializing")

@@ -20,8 +20,6 @@ from .migrations import migrated
 from .shape import Departure, DrainState
 from .vmi import VMIContext
 
-__all__ = ["departure"]
-
 # What ends a stale request, by whether it can be cancelled, and whether the VMI can be migrated.
 _CLEARS = {(True, True): "", (True, False): "Cancel", (False, True): "Migrate", (False, False): "Kept"}
 _WHY_REFUSED = {

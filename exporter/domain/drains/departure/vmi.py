@@ -16,8 +16,6 @@ from ....store.text.since import UNKNOWN, Since, Time
 from ..eviction import Verdict, current_pod, evicted, kubevirt_taint, strategy_of
 from .context import NodeContext
 
-__all__ = ["VMIContext"]
-
 _CANCEL = (1, 7)  # the first release that serves evacuate/cancel
 _QUOTA = "migrationRejectedByResourceQuota"
 _STARTS_ALL = (1, 9)  # the first release that makes all migrations at once; before, as many as the limits let run

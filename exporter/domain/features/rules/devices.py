@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from ....store.kinds.common.vm_spec import WireDevice
 from ..rule import Asking, Ground, Migrates, Rule, Severities, Stage, once
 
-__all__ = ["RULES"]
-
 
 def _claimed(devices: list[WireDevice | None] | None) -> bool:
     """Whether one of them comes by dynamic resource allocation: it has no name of its own."""

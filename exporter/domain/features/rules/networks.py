@@ -9,8 +9,6 @@ from ....store.kinds.common.vm_spec import WireInterface
 from ..configuration import Effective
 from ..rule import Asking, Ground, Migrates, Rule, Severities, Stage
 
-__all__ = ["IMPLICIT", "OF_NETWORKS", "ON_POD_NETWORK", "RULES"]
-
 IMPLICIT = "implicit"
 """The parameter of a VM that has neither networks nor interfaces, and so gets KubeVirt's default."""
 ON_POD_NETWORK = "on the pod network"

@@ -7,8 +7,6 @@ from fnmatch import fnmatchcase
 
 from ..rule import Asking, Ground, Migrates, Rule, Severities, Stage, once
 
-__all__ = ["RULES"]
-
 
 def _overhead(vm: Asking) -> Iterable[str]:
     return once(vm.domain.memory is not None and vm.domain.memory.reserved_overhead is not None)

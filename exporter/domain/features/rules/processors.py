@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from ..rule import Asking, Ground, Migrates, Rule, Severities, Stage, once
 
-__all__ = ["RULES"]
-
 _HYPERV = ("vpindex", "runtime", "reset", "synic", "synictimer", "frequencies", "reenlightenment", "tlbflush", "ipi")
 _OF_HOST = ("host-model", "host-passthrough")
 _INFO = Severities(halted="info", blocked="info", migratable="info", running="info", pending=None)

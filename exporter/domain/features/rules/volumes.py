@@ -8,8 +8,6 @@ from operator import attrgetter
 from ....store.kinds.common.vm_spec import WireVolume
 from ..rule import Asking, Ground, Migrates, Rule, Severities, Stage, once
 
-__all__ = ["RULES"]
-
 _INFO = Severities(halted=None, blocked=None, migratable="info", running="info", pending=None)
 
 
@@ -56,9 +54,7 @@ def _reservation(vm: Asking) -> Iterable[str]:
 
 def _virtiofs_storage(vm: Asking) -> Iterable[str]:
     volumes = _shared(vm)
-    return once(
-        any(each.persistent_volume_claim is not None or each.data_volume is not None for each in volumes),
-    )
+    return once(any(each.persistent_volume_claim is not None or each.data_volume is not None for each in volumes))
 
 
 def _virtiofs_config(vm: Asking) -> Iterable[str]:

@@ -9,8 +9,6 @@ import msgspec
 from ...record import Wire, WireTime, epoch
 from ...text.nesting import decoded
 
-__all__ = ["UNSAID", "Containers", "containers_of", "guest_ended"]
-
 # KubeVirt waits until these run, since they may get ready later, and until any other is ready (IsPodReady in
 # pkg/controller of kubevirt/kubevirt).
 _RUN = ("compute", "istio-proxy")

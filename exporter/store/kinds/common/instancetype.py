@@ -12,8 +12,6 @@ from ....domain.instancetypes import specs
 from ...kind import ApiKind
 from ...record import Record, Wire, WireMeta, epoch, identity
 
-__all__ = ["Sizing", "Tuning", "sizing_kind", "tuning_kind"]
-
 _VERSIONS = ("v1", "v1beta1", "v1alpha2", "v1alpha1")
 
 

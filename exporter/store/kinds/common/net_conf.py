@@ -12,8 +12,6 @@ from ....domain.networks.cidr import NONE, Block, blocks, covered, number, overl
 from ....domain.networks.pool import Ranges, by_family, implicit
 from ...text.nesting import whole
 
-__all__ = ["SIGNATURE", "NetConf", "differing", "read", "signature_of"]
-
 _ANY = msgspec.json.Decoder()
 OVN = "ovn-k8s-cni-overlay"
 _JOIN = "100.65.0.0/16,fd99::/64"

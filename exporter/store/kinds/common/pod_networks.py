@@ -14,8 +14,6 @@ from ....domain.networks.addresses import host, prefix
 from ...annotations import Faults, Note, read, text
 from ...record import Wire
 
-__all__ = ["GIVEN", "REFERRED", "SELECTED", "PodNetworks", "WireNetworks", "networks_of"]
-
 _NETWORKS = "k8s.v1.cni.cncf.io/networks"
 _DEFAULT_NETWORK = "v1.multus-cni.io/default-network"
 _PRIMARY_CLAIM = "k8s.ovn.org/primary-udn-ipamclaim"

@@ -13,8 +13,6 @@ from ...record import Wire
 from ...text.quantity import Amounts, amounts_of, plus
 from ...text.text_cache import TextMemo
 
-__all__ = ["PodSpecFacts", "WirePodSpec", "pod_spec_facts"]
-
 
 class _Resources(Wire, frozen=True, gc=False):
     requests: dict[str, str | int | float | None] | None = None

@@ -7,8 +7,6 @@ from typing import Any
 
 from .vm_spec import WireVMSpec
 
-__all__ = ["pvcs_of"]
-
 _MOST = 200  # of one VM: QEMU takes fewer disks, and each of them costs
 _LONGEST = 253  # characters of a name: no object has a longer one
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from ...record import WireCondition, epoch
 
-__all__ = ["stalled"]
-
 
 def stalled(conditions: Iterable[WireCondition | None] | None) -> tuple[str, float | None]:
     """Why it makes no progress, and since when; an empty text where it makes some, or has said nothing yet.

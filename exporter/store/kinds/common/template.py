@@ -10,8 +10,6 @@ from ....domain.identity.firmware import WireFirmware, identifying
 from ...record import Record, Wire, WireMeta, epoch, identity
 from .vm_spec import WireDomain, WireVMSpec
 
-__all__ = ["Template", "WireTemplate", "facts_of"]
-
 
 class _Meta(Wire, frozen=True, gc=False):
     annotations: dict[str, object] | None = None
@@ -39,9 +37,7 @@ def facts_of(
     firmware = domain.firmware or WireFirmware()
     notes = (template and template.metadata and template.metadata.annotations) or {}
     asking = Asking(
-        (template and template.spec) or WireVMSpec(),
-        ignition=notes.get(IGNITION),
-        sidecars=notes.get(SIDECARS),
+        (template and template.spec) or WireVMSpec(), ignition=notes.get(IGNITION), sidecars=notes.get(SIDECARS)
     )
     return (
         *identity(meta),

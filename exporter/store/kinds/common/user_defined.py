@@ -10,8 +10,6 @@ from typing import Any, NamedTuple, TypeVar
 from ....domain.networks.cidr import blocks
 from ...record import Record, Wire, WireCondition, WireMeta, epoch, identity
 
-__all__ = ["PROTECTION", "Network", "NetworkMeta", "NetworkStatus", "UserDefined", "WireUserDefined", "reduced"]
-
 PROTECTION = "k8s.ovn.org/user-defined-network-protection"
 """The finalizer by which OVN-Kubernetes keeps a network, and each NAD that it rendered of it, while pods are on it."""
 

@@ -7,8 +7,6 @@ from sys import intern
 
 from ...record import WireCondition, epoch
 
-__all__ = ["failure_in", "restart_required_in", "stopped_in"]
-
 _RESOLVING = ("FailedFindInstancetype", "FailedFindPreference", "FailedCreate")
 
 Conditions = Iterable[WireCondition | None] | None

@@ -12,24 +12,6 @@ from msgspec import Raw, field
 from ....domain.identity.firmware import WireFirmware, WireTPM
 from ...record import Wire
 
-__all__ = [
-    "WireCPU",
-    "WireCPUFeature",
-    "WireDevice",
-    "WireDevices",
-    "WireDisk",
-    "WireDomain",
-    "WireFeatures",
-    "WireInterface",
-    "WireMemory",
-    "WireNUMA",
-    "WireNetwork",
-    "WireResources",
-    "WireVMSpec",
-    "WireVolume",
-    "sealed_by",
-]
-
 Quantity = str | int | float | None
 Anything = Any
 

@@ -20,8 +20,6 @@ from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachi
 from ...plan import Refused
 from ...remediation import Scene
 
-__all__ = ["INDEXES", "ONE_KUBEVIRT", "READS", "ails", "leaving", "standing_vmi", "unfinished"]
-
 READS = (
     VirtualMachineInstance.KIND,
     VirtualMachineInstanceMigration.KIND,

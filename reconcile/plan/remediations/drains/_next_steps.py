@@ -22,8 +22,6 @@ from exporter.store.text.naming import named
 from ...plan import Proposal
 from ...remediation import Scene
 
-__all__ = ["next_step"]
-
 _ADMIN, _NODES, _OWNER = "whoever administers KubeVirt", "whoever administers the nodes", "the owner of the VM"
 _NOT_HANDED_OVER = ("Pending", "Scheduling", "Scheduled")
 _CANCEL = "kubectl delete virtualmachineinstancemigrations.kubevirt.io -n NAMESPACE MIGRATION"

@@ -21,8 +21,6 @@ from ...remediation import Remediation, Scene, Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, under_way
 from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
 
-__all__ = ["REMEDIATION"]
-
 _SERVED = (1, 7)  # pkg/virt-api/api.go at v1.7.0
 # The API server takes one part of a path as the subresource (RequestInfo in k8s.io/apiserver), and so does virt-api up
 # to v1.8; later it takes all that is left and asks for that too (pkg/virt-api/rest/authorizer.go of kubevirt/kubevirt).

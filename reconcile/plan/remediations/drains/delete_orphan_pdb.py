@@ -27,8 +27,6 @@ from ...remediation import Remediation, Scene
 from ...writes import Deleted, Write
 from .._grounds import ending, table, tables
 
-__all__ = ["REMEDIATION"]
-
 _NAMES = ("kubevirt-disruption-budget-", "kubevirt-migration-pdb-")
 _CREATED_BY = "kubevirt.io/created-by"
 _AGE = 3600.0  # seconds: what is younger may be of a restore that still brings the VMI
@@ -97,13 +95,7 @@ REMEDIATION = Remediation(
     id="delete_orphan_pdb",
     title="Delete a PDB of KubeVirt that protects nothing",
     answers={"eviction_pdbs": ("OrphanPDB", "LegacyPDBPresent")},
-    reads=(
-        PodDisruptionBudget.KIND,
-        VirtualMachineInstance.KIND,
-        Pod.KIND,
-        KubeVirt.KIND,
-        Namespace.KIND,
-    ),
+    reads=(PodDisruptionBudget.KIND, VirtualMachineInstance.KIND, Pod.KIND, KubeVirt.KIND, Namespace.KIND),
     writes=(Write("policy", "poddisruptionbudgets", ("delete",), (Deleted(_MADE_BY_KUBEVIRT),)),),
     plan=_plan,
     preconditions={

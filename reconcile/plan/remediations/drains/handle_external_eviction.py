@@ -21,8 +21,6 @@ from ...plan import Patch, Plan, Proposal, Refused, Risk
 from ...remediation import Remediation, Scene
 from ._leaving import standing_vmi
 
-__all__ = ["REMEDIATION"]
-
 
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     vmi = standing_vmi(finding, scene)

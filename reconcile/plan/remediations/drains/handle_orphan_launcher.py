@@ -28,8 +28,6 @@ from ...plan import Patch, Plan, Proposal, Refused, Risk
 from ...remediation import Remediation, Scene
 from .._grounds import ending, table, tables
 
-__all__ = ["REMEDIATION"]
-
 _LOST = "what a guest that runs in the pod has in memory, and on disks that no PVC holds"
 
 
@@ -86,13 +84,7 @@ REMEDIATION = Remediation(
     id="handle_orphan_launcher",
     title="Say what a launcher pod without a VMI holds before somebody deletes it",
     answers={"evictions": ("OrphanLauncherPod",)},
-    reads=(
-        Pod.KIND,
-        Node.KIND,
-        VirtualMachine.KIND,
-        VirtualMachineInstanceMigration.KIND,
-        Namespace.KIND,
-    ),
+    reads=(Pod.KIND, Node.KIND, VirtualMachine.KIND, VirtualMachineInstanceMigration.KIND, Namespace.KIND),
     writes=(),
     plan=_plan,
     preconditions={

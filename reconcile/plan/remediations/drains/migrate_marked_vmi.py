@@ -28,8 +28,6 @@ from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, under_way
 from .._owning import owning_vm
 from ._leaving import INDEXES, ONE_KUBEVIRT, READS, ails, leaving, unfinished
 
-__all__ = ["REMEDIATION"]
-
 _PREFIX = "steward-evacuation-"
 _LONGEST_NAME = 63  # KubeVirt's migration webhook puts the VMI's name into a label
 

@@ -21,8 +21,6 @@ from ...remediation import Remediation, Scene
 from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving
 from ._next_steps import next_step
 
-__all__ = ["REMEDIATION"]
-
 _REASONS = (
     *("MigrationFailing", "MigrationHanging", "TargetUnschedulable", "TargetNotStarting", "MigrationPending"),
     "MigrationOverdue",

@@ -44,8 +44,6 @@ from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, controller, ending, table
 from ..instancetypes._resolvable import RESOLVABLE, unresolved
 from ._leaving import ONE_KUBEVIRT
 
-__all__ = ["REMEDIATION"]
-
 _PATH = f"/metadata/annotations/{STOPPED_FOR_DRAIN.replace('/', '~1')}"
 _BY_ITSELF = ("Once", "RerunOnFailure")  # start a VM when they replace another run strategy
 _SINCE = (1, 2)  # KubeVirt's release that does so by the run strategy in the VM's status (pkg/virt-controller/watch/vm)

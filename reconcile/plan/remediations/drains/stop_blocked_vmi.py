@@ -53,8 +53,6 @@ from .._owning import lost_disks, owning_vm
 from ..instancetypes._resolvable import RESOLVABLE, unresolved
 from ._leaving import INDEXES, ONE_KUBEVIRT, READS, ails, leaving, unfinished
 
-__all__ = ["REMEDIATION"]
-
 _ALLOWED = "steward.kubevirt-steward.io/stop-allowed"
 _STOPPED = ("Always", "Once", "Manual", "RerunOnFailure")  # run strategies with which something may run
 

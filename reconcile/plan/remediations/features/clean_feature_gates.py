@@ -32,8 +32,6 @@ from ...plan import Op, Patch, Plan, Proposal, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
 from .._grounds import table
 
-__all__ = ["REMEDIATION"]
-
 _LISTS = ("featureGates", "disabledFeatureGates")
 _PATH = "/spec/configuration/developerConfiguration"
 _LONGEST = 253  # characters of a name in a finding
@@ -178,10 +176,7 @@ def _in_hyperconverged(gate: str, lists: _Lists) -> Proposal:
     ]
     annotated = JSON_PATCH in way.place
     there = f" Take out of it: {msgspec.json.encode(added).decode()}." if annotated else ""
-    return Proposal(
-        owner="the HyperConverged Cluster Operator",
-        where=f"{way.sentence(None)}{there} {REVERTED}",
-    )
+    return Proposal(owner="the HyperConverged Cluster Operator", where=f"{way.sentence(None)}{there} {REVERTED}")
 
 
 REMEDIATION = Remediation(

@@ -21,8 +21,6 @@ from ...plan import Add, Op, Refused, Test
 from ...remediation import Scene
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, controller, ending, table, under_way
 
-__all__ = ["PATH", "PRECONDITIONS", "READS", "firmware_of", "forbidden", "put", "restores_of", "vm_of"]
-
 READS = (
     VirtualMachine.KIND,
     VirtualMachineInstance.KIND,

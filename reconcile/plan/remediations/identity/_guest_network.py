@@ -16,8 +16,6 @@ from exporter.domain.networks.mac import comparable
 from ...plan import Refused
 from .._grounds import table, tables
 
-__all__ = ["NOT_BY_MAC", "known_by_mac"]
-
 NOT_BY_MAC = {
     "not_known_by_mac": "the data for cloud-init and Ignition in the VM do not name the old MAC address, and neither "
     "they nor an answer file of Windows are in a Secret or ConfigMap that would have to be read for that"

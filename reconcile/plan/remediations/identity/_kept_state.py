@@ -11,8 +11,6 @@ from exporter.store.kinds.virtual_machine import VirtualMachine
 from ...plan import Refused
 from ...remediation import Scene
 
-__all__ = ["KEEPS_NO_STATE", "kept_state"]
-
 KEEPS_NO_STATE = {
     "keeps_no_state": "neither its spec nor its preference gives it a persistent TPM or persistent EFI variables"
 }

@@ -14,8 +14,6 @@ from ...plan import Refused
 from ...remediation import Scene
 from .._grounds import table, tables
 
-__all__ = ["STOPPED", "saved", "stopped"]
-
 STOPPED = {"stopped": "the VM has no VMI and no launcher pod, and nothing starts it by itself"}
 _STAYS_DOWN = ("Halted", "Manual")
 

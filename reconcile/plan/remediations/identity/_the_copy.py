@@ -18,8 +18,6 @@ from ...plan import Refused
 from ...remediation import Scene
 from .._grounds import table
 
-__all__ = ["ALLOWED", "THE_COPY", "not_the_copy"]
-
 ALLOWED = f"{PREFIX}copy-change-allowed"
 THE_COPY = {
     "is_a_vm": "the subject is a VM: the spec of a VMI is immutable",

@@ -36,8 +36,6 @@ from ...writes import Field, Patched, Write
 from .._grounds import table, wholes
 from ._firmware import PATH, PRECONDITIONS, READS, firmware_of, forbidden, put, restores_of
 
-__all__ = ["REMEDIATION"]
-
 _SETTLED = 3600.0  # seconds in which whoever restored a VM may still write the UUID that it had
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _UNSEEN = 60.0  # seconds before the VMI was created in which virt-controller may not have seen a write of the VM
@@ -175,10 +173,7 @@ def _ignores_equal(kubevirt: KubeVirt) -> bool:
 
 
 # Empty is not absent: `efi: {}` boots by UEFI. So the bootloader is one field, and not a map to look into.
-_BOOTLOADER = Exactly(
-    efi=Exactly(secureBoot=ANYTHING, persistent=ANYTHING),
-    bios=Exactly(useSerial=ANYTHING),
-)
+_BOOTLOADER = Exactly(efi=Exactly(secureBoot=ANYTHING, persistent=ANYTHING), bios=Exactly(useSerial=ANYTHING))
 _PERSISTED = Patched(
     Field(f"{PATH}/uuid", to=PRESENT),
     Field(f"{PATH}/serial", was=BLANK, to=PRESENT),

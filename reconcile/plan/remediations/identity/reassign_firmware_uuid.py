@@ -43,8 +43,6 @@ from ._firmware import PRECONDITIONS, READS, firmware_of, forbidden, put, vm_of
 from ._kept_state import KEEPS_NO_STATE, kept_state
 from ._stopped import STOPPED, saved, stopped
 
-__all__ = ["ALLOWED", "REMEDIATION"]
-
 ALLOWED = f"{PREFIX}new-uuid-allowed"
 _NAMESPACE = UUID("0b6f2c1e-5f0a-4d0c-9c1b-6a4b1e1d7a55")  # of the new UUIDs; never to be changed
 

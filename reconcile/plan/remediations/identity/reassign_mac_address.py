@@ -45,8 +45,6 @@ from ._guest_network import NOT_BY_MAC, known_by_mac
 from ._stopped import STOPPED, saved, stopped
 from ._the_copy import ALLOWED, THE_COPY, not_the_copy
 
-__all__ = ["REMEDIATION", "drawn", "having"]
-
 _INTERFACES = "/spec/template/spec/domain/devices/interfaces"
 _LOCAL = "02"  # the first octet of an address that is locally administered and of one interface
 _POOL_NOTE = "/metadata/annotations/kubemacpool.io~1transaction-timestamp"  # set by its webhook with each such change
@@ -77,10 +75,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         finding,
         Patch(
             target=ref,
-            ops=(
-                Test(f"{_INTERFACES}/{place}", interface),
-                Replace(f"{_INTERFACES}/{place}/macAddress", new),
-            ),
+            ops=(Test(f"{_INTERFACES}/{place}", interface), Replace(f"{_INTERFACES}/{place}/macAddress", new)),
         ),
         effect=effect + saved(scene, vm, "the MAC address"),
         risk=Risk.IDENTITY,

@@ -33,8 +33,6 @@ from ._firmware import PATH, PRECONDITIONS, READS, firmware_of, forbidden, put, 
 from ._stopped import STOPPED, saved, stopped
 from ._the_copy import ALLOWED, THE_COPY, not_the_copy
 
-__all__ = ["REMEDIATION"]
-
 _NAMESPACE = UUID("5d1f0c55-2f2b-4b8e-9a3e-0b0d7c1c4e21")  # of the new serials; never to be changed
 
 

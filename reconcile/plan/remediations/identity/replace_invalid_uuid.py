@@ -32,8 +32,6 @@ from ._firmware import PATH, PRECONDITIONS, READS, firmware_of, forbidden, put, 
 from ._kept_state import KEEPS_NO_STATE, kept_state
 from ._stopped import STOPPED, saved, stopped
 
-__all__ = ["REMEDIATION"]
-
 _NAMESPACE = UUID("b6a3b5ce-7f0e-4e2f-8d5f-3f5c6a1f9d02")  # of the new UUIDs; never to be changed
 
 

@@ -25,8 +25,6 @@ from ...remediation import Scene
 from .._grounds import table
 from ._running import differs
 
-__all__ = ["STORED", "names", "running_spec", "unproven"]
-
 STORED = "v1beta1"
 """The version of the API that KubeVirt keeps copies in."""
 

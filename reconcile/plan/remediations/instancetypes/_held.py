@@ -24,8 +24,6 @@ from ...remediation import Scene
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, under_way
 from ._instancetypes import SETTLED, settled_kubevirt
 
-__all__ = ["HELD", "READS", "Held", "copied", "held", "others"]
-
 HELD = {**NO_SNAPSHOT_OR_RESTORE, **SETTLED}
 """The preconditions of `held`."""
 READS = (

@@ -11,8 +11,6 @@ from exporter.store.kinds.virtual_machine import VirtualMachine
 from ...plan import Refused
 from ...remediation import Scene
 
-__all__ = ["KEPT", "LABEL", "SETTLED", "kubevirt_of", "owner_reference", "settled_kubevirt"]
-
 LABEL = "instancetype.kubevirt.io/object-"
 """What the labels begin with by which KubeVirt knows what a ControllerRevision is of."""
 SETTLED = {

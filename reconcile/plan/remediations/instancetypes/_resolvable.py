@@ -10,10 +10,8 @@ from exporter.store.kinds.virtual_machine import VirtualMachine
 from ...plan import Refused
 from ...remediation import Scene
 
-__all__ = ["RESOLVABLE", "unresolved"]
-
 RESOLVABLE = {
-    "resolvable": "its instancetype and preference can be found: else the request is accepted and not carried out",
+    "resolvable": "its instancetype and preference can be found: else the request is accepted and not carried out"
 }
 _NOT_FOUND = ("FailedFindInstancetype", "FailedFindPreference")
 

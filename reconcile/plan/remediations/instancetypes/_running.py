@@ -15,8 +15,6 @@ from exporter.store.text.quantity import amount
 from ...effects import ABSENT, at
 from .._grounds import table
 
-__all__ = ["differs", "instancetype_of"]
-
 _PATHS = {
     "cpu/model": "domain/cpu/model",
     "cpu/maxSockets": "domain/cpu/maxSockets",

@@ -18,8 +18,6 @@ from .._grounds import table
 from ._copies import STORED, names, unproven
 from ._instancetypes import LABEL, owner_reference
 
-__all__ = ["CopySource", "exact_source", "rebuilt"]
-
 _MOST = 5  # copies that are looked at; KubeVirt made them all the same
 _KEPT = ("creationTimestamp", "generation", "name", "namespace", "uid")  # of the metadata in a copy
 

@@ -32,8 +32,6 @@ from ._copies import names
 from ._held import HELD, READS, Held, copied, held, others
 from ._instancetypes import KEPT, LABEL, owner_reference
 
-__all__ = ["REMEDIATION"]
-
 _PATH = "/metadata/ownerReferences"
 _UNDO = "put the owner back that it had, or none"
 

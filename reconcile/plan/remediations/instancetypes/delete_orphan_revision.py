@@ -31,8 +31,6 @@ from ...remediation import Remediation, Scene
 from ...writes import Deleted, Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, tables, texts, under_way
 
-__all__ = ["REMEDIATION"]
-
 _LEFT_ALONE = 24 * 3600.0  # seconds since its creation
 _UNDO = "create it again from the ledger, which keeps it whole; VMs refer to it by its name alone"
 

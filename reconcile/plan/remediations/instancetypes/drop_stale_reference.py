@@ -47,8 +47,6 @@ from ...writes import Field, Patched, Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, under_way
 from ._instancetypes import KEPT, SETTLED, settled_kubevirt
 
-__all__ = ["REMEDIATION"]
-
 _LEFT_ALONE = 3600.0  # seconds since the last change of the VM's spec
 _UNDO = "put the reference back, as the ledger has it"
 

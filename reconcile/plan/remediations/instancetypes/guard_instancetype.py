@@ -19,12 +19,7 @@ from __future__ import annotations
 
 from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.findings.finding import Finding
-from exporter.store.kinds import (
-    controller_revision,
-    kube_virt,
-    namespace,
-    virtual_machine,
-)
+from exporter.store.kinds import controller_revision, kube_virt, namespace, virtual_machine
 
 from ...annotations import PREFIX
 from ...patterns import Like
@@ -32,8 +27,6 @@ from ...plan import Add, Op, Patch, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...writes import Item, Patched, Write
 from .._grounds import ending, table, texts
-
-__all__ = ["ALLOWED", "FINALIZER", "REMEDIATION"]
 
 FINALIZER = f"{PREFIX}in-use"
 ALLOWED = f"{PREFIX}guard-allowed"

@@ -35,8 +35,6 @@ from ._copies import STORED
 from ._held import HELD, READS, Held, copied, held
 from ._instancetypes import LABEL
 
-__all__ = ["NAMES", "REMEDIATION"]
-
 NAMES = ("generation", "kind", "name", "uid", "version")
 _PATH = "/metadata/labels"
 _UNDO = "take the labels off again"

@@ -48,8 +48,6 @@ from ._instancetypes import LABEL, SETTLED, settled_kubevirt
 from ._resolvable import RESOLVABLE, unresolved
 from ._running import differs
 
-__all__ = ["NUDGED", "REMEDIATION"]
-
 NUDGED = f"{PREFIX}nudged-for-copy"
 _UNDO = "remove the annotation; a copy that KubeVirt made stays"
 _LONGEST = 63  # characters of a label's value: KubeVirt labels the copy with the object's name

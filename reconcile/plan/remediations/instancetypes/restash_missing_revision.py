@@ -49,8 +49,6 @@ from ._instancetypes import KEPT, LABEL, SETTLED, kubevirt_of, settled_kubevirt
 from ._running import instancetype_of
 from ._sources import exact_source, rebuilt
 
-__all__ = ["REMEDIATION"]
-
 _STATUS_SINCE = (1, 5)  # the first release that keeps the reference in the status
 _START = ("Always", "Once", "RerunOnFailure")
 
@@ -100,13 +98,7 @@ def _made(
     finding: Finding, step: Create | Patch, effect: str, risk: Risk, undo: str, compared: Compared | None = None
 ) -> Plan:
     return REMEDIATION.planned(
-        finding,
-        step,
-        vm=finding.subject.name,
-        effect=effect,
-        risk=risk,
-        undo=undo,
-        compared=compared,
+        finding, step, vm=finding.subject.name, effect=effect, risk=risk, undo=undo, compared=compared
     )
 
 

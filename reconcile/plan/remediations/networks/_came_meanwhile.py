@@ -13,8 +13,6 @@ from ...plan import Patch, Plan, Refused
 from ...remediation import Scene
 from ._ipam_claims import claim_of, in_use, made_for, namesakes, waits
 
-__all__ = ["came_meanwhile", "came_to_run", "came_to_use"]
-
 
 def came_meanwhile(plan: Plan, before: Mapping[str, Any], scene: Scene) -> str | Refused:
     """A pod with one of the addresses may have been given it after the release, as it should: nothing tells which."""

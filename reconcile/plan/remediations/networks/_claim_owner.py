@@ -11,8 +11,6 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...plan import Refused
 from ...remediation import Scene
 
-__all__ = ["OF_KUBEVIRT", "ClaimOwner", "named_owner", "reference", "unsettled"]
-
 ClaimOwner = VirtualMachine | VirtualMachineInstance
 OF_KUBEVIRT = ("VirtualMachine", "VirtualMachineInstance")
 _API_VERSION = "kubevirt.io/v1"

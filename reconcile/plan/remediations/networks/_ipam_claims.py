@@ -28,26 +28,6 @@ from ...unseen import undecodable
 from .._grounds import under_way
 from ._network_reach import attachable, of_network, unread_use
 
-__all__ = [
-    "NOT_MIGRATING",
-    "NO_OTHER_HOLDER",
-    "NO_POD_USES_IT",
-    "STACK_HEALTHY",
-    "attached_by",
-    "claim_of",
-    "in_use",
-    "made_for",
-    "migrating",
-    "misfit",
-    "moving",
-    "names_of",
-    "namesakes",
-    "restored",
-    "shared",
-    "stack_broken",
-    "waits",
-]
-
 NOT_MIGRATING = {"not_migrating": "no migration of a VMI that the IPAMClaim names is pending or running"}
 NO_POD_USES_IT = {
     "no_pod_uses_it": "no pod of the cluster that is not completed refers to the IPAMClaim, has one of its addresses "

@@ -28,8 +28,6 @@ from ...remediation import Scene
 from ...unseen import unanswered
 from .._grounds import table
 
-__all__ = ["attachable", "of_network", "unread_use"]
-
 
 def unread_use(scene: Scene, claim: IPAMClaim, pod: Pod) -> Refused | None:
     """Refuses with `everything_seen` for annotations that can't be read, where the pod may use the IPAMClaim."""

@@ -17,8 +17,6 @@ from ...plan import Add, Op, Patch, Refused, Replace, Test, escaped
 from ...writes import Field
 from .._grounds import table
 
-__all__ = ["NOT_TRIED", "NUDGED", "NUDGED_FIELD", "nudge", "nudged", "tried"]
-
 NUDGED = f"{PREFIX}nudged"
 """Of a VM, VMI or pod: the IPAMClaims for which it was written, by UID, or by name where there is none, with spaces
 between.

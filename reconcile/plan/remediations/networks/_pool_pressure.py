@@ -9,8 +9,6 @@ from exporter.store.kinds.ipam_claim import IPAMClaim
 from ...plan import Refused
 from ...remediation import Scene
 
-__all__ = ["ADDRESSES_NEEDED", "INDEXES", "READS", "unneeded"]
-
 _SHORT = "PoolPressure"
 ADDRESSES_NEEDED = {
     "addresses_needed": f"the IPAMClaim holds an address, and its network is short of them: {_SHORT} is found of it"

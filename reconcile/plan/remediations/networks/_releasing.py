@@ -14,18 +14,6 @@ from ...remediation import Remediation
 from ...writes import Deleted, Item, Patched
 from .._shapes import TERMINATING
 
-__all__ = [
-    "CONTROLLER_HAD_TIME",
-    "DELETED",
-    "NO_UNDO",
-    "PROTECTED",
-    "RELEASED",
-    "SEND_SECONDS",
-    "had_time",
-    "released",
-    "unprotected",
-]
-
 _CONTROLLER_SECONDS = 600.0  # as the finding's grace; a controller that works needs seconds
 SEND_SECONDS = 2.0  # a VM that is created, or started, has no pod with an address by then
 NO_UNDO = "none: the network may allocate the addresses to another VM or pod at once"
@@ -33,9 +21,7 @@ CONTROLLER_HAD_TIME = {
     "controller_had_time": "the IPAMClaim has been in deletion for 10 minutes, in which KubeVirt's IPAM controller "
     "would have removed the finalizer"
 }
-PROTECTED = {
-    "protected": "the IPAMClaim has KubeVirt's finalizer, so that deleting it releases nothing yet",
-}
+PROTECTED = {"protected": "the IPAMClaim has KubeVirt's finalizer, so that deleting it releases nothing yet"}
 DELETED = Deleted(Like(metadata=Like(finalizers=Has(FINALIZER))))
 RELEASED = Patched(Item("/metadata/finalizers", FINALIZER, added=False), old=TERMINATING, back=False)
 

@@ -12,8 +12,6 @@ from ...remediation import Scene
 from .._grounds import table, tables
 from ._ipam_claims import namesakes
 
-__all__ = ["ALLOWED", "GIVEN_UP", "NEW_ADDRESS", "VM_STOPPED", "allows", "awake", "kept"]
-
 ALLOWED = f"{PREFIX}new-address-allowed"
 """Annotation of a VM, with the value "true": it may start with other addresses than it had."""
 

@@ -61,8 +61,6 @@ from ._ipam_claims import (
 from ._releasing import CONTROLLER_HAD_TIME, RELEASED, SEND_SECONDS, had_time, released
 from ._stopped_vm import GIVEN_UP, NEW_ADDRESS, VM_STOPPED, awake, kept
 
-__all__ = ["REMEDIATION"]
-
 _PATH = "/metadata/ownerReferences"
 
 

@@ -42,8 +42,6 @@ from ._ipam_claims import (
 )
 from ._releasing import DELETED, PROTECTED, unprotected
 
-__all__ = ["REMEDIATION"]
-
 _AGE = 3600.0  # seconds that a restore or an import has to create the VM
 
 

@@ -29,19 +29,8 @@ from ...managed_fields import writers
 from ...plan import Patch, Plan, Proposal, Refused, Risk
 from ...remediation import Remediation, Scene
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, table, texts
-from ._ipam_claims import (
-    NO_OTHER_HOLDER,
-    NO_POD_USES_IT,
-    NOT_MIGRATING,
-    in_use,
-    migrating,
-    namesakes,
-    restored,
-    shared,
-)
+from ._ipam_claims import NO_OTHER_HOLDER, NO_POD_USES_IT, NOT_MIGRATING, in_use, migrating, namesakes, restored, shared
 from ._releasing import CONTROLLER_HAD_TIME, had_time
-
-__all__ = ["REMEDIATION"]
 
 
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:

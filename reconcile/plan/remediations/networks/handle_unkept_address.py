@@ -48,8 +48,6 @@ from ._ipam_claims import (
 )
 from ._nudging import NUDGED
 
-__all__ = ["REMEDIATION"]
-
 _MISSED = ("", "NotReferenced", "unknown")  # causes that an event mends
 _IN_THE_POOL = (AddressPlace.INSIDE, AddressPlace.RESERVED)
 

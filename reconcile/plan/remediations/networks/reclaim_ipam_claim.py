@@ -69,8 +69,6 @@ from ._releasing import (
 )
 from ._stopped_vm import ALLOWED, GIVEN_UP, NEW_ADDRESS, VM_STOPPED, allows, awake, kept
 
-__all__ = ["REMEDIATION"]
-
 _COMES_BACK = "If the interface comes back, also by the restore of a snapshot, it gets another address."
 
 

@@ -33,8 +33,6 @@ from ._claim_owner import unsettled
 from ._ipam_claims import STACK_HEALTHY, attached_by, moving, stack_broken
 from ._nudging import NOT_TRIED, NUDGED, NUDGED_FIELD, nudge, tried
 
-__all__ = ["REMEDIATION"]
-
 
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref, name = finding.subject, str(finding.evidence["claim"])

@@ -35,8 +35,6 @@ from .._shapes import LIVING, owned_by
 from ._claim_owner import OF_KUBEVIRT, ClaimOwner, named_owner, reference, unsettled
 from ._ipam_claims import NOT_MIGRATING, STACK_HEALTHY, migrating, misfit, restored, stack_broken
 
-__all__ = ["REMEDIATION"]
-
 _LABEL = "kubevirt.io/vm"
 _LONGEST_LABEL = 63  # characters of the value of a label
 

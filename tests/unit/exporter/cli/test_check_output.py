@@ -42,10 +42,7 @@ def test_the_report_is_the_one_of_the_api(report: Any, check: Check) -> None:
     assert {"critical", "warning"} <= {f["severity"] for f in report["findings"]}
     assert {source["state"] for source in report["sources"]} == {"read"}
     again = read_yaml(check("-o", "yaml")[1])
-    assert {**again, "generation": 0} == {
-        **report,
-        "generation": 0,
-    }  # it counts slices
+    assert {**again, "generation": 0} == {**report, "generation": 0}  # it counts slices
 
 
 def test_junit_has_a_suite_for_each_check(report: Any, check: Check) -> None:
@@ -164,17 +161,11 @@ def test_the_exit_code_is_of_what_is_shown_and_of_all_that_is_not_known(check: C
         (["--now", "2026-11-21T00:00:00"], "is no time; write it as 2026-11-21T17:30:00Z"),
         (["--min-severity", "bad"], "invalid choice: 'bad'"),
         (["-n", "a", "-A"], "not allowed with argument"),
-        (
-            ["vm/"],
-            "'vm/' selects nothing; write it as vm/NAME, vm/NAMESPACE/NAME, node/NAME or network/NAME, ",
-        ),
+        (["vm/"], "'vm/' selects nothing; write it as vm/NAME, vm/NAMESPACE/NAME, node/NAME or network/NAME, "),
         (["vm/pined"], "no VM is called 'pined'; did you mean"),
         (["node/node99"], "no node is called 'node99'; did you mean node0"),
         (["network/nosuch"], "no network is called 'nosuch'; there are"),
-        (
-            ["ffffffffffffffff"],
-            "no finding and no cause has the id ffffffffffffffff, or it is gone",
-        ),
+        (["ffffffffffffffff"], "no finding and no cause has the id ffffffffffffffff, or it is gone"),
     ],
 )
 def test_a_wrong_word_is_answered_in_a_sentence(
@@ -224,9 +215,7 @@ def test_no_character_of_a_name_reaches_a_terminal_raw(tmp_path: Path, capsys: p
         "apiVersion": "k8s.cni.cncf.io/v1",
         "kind": "NetworkAttachmentDefinition",
         "metadata": {"namespace": "ns", "name": "blue"},
-        "spec": {
-            "config": json.dumps({"type": "ovn-k8s-cni-overlay", "name": evil, "topology": "layer2"}),
-        },
+        "spec": {"config": json.dumps({"type": "ovn-k8s-cni-overlay", "name": evil, "topology": "layer2"})},
     }
     path = tmp_path / "a.json"
     path.write_text(json.dumps([node, nad]), encoding="utf-8")

@@ -33,10 +33,7 @@ def test_help_of_a_command_is_its_help(capsys: pytest.CaptureFixture[str]) -> No
     ("words", "says"),
     [
         (["chekc"], "no command is called 'chekc'; did you mean check?"),
-        (
-            ["reconcile", "aply"],
-            "no command is called 'reconcile aply'; did you mean reconcile apply?",
-        ),
+        (["reconcile", "aply"], "no command is called 'reconcile aply'; did you mean reconcile apply?"),
         (["zzz"], "no command is called 'zzz'; `steward --help` lists those that there are"),
         (["check", "x"], "no command is called 'check x'; `steward check --help` lists those that there are"),
     ],

@@ -170,10 +170,7 @@ CREATED = "as `kubectl create token` prints it"
         (["check", "-n", "zzz"], "no namespace is called 'zzz'; there are billing, shop"),
         (["networks", "bleu"], "no network is called 'bleu'; did you mean blue?"),
         (["networks", "zzz"], "no network is called 'zzz'; there are blue"),
-        (
-            ["instancetypes", "mediun"],
-            "no instancetype and no preference is called 'mediun'; did you mean medium?",
-        ),
+        (["instancetypes", "mediun"], "no instancetype and no preference is called 'mediun'; did you mean medium?"),
         (["drain", "node1"], "no node is called 'node1'; did you mean node01?"),
         (["drain", "qq"], "no node is called 'qq'; there are node01, node02, node03, node04, node05 and 1 more"),
         (["vm", "shop/wbe"], "no VM is called 'shop/wbe'; did you mean shop/web?"),

@@ -66,8 +66,7 @@ def test_what_is_worse_than_a_warning_comes_back_unless_it_is_acknowledged_too(t
 
 
 @pytest.mark.parametrize(
-    ("text", "same"),
-    [("2026-12-01", "2026-12-01T00:00:00Z"), ("2026-12-01T01:30+01:00", "2026-12-01T00:30:00Z")],
+    ("text", "same"), [("2026-12-01", "2026-12-01T00:00:00Z"), ("2026-12-01T01:30+01:00", "2026-12-01T00:30:00Z")]
 )
 def test_a_date_is_its_beginning_in_utc(text: str, same: str) -> None:
     assert moment_of(text) == moment_of(same)

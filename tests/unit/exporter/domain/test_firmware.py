@@ -108,8 +108,7 @@ def test_what_is_no_uuid(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["0" * 32, "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF", "{03000200-0400-0500-0006-000700080009}"],
+    "text", ["0" * 32, "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF", "{03000200-0400-0500-0006-000700080009}"]
 )
 def test_what_stands_for_no_uuid(text: str) -> None:
     assert invalid(text) == "Placeholder"
@@ -236,8 +235,7 @@ def test_two_that_collide_do_so_since_the_later_one_started() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "reported"),
-    [("v1.5.3", False), ("v1.6.0", True), ("v1.7.3", True), ("v1.8.0", False), ("", False)],
+    ("version", "reported"), [("v1.5.3", False), ("v1.6.0", True), ("v1.7.3", True), ("v1.8.0", False), ("", False)]
 )
 def test_an_update_of_its_pool_may_have_made_it(version: str, reported: bool) -> None:
     kubevirt = {"kind": "KubeVirt", "namespace": "kubevirt", "name": "kubevirt", "version": version}

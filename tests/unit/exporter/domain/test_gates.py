@@ -200,9 +200,7 @@ def test_from_1_9_ga_beats_enabled_beats_disabled_beats_beta(
 ) -> None:
     given_ = gates(of, *enabled, disabled=disabled)
     state = given_.state(gate)
-    expected = {
-        state == "GA": "always",
-    }.get(True) or (
+    expected = {state == "GA": "always"}.get(True) or (
         "off"
         if state == "-"
         else "listed"

@@ -14,9 +14,7 @@ from tests.impacts import evaluation_of
 ASKING: dict[str, dict[str, Any]] = {
     "vsock": {"devices": {"autoattachVSOCK": True}},
     "host_devices": {"devices": {"hostDevices": [{"name": "nic", "deviceName": "vendor.com/nic"}]}},
-    "persistent_reservation": {
-        "devices": {"disks": [{"name": "lun", "lun": {"bus": "scsi", "reservation": True}}]},
-    },
+    "persistent_reservation": {"devices": {"disks": [{"name": "lun", "lun": {"bus": "scsi", "reservation": True}}]}},
     "persistent_state": {"devices": {"tpm": {"persistent": True}}},
     "gpu_dra": {"devices": {"gpus": [{"name": "gpu", "claimName": "claim", "requestName": "gpu"}]}},
 }

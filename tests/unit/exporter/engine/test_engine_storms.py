@@ -27,9 +27,7 @@ def unread(engine: Engine) -> list[Unknown]:
 
 @given(st.lists(rows(), min_size=5, max_size=40), st.integers(0, 2**32))
 @examples(
-    0.4,
-    suppress_health_check=list(HealthCheck),
-    phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
+    0.4, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
 )
 def test_after_the_storm(changes: list[dict[str, Any]], seed: int) -> None:
     storm = Storm([], seed)

@@ -120,8 +120,7 @@ async def test_lists_of_two_kinds_at_once_share_no_turn() -> None:
 
     task = asyncio.create_task(others())
     await asyncio.gather(
-        swap(evaluation, *(claim(f"c{number}", number + 1) for number in range(1200))),
-        swap_nodes(evaluation, 1200),
+        swap(evaluation, *(claim(f"c{number}", number + 1) for number in range(1200))), swap_nodes(evaluation, 1200)
     )
     task.cancel()
     assert {"IPAMClaim"} in turns

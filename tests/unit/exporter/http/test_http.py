@@ -208,10 +208,7 @@ async def test_a_large_report_is_whole_and_in_order(wanted: Filter) -> None:
 # -- who asks
 
 
-@each_of(
-    "host",
-    ["localhost", "LOCALHOST.:9877", "127.0.0.1:9877", "127.0.0.2", "[::1]:9877", "10.1.2.3:8443"],
-)
+@each_of("host", ["localhost", "LOCALHOST.:9877", "127.0.0.1:9877", "127.0.0.2", "[::1]:9877", "10.1.2.3:8443"])
 @each_of("path", ["/metrics", "/api/v1/findings", "/"])
 async def test_its_names_and_every_address_are_answered(server: Served, host: str, path: str) -> None:
     assert (await server.get(path, Host=host))[0] == 200

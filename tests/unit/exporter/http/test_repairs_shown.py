@@ -87,11 +87,7 @@ async def test_each_finding_has_what_is_known_of_it(server: Served) -> None:
     server.repairs.lost("it is gone", 1_790_000_060.0)
     lost, _ = await report(server)
     assert lost["findings"] == whole["findings"]
-    assert lost["reconcile"] == {
-        **whole["reconcile"],
-        "unknownSince": "2026-09-21T14:14:20Z",
-        "why": "it is gone",
-    }
+    assert lost["reconcile"] == {**whole["reconcile"], "unknownSince": "2026-09-21T14:14:20Z", "why": "it is gone"}
 
 
 async def test_without_a_sidecar_nothing_is_said_of_repairs() -> None:

@@ -49,10 +49,7 @@ MANIFEST: dict[str, Any] = {
         "runStrategy": "Always",
         "instancetype": {"name": "nowhere"},
         "template": {
-            "spec": {
-                "domain": {"devices": {}},
-                "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone"}],
-            }
+            "spec": {"domain": {"devices": {}}, "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone"}]}
         },
     },
 }

@@ -206,7 +206,9 @@ class Stage:
         flickered = lasting & {each.fingerprint for each in (*self.gone, *self.come)}
         assert self.emptied or not flickered, "a lasting finding flickered"
         invented = {each.fingerprint for each in self.come} - self.before.keys() - after.keys()
-        assert self.emptied or not invented, "something was found that never was"  # without a CRD its objects are missed
+        assert self.emptied or not invented, (
+            "something was found that never was"
+        )  # without a CRD its objects are missed
         missed = [each for each in self.injected if each.times]
         assert not missed, "a fault was not met"
         for kind in truth.kinds.values():

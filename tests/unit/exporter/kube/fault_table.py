@@ -129,11 +129,7 @@ TABLE = (
     Row("a watch arrives byte by byte", "Nothing: handles each event once it is complete.", watched(on_claims(drip=0))),
     Row("a list trickles forever", "Times out, and relists.", met(trickle, lists=True), plain_lists),
     Row("a list is silent", "Times out, and relists.", frozen_list, plain_lists),
-    Row(
-        "a streaming list is silent",
-        "Times out. " + PAGED,
-        met(on_claims(skip=1, frozen=True), lists=True),
-    ),
+    Row("a streaming list is silent", "Times out. " + PAGED, met(on_claims(skip=1, frozen=True), lists=True)),
     Row(
         "a watch is silent forever",
         "Ends it after its timeout, and resumes from the last event.",
@@ -159,11 +155,7 @@ TABLE = (
         refused(faults.unauthorized(), SyncState.FORBIDDEN),
     ),
     Row("a CRD is deleted, and created again", KEEPS, unserved),
-    Row(
-        "the API server starts, and serves no CRD until it is ready",
-        KEEPS,
-        starting(ready=False),
-    ),
+    Row("the API server starts, and serves no CRD until it is ready", KEEPS, starting(ready=False)),
     Row(
         "one of two API servers behind one address serves no CRD for a moment",
         "Keeps what it holds until a second look says the same.",

@@ -194,10 +194,7 @@ async def test_a_persistent_401_is_raised_after_one_retry(tmp_path: Path) -> Non
 async def test_a_request_in_flight_survives_new_credentials(tmp_path: Path) -> None:
     async with gate() as here:
         path = config(tmp_path / "a", here.url, plugin(tmp_path, timedelta(hours=1)))
-        async with (
-            opened(path, reload_seconds=0) as transport,
-            transport.open("GET", "/held", read_seconds=5) as watch,
-        ):
+        async with opened(path, reload_seconds=0) as transport, transport.open("GET", "/held", read_seconds=5) as watch:
             for number in (2, 3, 4):
                 here.lets_in = lambda token, wanted=f"Bearer t{number}": token == wanted  # type: ignore[misc]
                 await get(transport)

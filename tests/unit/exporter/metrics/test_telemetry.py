@@ -91,8 +91,7 @@ def test_findings_are_counted_as_they_open_and_close() -> None:
 
 
 @pytest.mark.parametrize(
-    ("age", "first"),
-    [(-30.0, "60.0"), (60.0, "60.0"), (61.0, "300.0"), (86_400.0, "86400.0"), (40 * 86_400.0, "+Inf")],
+    ("age", "first"), [(-30.0, "60.0"), (60.0, "60.0"), (61.0, "300.0"), (86_400.0, "86400.0"), (40 * 86_400.0, "+Inf")]
 )
 def test_how_long_a_finding_was_open_is_counted_when_it_closes(age: float, first: str) -> None:
     watched = Watched()

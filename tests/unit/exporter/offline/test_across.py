@@ -177,9 +177,7 @@ def test_names_that_two_clusters_share_give_one_uuid(shared: Callable[..., list[
     assert three[2]["evidence"]["others"] == ["a/ns/db", "b/ns/db"]
 
 
-def test_of_many_holders_those_of_other_clusters_and_that_run_are_named_first(
-    shared: Callable[..., list[Any]],
-) -> None:
+def test_of_many_holders_those_of_other_clusters_and_that_run_are_named_first(shared: Callable[..., list[Any]]) -> None:
     copies = [vm(f"copy-{n}", ALIKE) for n in range(30)]
     found = {f["subject"]["name"]: f for f in shared([*copies, vmi("copy-7", ALIKE)], [vm("db", ALIKE)])}
     assert len(found) == 31

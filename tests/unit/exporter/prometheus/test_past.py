@@ -37,13 +37,7 @@ async def test_a_range_is_asked_for_once_and_kept(tmp_path: Path) -> None:
         answers = [await past.of(HOURS), *await asyncio.gather(*(past.of(HOURS) for _ in range(5)))]
     assert answers == [{"found": tuple(POINTS)}] * 6
     (asked,) = stub.asked
-    assert asked == {
-        "query": "up",
-        "start": f"{NOW - 7200:.3f}",
-        "end": f"{NOW:.3f}",
-        "step": "3600",
-        "timeout": "20s",
-    }
+    assert asked == {"query": "up", "start": f"{NOW - 7200:.3f}", "end": f"{NOW:.3f}", "step": "3600", "timeout": "20s"}
     assert stub.tokens == ["Bearer secret"]
 
 

@@ -46,10 +46,7 @@ WHOLE = Repair(
 @asynccontextmanager
 async def followed(board: ShownRepairs, instance: str) -> AsyncIterator[tuple[Heard, Measures]]:
     measures = Measures(all_remediations(), MODES, board)
-    async with (
-        serving(build(board, measures, MODES, instance), "127.0.0.1", 0) as url,
-        following(url) as heard,
-    ):
+    async with serving(build(board, measures, MODES, instance), "127.0.0.1", 0) as url, following(url) as heard:
         yield heard, measures
 
 

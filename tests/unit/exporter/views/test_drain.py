@@ -387,10 +387,7 @@ def test_findings_of_evictions_stand_beside() -> None:
     of_node = msgspec.structs.replace(of_a, reason="NodeDrainResidual", subject=Ref("Node", "", "node01"))
     other = msgspec.structs.replace(of_a, check="ipam_vms")
     (report,) = drain.take(view.engine.cluster, ["node01"], [of_a, of_node, other], 0).nodes
-    assert [(m.vm.name, [each.reason for each in m.findings]) for m in report.vms] == [
-        ("a", ["NotStarted"]),
-        ("b", []),
-    ]
+    assert [(m.vm.name, [each.reason for each in m.findings]) for m in report.vms] == [("a", ["NotStarted"]), ("b", [])]
     assert [each.reason for each in report.findings] == ["NodeDrainResidual"]
 
 
@@ -401,10 +398,7 @@ def test_an_empty_node_is_free_to_go() -> None:
 
 def test_several_nodes_are_each_reported_and_a_node_that_is_not_there_is_not() -> None:
     drained = Drained(*guest("a"), *guest("b", node="node02")).take("node02", "node01", "nowhere", "node02")
-    assert [(n.node, [m.vm.name for m in n.vms]) for n in drained.nodes] == [
-        ("node02", ["b"]),
-        ("node01", ["a"]),
-    ]
+    assert [(n.node, [m.vm.name for m in n.vms]) for n in drained.nodes] == [("node02", ["b"]), ("node01", ["a"])]
 
 
 # -- what can't be seen

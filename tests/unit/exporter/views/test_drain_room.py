@@ -123,10 +123,7 @@ def test_nodes_that_are_drained_together_take_nothing_of_each_other() -> None:
     assert {vm.room for vm in both.values()} == {"there is no other node"}
 
 
-HOST = {
-    "host-model-cpu.node.kubevirt.io/Skylake": "true",
-    "host-model-required-features.node.kubevirt.io/vmx": "true",
-}
+HOST = {"host-model-cpu.node.kubevirt.io/Skylake": "true", "host-model-required-features.node.kubevirt.io/vmx": "true"}
 CAN_TAKE = {"cpu-model-migration.node.kubevirt.io/Skylake": "true", "cpu-feature.node.kubevirt.io/vmx": "true"}
 
 

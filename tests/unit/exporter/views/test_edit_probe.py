@@ -225,12 +225,7 @@ ROWS = (
 async def test_each_answer_is_compared_with_what_the_checks_say(tmp_path: Path) -> None:
     async with served(tmp_path, *ROWS) as (server, transport):
         refusing(server, "db", 422, NO_HOST_DISK)
-        refusing(
-            server,
-            "reboot",
-            500,
-            f"{DENIED}{NO_POLICY}",
-        )
+        refusing(server, "reboot", 500, f"{DENIED}{NO_POLICY}")
         probes = await asked(evaluation_of(*ROWS), EditProbe(transport, sleep=nothing))
         assert {call.path.rpartition("/")[2] for call in server.requests} == {"db", "vsock", "reboot"}
     assert (probes.asked, probes.agree, probes.not_asked, probes.why) == (3, 2, 0, "")

@@ -28,18 +28,7 @@ from exporter.views.features import (
 )
 from tests.amounts import drawn, rounds
 from tests.evaluation import Evaluation
-from tests.feature_rows import (
-    GPU,
-    KUBEVIRT,
-    METRICS,
-    VM,
-    VMI,
-    VSOCK,
-    a_change,
-    gpu_size,
-    vm,
-    vmi,
-)
+from tests.feature_rows import GPU, KUBEVIRT, METRICS, VM, VMI, VSOCK, a_change, gpu_size, vm, vmi
 from tests.rows import full
 
 Row = dict[str, Any]

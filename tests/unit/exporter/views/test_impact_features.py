@@ -328,10 +328,7 @@ def test_a_gate_is_switched_on_by_what_counts(
             {"upgrade_to": "v1.9.0-beta.0.123+84c76d1142ea4d"},
             "'v1.9.0-beta.0.123+84c76d1142ea4d' is no version of an upstream release; write it as 1.9 or v1.9.0",
         ),
-        (
-            {"upgrade_to": "0.30"},
-            "the feature gates of v0.30.0 are not known; those of 0.59 to 1.10 are",
-        ),
+        ({"upgrade_to": "0.30"}, "the feature gates of v0.30.0 are not known; those of 0.59 to 1.10 are"),
         ({"upgrade_to": ("1.8", "1.9")}, "upgrade-to is given 2 times; give it once"),
         ({"set": "cpuModel"}, "'cpuModel' sets nothing; write it as PATH=VALUE, such as cpuModel=Haswell"),
         (

@@ -63,11 +63,7 @@ async def test_dry_run_then_the_write_then_an_event(tmp_path: Path) -> None:
         result = await made.repair(REMEDIATION, hint_of(ABOUT, [CLAIM]))
 
         assert result.state == AttemptState.DONE, result
-        assert writes(server) == [
-            ("DELETE", PATH),
-            ("DELETE", PATH),
-            ("POST", "/api/v1/namespaces/ns/events"),
-        ]
+        assert writes(server) == [("DELETE", PATH), ("DELETE", PATH), ("POST", "/api/v1/namespaces/ns/events")]
         assert [each.event for each in made.entries()] == [Event.INTENDED, Event.DONE]
         intended, done = made.entries()
         assert intended.whole is not None

@@ -164,10 +164,7 @@ def _unreadable(number: int) -> list[Obj]:
 def _unreadable_elsewhere(number: int) -> list[Obj]:
     space = f"tenant-{number}"
     attached = {"attached": [[f"{space}/bad", ""]], "annotations": UNREAD}
-    return [
-        {**BAD, "namespace": space, "name": "bad"},
-        {"kind": "Pod", "namespace": space, "name": "web", **attached},
-    ]
+    return [{**BAD, "namespace": space, "name": "bad"}, {"kind": "Pod", "namespace": space, "name": "web", **attached}]
 
 
 def _undecodable_claims(number: int) -> list[Obj]:

@@ -253,14 +253,7 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
         "vm2.*vm3.* step 2 of 2 is two repairs",
         None,
     ),
-    (
-        "canary",
-        {},
-        {"entries": [*gone(1), *gone(2), *trial(3, "done")]},
-        {},
-        "IPAMClaim shop/vm3.*step 2 of 2",
-        None,
-    ),
+    ("canary", {}, {"entries": [*gone(1), *gone(2), *trial(3, "done")]}, {}, "IPAMClaim shop/vm3.*step 2 of 2", None),
     *(
         (
             "canary",
@@ -444,7 +437,7 @@ CLOSING = {
 }
 REPAIRS = {gate.id for gate in GATES}
 OF_THE_SIDECAR = {
-    *("labels", "leading", "storm", "window", "blackout", "min_age", "canary", "silence", "query", "firing"),
+    *("labels", "leading", "storm", "window", "blackout", "min_age", "canary", "silence", "query", "firing")
 }
 
 

@@ -128,9 +128,7 @@ def test_the_power_may_go_again_while_a_torn_line_is_moved_aside(tmp_path: Path,
     assert 5 < at < 19
 
 
-def test_an_entry_is_synced_before_append_returns_and_the_name_of_a_file_before_its_first_entry(
-    tmp_path: Path,
-) -> None:
+def test_an_entry_is_synced_before_append_returns_and_the_name_of_a_file_before_its_first_entry(tmp_path: Path) -> None:
     done: list[str] = []
 
     class Noting(Disk):

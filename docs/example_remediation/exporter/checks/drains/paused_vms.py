@@ -21,16 +21,13 @@ _REASONS = {
     "Paused": Reason(
         severities=(Severity.WARNING,),
         meaning="The guest is paused: it holds its memory and does nothing.",
-        family=Family(
-            name="kubevirt_vmi_paused",
-            help="The guest of a VMI is paused.",
-        ),
+        family=Family(name="kubevirt_vmi_paused", help="The guest of a VMI is paused."),
         grace=600.0,  # backups and snapshots pause a guest for a moment
         next="Resume the guest, unless it was paused on purpose.",
         commands=("virtctl unpause vmi NAME -n NAMESPACE",),
         alert="VMPaused",
         remediation="annotate_paused_vmi",
-    ),
+    )
 }
 
 

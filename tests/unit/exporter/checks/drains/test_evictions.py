@@ -223,12 +223,7 @@ def test_it_says_where_the_strategy_comes_from(
 
 def test_hotplug_pods_and_the_request_are_reported_with_the_vm() -> None:
     plugged = {"kind": "Pod", "name": "hp-volume-x", "hotplug": "virt-launcher-db"}
-    finding = one(
-        "NotMigratableAfterRequest",
-        vmi(**REQUESTED | {"migratable": False}),
-        pod(),
-        plugged,
-    )
+    finding = one("NotMigratableAfterRequest", vmi(**REQUESTED | {"migratable": False}), pod(), plugged)
 
     assert finding.evidence["hotplugPods"] == ["hp-volume-x"]
     assert finding.evidence["requestedSince"] == "2026-09-21T13:00:00Z"

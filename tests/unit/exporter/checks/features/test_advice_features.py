@@ -119,11 +119,7 @@ def test_no_command_of_an_advice_changes_anything(check: Any) -> None:
             SEV,
             "To allow it, remove WorkloadEncryptionSEV from disabledFeatureGates of KubeVirt.",
         ),
-        (
-            {"version": "v1.8.4"},
-            SEV,
-            "To allow it, add WorkloadEncryptionSEV to featureGates of KubeVirt.",
-        ),
+        ({"version": "v1.8.4"}, SEV, "To allow it, add WorkloadEncryptionSEV to featureGates of KubeVirt."),
         (
             {"labels": HCO},
             METRICS,
