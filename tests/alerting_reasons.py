@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from exporter.findings.check import PER_FLEET, Check
@@ -45,3 +46,8 @@ def alerting(check: Check, reason: str, severity: Severity) -> list[Rule]:
             for each in selectors(alert.expr)
         )
     ]
+
+
+def kept(expr: str) -> set[str]:
+    """The labels that the aggregations of an expression keep by name."""
+    return {label.strip() for labels in re.findall(r"\bby \(([^)]*)\)", expr) for label in labels.split(",")}

@@ -12,10 +12,9 @@ import pytest
 from exporter.__main__ import main
 from exporter.rules import Values
 from exporter.rules.routing import inhibitions
-from tests.alerting_reasons import ALERTS, RECORDED
+from tests.alerting_reasons import ALERTS, RECORDED, kept
 from tests.case_files import read_yaml
 from tests.rules import RULES, Rule, selectors
-from tests.unit.exporter.rules.test_rules import kept
 
 
 def rendered(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from exporter.states import all_states
 from reconcile.plan.remediations import all_remediations
 from reconcile.show.metrics import Measures
 from reconcile.show.plans import ShownRepairs
-from tests.alerting_reasons import ALERTS, EVERY_RULE, RECORDED, alerting, read_by
+from tests.alerting_reasons import ALERTS, EVERY_RULE, RECORDED, alerting, kept, read_by
 from tests.all_of import all_of, named, whole
 from tests.case_files import read_yaml
 from tests.rules import FILES, RULES, TESTS, Rule, alternatives, blocks, plain, selectors, steps
@@ -258,11 +258,6 @@ def test_a_recorded_series_is_named_after_level_metric_and_operation(rule: Rule)
     asked = any(each.metric == rule.name for other in EVERY_RULE for each in selectors(other.expr))
     said = any(rule.name in alert.annotations["description"] for alert in ALERTS)
     assert asked or said or rule.name in RECORDED_FOR_HUBS, "nobody reads it"
-
-
-def kept(expr: str) -> set[str]:
-    """The labels that the aggregations of an expression keep by name."""
-    return {label.strip() for labels in re.findall(r"\bby \(([^)]*)\)", expr) for label in labels.split(",")}
 
 
 @all_of(named(EVERY_RULE, id_of), whole)
