@@ -130,7 +130,7 @@ def _quiet(family: str, reasons: Mapping[str, Grouping]) -> str:
     paging = sorted(name for name, of in reasons.items() if of.pages)
     rest = [name for name in reasons if name not in paging]
     of_rest = _named(held_name(family), rest, _COUNTS)
-    of_paging = _named(held_name(family), paging, f'{SEVERITY}="warning"')
+    of_paging = _named(held_name(family), paging, f'{SEVERITY}!~"critical|info"')
     return " or ".join(filter(None, (of_rest, of_paging)))
 
 

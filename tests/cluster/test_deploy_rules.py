@@ -46,7 +46,7 @@ LITERALS = (
 )
 LINKED_LITERAL = "pageUrl=https://{{ or $labels.cluster $externalLabels.cluster }}.example"
 # What changes which rules there are, or each of their expressions.
-ONLY_RENDERED = {"clusters", "presence", "cluster"} | {key for key in KEYS if key.startswith("slo.")}
+ONLY_RENDERED = {"clusters", "presence", "cluster", "kubevirt"} | {key for key in KEYS if key.startswith("slo.")}
 FORMATS = {"prometheusrule": "prometheus-operator", "openshift-user": "openshift-user"}
 COMPUTED = re.compile(r"\(\s*(\d+)\s*\*\s*([\d.]+)\s*([+-])\s*([\d.]+)\)")
 

@@ -55,7 +55,7 @@ def seeded(binary: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         prometheus.wait_for("VM:kubevirt_vm_firmware_uuid_info:held")
         # What is recorded of what is recorded comes by and by: pint would meet one side without the other.
         recorded = 'count({__name__=~".+:.+:.+"})'
-        prometheus.wait_for(f"{recorded} == ({recorded.replace('})', '} offset 15s)')})", timeout=180)
+        prometheus.wait_for(f"{recorded} == ({recorded.replace('})', '} offset 1m)')})", timeout=300)
         yield prometheus
     finally:
         prometheus.stop()
