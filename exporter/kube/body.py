@@ -19,7 +19,7 @@ _MOST_OBJECTS = 1_000_000  # of one list, ten times as many as of the largest ki
 _MOST_EMPTY = 10  # pages in a row without an object, of a list that goes on
 
 
-class Counted:
+class ListBounds:
     """What has come of one list. A list that does not end raises MalformedError before it takes all memory."""
 
     def __init__(self, of: str) -> None:

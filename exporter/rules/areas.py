@@ -74,7 +74,7 @@ def _of_family(area: Area, family: Family, part: str, values: Values) -> Iterabl
     yield from held(family, part, values, quiet=family.name in area.quiet, critical=critical)
     if reasons := groupings_of(area, family.name):
         kept = whatever_reason(area, family.name)
-        yield from alone_and_together(family.name, reasons, part, values, whatever_reason=kept)
+        yield from alone_and_together(family.name, reasons, values, whatever_reason=kept)
 
 
 def _note(area: Area, family: Family, part: str, values: Values) -> Recording:

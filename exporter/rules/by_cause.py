@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..findings.causes import Cause
-from .held import ACKNOWLEDGED, SEVERITY, held_name, labels_of, taken_up
+from .held import ACKNOWLEDGED, SEVERITY, held_name, labels_of, taken_up_name
 from .model import Recording
 from .values import Values
 
@@ -77,7 +77,7 @@ def same_of(values: Values, *, whatever_reason: bool) -> str:
 
 
 def alone_and_together(
-    family: str, reasons: Mapping[str, Grouping], part: str, values: Values, *, whatever_reason: bool
+    family: str, reasons: Mapping[str, Grouping], values: Values, *, whatever_reason: bool
 ) -> Iterator[Recording]:
     """With `whatever_reason` an object that has an alert keeps it when its reason changes."""
     alone, together, flooded = alone_name(family), together_name(family), f"reason:{family}:flooded"
@@ -95,7 +95,7 @@ or ({flooded} and on ({_REASON}) {together}{{cause=""}})""",
         record=alone,
         expr=f"""(
   {held}
-  and on ({same}) ({alone} or {taken_up(family, part, values, alone=True)})
+  and on ({same}) ({alone} or {taken_up_name(family)}{{own="alert"}})
 )
 or (
   (
@@ -104,7 +104,7 @@ or (
     {f"or {apart} {many}" if apart else ""}
   )
   unless on ({_REASON}) {flooded}
-  unless on ({same}) ({held} offset 1s or {taken_up(family, part, values)})
+  unless on ({same}) ({held} offset 1s or {taken_up_name(family)})
 )""".replace("    \n", ""),
     )
     by: dict[tuple[str, ...], list[str]] = {}

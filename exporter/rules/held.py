@@ -123,14 +123,15 @@ def held(family: Family, part: str, values: Values, *, quiet: bool, critical: bo
 
     Of one that is `quiet` nothing new is reported during an upgrade; one that is `critical` has critical findings.
     """
-    name = held_name(family.name)
+    name, taken_up = held_name(family.name), _taken_up(family.name, part, values)
     seen = _seen(family, values)
-    kept = f"{_kept(family, values, critical=critical)}\nor {taken_up(family.name, part, values)}"
+    kept = f"{_kept(family, values, critical=critical)}\nor max without (own) ({taken_up.record})"
     if not quiet:
-        return (Recording(record=name, expr=f"{seen}\nor {kept}"),)
+        return (taken_up, Recording(record=name, expr=f"{seen}\nor {kept}"))
     seen_name = f"finding:{family.name}:seen"
     object_of = _object_of(values)
     return (
+        taken_up,
         Recording(record=seen_name, expr=seen),
         Recording(
             record=name,
@@ -162,16 +163,20 @@ def _kept(family: Family, values: Values, *, critical: bool) -> str:
 )"""
 
 
-def taken_up(family: str, part: str, values: Values, *, alone: bool = False) -> str:
-    """What the last note before this Prometheus was away holds, in its first evaluation and in no other; of that what
-    had an alert of its own, if `alone`.
+def taken_up_name(family: str) -> str:
+    return f"finding:{family}:taken_up"
+
+
+def _taken_up(family: str, part: str, values: Values) -> Recording:
+    """What the last note before this Prometheus was away holds, in its first evaluation and in no other: recorded once
+    for all that read it, since it looks through all notes.
     """
     noted = f'last_over_time({_REMEMBERED_AT}{{part="{part}"}}[{values.hold}])'
-    told = '{own="alert"}' if alone else ""
-    return f"""(
-  max without (own) (last_over_time({_memory_name(family)}{told}[{values.hold}]) == on () group_left () {noted})
-  unless on () {_evaluation(part)}
-)"""
+    return Recording(
+        record=taken_up_name(family),
+        expr=f"""(last_over_time({_memory_name(family)}[{values.hold}]) == on () group_left () {noted})
+unless on () {_evaluation(part)}""",
+    )
 
 
 def _memory_name(family: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from exporter.kube.body import Counted, whole
+from exporter.kube.body import ListBounds, whole
 from exporter.kube.client import Client
 from exporter.kube.errors import MALFORMED, AbsentError, KubeError, MalformedError, StatusError
 from exporter.kube.transport import Transport
@@ -137,12 +137,12 @@ class ApiReads:
 
     async def _snapshot(self, path: str, selectors: tuple[tuple[str, str], ...]) -> list[msgspec.Raw]:
         found: list[msgspec.Raw] = []
-        counted, rest = Counted(path), ""
+        bounds, rest = ListBounds(path), ""
         while True:
             query = [*selectors, ("limit", str(_PAGE)), *((("continue", rest),) if rest else ())]
             page = _page(path, await self._body(path, query, _PAGE_BYTES))
             rest = page.metadata.rest or ""
-            counted.add_page(len(page.items or ()), rest)
+            bounds.add_page(len(page.items or ()), rest)
             found += page.items or ()
             if not rest:
                 return found

@@ -29,11 +29,9 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -43,9 +41,11 @@ from typing import Any
 from unittest import mock
 from urllib.parse import urljoin, urlsplit
 
-__all__ = ["NOW", "main"]
+from tests.evaluation import NOW
+from tests.waiting import wait_until
 
-NOW = 1_790_000_000.0
+__all__ = ["main"]
+
 WIDTHS = (80, 120, 200)
 _TOP = Path(__file__).parents[2]
 _RELEASES = ("1.8.0", "1.9.0", "1.10.0")
@@ -123,7 +123,7 @@ class Driver:
     def __init__(self, checkout: Path, folder: Path) -> None:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("STEWARD_", "KUBE"))}
         home = {"HOME": str(folder), "PYTHONPATH": str(checkout), "NO_COLOR": "1", "TZ": "UTC", "PYTHONHASHSEED": "0"}
-        self._out, self._err = folder / "out", folder / "err"
+        self.folder, self._out, self._err = folder, folder / "out", folder / "err"
         self._process = subprocess.Popen(
             [sys.executable, "-c", _DRIVER % NOW],
             cwd=checkout,
@@ -237,7 +237,7 @@ def _without_a_cluster(ask: Driver) -> Iterator[Job]:
 
 
 def _config(ask: Driver, mode: str) -> Path:
-    file = ask._out.parent / f"reconcile-{mode}.yaml"
+    file = ask.folder / f"reconcile-{mode}.yaml"
     file.write_text(f"mode: {mode}\n", encoding="utf-8")
     return file
 
@@ -245,30 +245,20 @@ def _config(ask: Driver, mode: str) -> Path:
 # -- outputs
 
 
-@contextmanager
-def _loop() -> Iterator[Callable[[Any], Any]]:
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    yield lambda awaited: asyncio.run_coroutine_threadsafe(awaited, loop).result()
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-
-
-def _planned(job: Job, ask: Driver, folder: Path) -> str:
+async def _planned(job: Job, ask: Driver) -> str:
     """The same command against an API server that has the objects of the job."""
     from demo.apiserver.server import ApiServer
     from demo.command import kubeconfig
 
     assert job.objects
-    with _loop() as run:
-        server = ApiServer()
-        server.load(json.loads(job.objects.read_text(encoding="utf-8"))["items"])
-        run(server.start())
-        try:
-            return ask((*job.words, "--kubeconfig", str(kubeconfig(folder, server.url))), job.columns)
-        finally:
-            run(server.stop())
+    server = ApiServer()
+    server.load(json.loads(job.objects.read_text(encoding="utf-8"))["items"])
+    await server.start()
+    try:
+        words = (*job.words, "--kubeconfig", str(kubeconfig(ask.folder, server.url)))
+        return await asyncio.to_thread(ask, words, job.columns)
+    finally:
+        await server.stop()
 
 
 def _pages(dump: Path, ask: Driver) -> Iterator[tuple[str, str]]:
@@ -278,7 +268,7 @@ def _pages(dump: Path, ask: Driver) -> Iterator[tuple[str, str]]:
     address = f"http://127.0.0.1:{port}"
     number = ask.start(("serve", "--from", str(dump), "--complete", "--insecure", "--listen", f"127.0.0.1:{port}"))
     try:
-        _until_ready(f"{address}/readyz")
+        wait_until(lambda: _answers(f"{address}/readyz"), 60, "the steward is ready")
         todo, seen = list(_FIRST_PAGES), set(_FIRST_PAGES)
         while todo:
             path = todo.pop(0)
@@ -296,17 +286,12 @@ def _pages(dump: Path, ask: Driver) -> Iterator[tuple[str, str]]:
         os.kill(number, signal.SIGTERM)
 
 
-def _until_ready(url: str) -> None:
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            with urllib.request.urlopen(url) as answer:
-                answer.read()
-                return
-        except (OSError, urllib.error.URLError):
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
 
 
 def _fetched(url: str) -> str:
@@ -343,8 +328,8 @@ def make(folder: Path, checkout: Path, given: Path, only: str, processes: int) -
 
         def work(number: int) -> None:
             for job in todo[number::processes]:
-                made = _planned(job, drivers[number], places[number]) if job.objects else None
-                write(job.name, made or drivers[number](job.words, job.columns))
+                ask = drivers[number]
+                write(job.name, asyncio.run(_planned(job, ask)) if job.objects else ask(job.words, job.columns))
                 done[number] += 1
 
         with ThreadPoolExecutor(processes) as pool:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ...store.decode import by_name
 from ...store.kind import ApiKind
-from ..body import Counted
+from ..body import ListBounds
 from ..client import Client
 from ..errors import StatusError
 from ..timeouts import Timeouts
@@ -54,7 +54,7 @@ async def _snapshot(
     client: Client, decoder: Decoder, kind: ApiKind[Any], served: str, limit: int, namespace: str
 ) -> ListOutcome:
     objects: dict[tuple[str, str], Decoded] = {}
-    counted, rest = Counted(kind.resource), ""
+    bounds, rest = ListBounds(kind.resource), ""
     while True:
         try:
             page = decoder.page(await client.page(kind, served, rest, limit, namespace))
@@ -62,7 +62,7 @@ async def _snapshot(
             if error.code == 410 and rest:
                 raise _ExpiredError from error
             raise
-        counted.add_page(len(page.objects), page.rest)
+        bounds.add_page(len(page.objects), page.rest)
         objects |= by_name(page.objects)
         rest = page.rest
         if not rest:
@@ -75,13 +75,13 @@ class Initial:
     def __init__(self, of: str) -> None:
         """`of` is what is listed."""
         self.objects: dict[tuple[str, str], Decoded] = {}
-        self._counted = Counted(of)
+        self._bounds = ListBounds(of)
 
     def take(self, event: WatchEvent) -> None:
         """Raises MalformedError where the list does not end."""
         if event.decoded is None:
             return
-        self._counted.add(1)
+        self._bounds.add(1)
         key = event.decoded.namespace, event.decoded.name
         if event.type == "DELETED":
             self.objects.pop(key, None)
