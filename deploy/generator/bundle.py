@@ -16,7 +16,7 @@ from .service_version import SCRAPER, csv
 
 __all__ = ["BUNDLE", "files"]
 
-BUNDLE = "deploy/olm"
+BUNDLE = "artifacts/olm"
 Object = dict[str, Any]
 
 _NAME = "kubevirt-steward"

@@ -13,24 +13,19 @@ from typing import Any
 __all__ = ["DIGESTS", "of", "tracked"]
 
 DIGESTS = "release/artifacts.sha256"
-_FOLDERS = {"rules/mixin/": "mixin", "dashboards/perses/": "perses", "deploy/olm/": "olm"}
+_FOLDER = "artifacts/"
 _COPIED = "dashboards/console/"  # which the chart has: the overlays of OpenShift take that copy
 
 
 def of(generated: Mapping[str, str]) -> dict[str, str]:
     """The text of each file of an artifact, by its path within the folder of all artifacts."""
-    return {
-        f"{name}/{path.removeprefix(folder)}": text
-        for folder, name in _FOLDERS.items()
-        for path, text in generated.items()
-        if path.startswith(folder)
-    }
+    return {path.removeprefix(_FOLDER): text for path, text in generated.items() if path.startswith(_FOLDER)}
 
 
 def tracked(generated: Mapping[str, str]) -> dict[str, str]:
     """What of all that is generated git has: all but the artifacts, and a digest of each of these."""
     made = of(generated)
-    left = {path: text for path, text in generated.items() if not path.startswith((*_FOLDERS, _COPIED))}
+    left = {path: text for path, text in generated.items() if not path.startswith((_FOLDER, _COPIED))}
     return left | {DIGESTS: "".join(f"{digest}  {name}\n" for name, digest in sorted(_digests(made).items()))}
 
 

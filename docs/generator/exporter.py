@@ -60,7 +60,7 @@ def generated() -> dict[str, str]:
         "docs/alerting.md": between(TOP / "docs/alerting.md", _ALERTING, alerting(Values())),
         "deploy/base/exporter/clusterrole.yaml": "\n".join(_cluster_role(all_checks(), all_states())) + "\n",
         **boards.generated(),
-        **{f"rules/mixin/{name}": text for name, text in mixin.files(_boards_of_mixin()).items()},
+        **{f"artifacts/mixin/{name}": text for name, text in mixin.files(_boards_of_mixin()).items()},
     }
 
     def read(path: str) -> str:

@@ -32,7 +32,7 @@ PANELS = [
 ]
 FILES = generated()
 GRAFANA, CONSOLE, PERSES = (
-    sorted(path for path in FILES if re.fullmatch(rf"dashboards/{folder}/(?!kustomization)\w+\.{ending}", path))
+    sorted(path for path in FILES if re.fullmatch(rf"\w+/{folder}/(?!kustomization)\w+\.{ending}", path))
     for folder, ending in (("grafana", "json"), ("console", "json"), ("perses", "yaml"))
 )
 # What KubeVirt's own components, not the steward, serve.
@@ -326,7 +326,7 @@ def test_every_query_is_in_every_format() -> None:
 
 
 def _drawn_by_perses(board: str) -> Iterator[str]:
-    config = read_yaml(FILES[f"dashboards/perses/{board}.yaml"])["spec"]["config"]
+    config = read_yaml(FILES[f"artifacts/perses/{board}.yaml"])["spec"]["config"]
     for panel in config["panels"].values():
         yield from (asked["spec"]["plugin"]["spec"]["query"] for asked in panel["spec"]["queries"])
 

@@ -20,9 +20,10 @@ def test_git_has_no_file_of_them_and_a_digest_that_tells_any_change() -> None:
     left_out = made.keys() - known.keys()
     assert left_out
     assert [path for path in left_out if (REPO / path).exists()] == []
-    for name in ("rules/mixin/rules.json", "deploy/olm/metadata/annotations.yaml", "dashboards/perses/fleet.yaml"):
+    for name in ("mixin/rules.json", "olm/metadata/annotations.yaml", "perses/fleet.yaml"):
         before, after = (
-            artifacts.tracked(each)[artifacts.DIGESTS] for each in (made, {**made, name: made[name] + " "})
+            artifacts.tracked(each)[artifacts.DIGESTS]
+            for each in (made, {**made, f"artifacts/{name}": made[f"artifacts/{name}"] + " "})
         )
         assert len(set(before.splitlines()) ^ set(after.splitlines())) == 2, name
 

@@ -14,6 +14,7 @@ from tests.all_of import each_of
 from tests.shared import REPO
 
 FILES = sorted({path for pattern in PAGES for path in REPO.glob(pattern)})
+OTHERS = sorted({*REPO.glob("*.md"), *REPO.glob("*/README.md")} - {*FILES})  # of no site
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 
 
@@ -51,7 +52,7 @@ def wrong(file: Path, target: str) -> str:
     return ""
 
 
-@each_of("file", FILES, ids=lambda file: str(file.relative_to(REPO)))
+@each_of("file", [*FILES, *OTHERS], ids=lambda file: str(file.relative_to(REPO)))
 def test_each_link_leads_to_what_is_there(file: Path) -> None:
     assert [why for target in links(file) if (why := wrong(file, target))] == []
 
