@@ -31,8 +31,8 @@ from exporter.config.settings import Config, MetricsSettings
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.metrics.exposition import Exposition
-from exporter.metrics.series_limit import SeriesLimit
 from exporter.metrics.states import States
+from exporter.metrics.text import SeriesLimit
 from exporter.states import all_states
 from exporter.states.base import Aggregates
 from exporter.store.decode import ObjectDecoder

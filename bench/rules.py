@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from exporter.findings.finding import Finding, Severity
-from exporter.metrics.profile import Profile
+from exporter.metrics.text import Profile
 from tests.cluster.prometheus import Prometheus, Setup
 from tests.cluster.steward_pages import Pages, Site, one_of_each
 from tests.rules import RULES

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from exporter.cli.options.listening import add_listen_option
+from exporter.cli.options import add_listen_option
 
 
 def add(commands: Any) -> None:

@@ -18,7 +18,7 @@ import msgspec
 from exporter.__main__ import main
 from exporter.config.settings import Config as ExporterConfig
 from exporter.engine.engine import Engine
-from exporter.kube.body import whole
+from exporter.kube.get_json import whole
 from exporter.kube.transport import Transport
 from reconcile.app import run
 from reconcile.config.settings import SidecarConfig, model_of

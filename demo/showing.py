@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from exporter.app import Steward, assemble, serve, wait_until_seen
-from exporter.cli.input.listen_address import run_until_signalled
+from exporter.cli.input.serving import run_until_signalled
 from exporter.cli.output.text.terminal import one_line, say
 from exporter.config.forms import address
 from exporter.config.settings import Config, ReconcileSettings

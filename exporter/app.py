@@ -29,24 +29,19 @@ from .http.reports.result_cache import Versions
 from .http.routes import FOR_TENANTS, UNASKED, routes
 from .http.server.certificates import Certificates
 from .kube.background import alongside
+from .kube.client import Timeouts
 from .kube.reviews import Reviews
-from .kube.timeouts import Timeouts
 from .kube.transport import Transport
 from .kube.watch.live import LiveSource
-from .metrics.causes import Causes
-from .metrics.exposition import Exposition
-from .metrics.profile import Profile
-from .metrics.series_limit import SeriesLimit
+from .metrics.exposition import Causes, Exposition
 from .metrics.states import States
 from .metrics.telemetry import Served, Telemetry, registry_of
-from .offline.served import DumpSource
-from .offline.source import Progress
-from .prometheus.past import Past
-from .rules.paging import why_not_paging
-from .rules.urgency import urgencies
+from .metrics.text import Profile, SeriesLimit
+from .offline.source import DumpSource, Progress
+from .prometheus import Past
+from .rules.urgency import urgencies, why_not_paging
 from .seen import wait_until_seen
-from .sidecar.acting import Acting
-from .sidecar.follower import Follower
+from .sidecar.follower import Acting, Follower
 from .sidecar.repairs import Repairs
 from .states import all_states
 from .states.base import Aggregates

@@ -13,8 +13,8 @@ from .config.settings import Config
 from .engine.engine import Engine
 from .engine.intake import Intake
 from .offline.files import files
-from .offline.labelled import LabelledVMs
 from .offline.source import OfflineSource, Progress, Tally
+from .offline.wanted import LabelledVMs
 from .store.kind import Kind
 from .store.reader import watched
 from .views import all_views

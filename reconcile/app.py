@@ -35,32 +35,29 @@ from .config.modes import may_write, mode_of, shadows
 from .config.settings import SidecarConfig
 from .confirm.reading import ApiReads
 from .decide.gates import Labels
-from .lease.api import LeaseApi
 from .lease.lease import Election
-from .lease.none import NoElection
+from .lease.record import LeaseApi
+from .lease.tenure import NoElection
 from .ledger import Entry, Ledger, Retention
 from .ledger.history import History
 from .ledger.manual import ManualLedger
 from .ledger.settling import Settling
-from .observe.alertmanager import PromQLGate, Silences
-from .observe.silences import alert_labels
+from .observe.alertmanager import PromQLGate, Silences, alert_labels
+from .observe.situation import VMCounts
 from .observe.source import ExporterSource, FindingSource, Found
-from .observe.vm_counts import VMCounts
 from .observe.webhook import Firing, receiver
-from .permissions.accounts import NAME as POLICY
+from .permissions.manifests import NAME as POLICY
 from .plan.annotations import APPROVALS, PREFIX, paused_by
 from .plan.remediation import Remediation
 from .plan.remediations import all_remediations
-from .run.attempt import Attempts
+from .run.attempt import Attempts, Shadowing
 from .run.context import RunContext
 from .run.guarding import Guarding
 from .run.outcomes import AttemptOutcomes
-from .run.shadowing import Shadowing
 from .run.sidecar import Alerts, Sidecar
 from .run.verifying import Verifying
 from .run.witness import Witness
-from .show.acknowledging import Acknowledging
-from .show.actions import Actions
+from .show.actions import Acknowledging, Actions
 from .show.metrics import Measures
 from .show.plans import ShownRepairs
 from .show.server import OWN_TOKEN, build

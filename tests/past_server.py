@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from exporter.config.outside import PrometheusSettings
-from exporter.prometheus.past import Bounds, Past
+from exporter.prometheus import Bounds, Past
 
 __all__ = ["Stub", "answer", "asking"]
 

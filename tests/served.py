@@ -22,8 +22,7 @@ from exporter.http.routes import routes
 from exporter.http.server.certificates import Certificates
 from exporter.metrics import telemetry
 from exporter.metrics.exposition import Exposition
-from exporter.rules.paging import why_not_paging
-from exporter.rules.urgency import urgencies
+from exporter.rules.urgency import urgencies, why_not_paging
 from exporter.sidecar.repairs import Repairs
 from exporter.states import all_states
 from exporter.states.base import Aggregates

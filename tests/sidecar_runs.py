@@ -12,7 +12,7 @@ from typing import Any
 from exporter.checks import all_checks
 from exporter.config.settings import Config as ExporterConfig
 from exporter.kube.transport import Transport
-from exporter.store.text.skew import Skew
+from exporter.store.text.times import Skew
 from reconcile.act.execute import PlanWriter
 from reconcile.act.pauses import Pauses
 from reconcile.app import checks_of, kinds_of
@@ -23,13 +23,12 @@ from reconcile.ledger import Entry, Ledger
 from reconcile.ledger.history import History
 from reconcile.ledger.manual import ManualLedger
 from reconcile.ledger.settling import Settling
+from reconcile.observe.situation import VMCounts
 from reconcile.observe.source import Found, Observed, SourceError
-from reconcile.observe.vm_counts import VMCounts
 from reconcile.plan.remediations import all_remediations
-from reconcile.run.attempt import Attempts
+from reconcile.run.attempt import Attempts, Shadowing
 from reconcile.run.context import RunContext
 from reconcile.run.outcomes import AttemptOutcomes
-from reconcile.run.shadowing import Shadowing
 from reconcile.run.sidecar import Sidecar
 from reconcile.run.verifying import Verifying
 from reconcile.show.metrics import Measures

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from exporter.checks import all_checks
-from exporter.metrics.series_limit import SeriesLimit
 from exporter.metrics.states import States
+from exporter.metrics.text import SeriesLimit
 from exporter.states.base import Aggregates
 from exporter.states.networks import STATE
 from exporter.usage.addresses import AddressUsage

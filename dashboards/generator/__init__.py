@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exporter.rules.cluster_label import USUAL
+from exporter.rules.alertmanager import USUAL
 
 from .cluster_label import with_cluster_label
 from .definitions import all_boards

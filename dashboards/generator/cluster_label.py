@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from exporter.rules.cluster_label import USUAL, in_promql
+from exporter.rules.alertmanager import USUAL, in_promql
 
 from .model import Board, BoardRow, Column, Link, Panel, PanelQuery, Variable
 

@@ -19,10 +19,9 @@ from aiohttp import web
 
 from . import wire
 from .calls import ApiCall, PathTarget, read, target
-from .discovery import document
+from .discovery import document, openapi
 from .errors import ApiError, no_such_subresource, page_not_found
 from .listing import list_body, selected_page
-from .openapi import openapi
 from .registry import Registry, merged
 from .resources import RESOURCES, Obj, ServedResource
 from .storage import Storage

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 from .calls import PathTarget
 from .errors import ApiError, bad_request, invalid
+from .listing import Selection, selection
 from .resources import Obj, ServedResource
-from .selection import Selection, selection
 from .storage import Storage, Stored, StoredChange, stored
 
 END_OF_LIST = {"k8s.io/initial-events-end": "true"}

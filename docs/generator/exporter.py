@@ -17,19 +17,19 @@ from exporter.config.forms import write_duration
 from exporter.config.keys import keys_of
 from exporter.config.settings import MetricsSettings
 from exporter.findings.check import PER_FLEET, Check, Family
-from exporter.metrics import causes
+from exporter.metrics import exposition
 from exporter.metrics.exposition import LABELS
 from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.rules import Values, mixin, rule_files
 from exporter.rules.formats import files
 from exporter.rules.manual import alerting
-from exporter.rules.paging import paging
+from exporter.rules.urgency import paging
 from exporter.states import all_states
 from exporter.states.base import State
 from exporter.store.kind import ApiKind
 from exporter.store.reader import Reader, watched
 from exporter.views import all_views
-from exporter.views.features.manual import manual
+from exporter.views.features.report import manual
 
 from .files import NOTE, TOP, between
 
@@ -124,7 +124,7 @@ def _metrics(checks: Iterable[Check], states: Iterable[State[Any]]) -> Iterator[
     yield "\n## Causes\n"
     yield "One series for each thing to do, with the number of its objects; see [the API](api.md#causes).\n"
     yield "| Family | Labels | Meaning |\n| --- | --- | --- |"
-    yield f"| `{causes.NAME}` | {_code(causes.LABELS)} | {causes.HELP} |"
+    yield f"| `{exposition.NAME}` | {_code(exposition.CAUSE_LABELS)} | {exposition.HELP} |"
     yield "\n## States\n"
     yield "What is, whether or not there is a finding; absent while what they count can't be seen. One that has to be"
     yield "asked for costs nothing while its [configuration](config.md) key is false.\n"

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from exporter.checks import all_checks
 from exporter.findings.check import PER_FLEET
-from exporter.metrics import causes
+from exporter.metrics import exposition
 from exporter.metrics.telemetry import METRICS, PREFIX
-from exporter.rules.paging import paging
-from exporter.rules.urgency import urgencies
+from exporter.rules.urgency import paging, urgencies
 from exporter.runbook import anchor
 from exporter.states import all_states
 
@@ -55,7 +54,7 @@ def _families() -> Iterator[str]:
     for check in all_checks():
         if check.scope is not PER_FLEET:
             yield from _rows((reason.family.name for reason in check.reasons.values()), "findings")
-    yield from _rows([causes.NAME], "causes")
+    yield from _rows([exposition.NAME], "causes")
     yield from _rows((gauge.name for state in all_states() for gauge in state.gauges), "states")
     totals = (f"{PREFIX}{name}{'_total' if each.type == 'counter' else ''}" for name, each in METRICS.items())
     yield from _rows(totals, "the-steward-itself")

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 
 from exporter.checks import all_checks
-from exporter.rules.paging import paging
-from exporter.rules.urgency import urgencies
+from exporter.rules.urgency import paging, urgencies
 from exporter.runbook import anchor, headed, texts
 from exporter.views.urgency import Urgency
 

@@ -17,8 +17,7 @@ from exporter.config.keys import Key, keys_within
 from exporter.store.kind import ApiKind
 from exporter.store.reader import Reader
 from reconcile.cli import commands
-from reconcile.config.forms import Blackout, Window
-from reconcile.config.selectors import LabelRequirement, NamespaceSelector
+from reconcile.config.forms import Blackout, LabelRequirement, NamespaceSelector, Window
 from reconcile.config.settings import Mode, model_of
 from reconcile.decide.gates import GATES
 from reconcile.permissions.manifests import in_lines

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from ..config.names import LOG_LEVEL, LOG_LEVELS
+from ..config.section import LOG_LEVEL, LOG_LEVELS
 from ..version import installed
-from .input.subcommands import subcommands
+from .options import subcommands
 from .output.text.terminal import say, say_lines
 from .parsers import all_commands
 

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..findings.check import Check
+from .file import scalar
 from .keys import Key
 from .loading import Loaded
-from .names import CONFIG_VARIABLE
-from .reader import scalar
-from .section import Section
+from .section import CONFIG_VARIABLE, Section
 from .settings import model_of
 
 _INTRODUCTION = f"""\

@@ -13,8 +13,7 @@ import yaml
 
 from .acknowledged import MOST
 from .documents import in_yaml
-from .file import content_of
-from .reader import read
+from .file import content_of, read
 
 _LIST = "acknowledged"
 

@@ -9,9 +9,8 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from ..findings.check import Check
-from .names import FLAGS, PREFIX
-from .reader import read, scalar
-from .section import Section
+from .file import read, scalar
+from .section import FLAGS, PREFIX, Section
 from .settings import model_of
 
 _LIVE = (

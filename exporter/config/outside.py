@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Annotated
 from urllib.parse import quote, urlsplit
 
@@ -12,7 +13,34 @@ from pydantic import AfterValidator, Strict, WithJsonSchema, model_validator
 from .forms import OptionalHostName, OptionalText, Text, setting
 from .mistakes import nearest, quoted
 from .section import Section
-from .urls import OptionalURL, is_local
+
+# URLs of servers that are asked.
+
+
+def is_local(host: str) -> bool:
+    """Whether what is sent there does not leave this host."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound or not text.isprintable() or " " in text or parts.query or parts.fragment:
+        raise ValueError(f"{quoted(text)} is no URL; write it as https://HOST:PORT")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("a URL must not have a password in it; use tokenFile")
+    return text.rstrip("/")
+
+
+URL = Annotated[Text, AfterValidator(_url), WithJsonSchema({"type": "string", "pattern": "^https?://"})]
+OptionalURL = Annotated[URL | None, WithJsonSchema({"type": "string", "pattern": "^https?://"})]
+
 
 FIELDS = (
     *("cluster", "kind", "namespace", "name", "vm", "node", "network", "feature"),

@@ -22,7 +22,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any, Protocol, cast
 
-from ..findings.acknowledged import Acknowledgement, Acknowledgements
+from ..findings.causes import Acknowledgement, Acknowledgements
 from ..findings.check import PER_FLEET, Check
 from ..findings.finding import Finding, Severity, Unknown
 from ..store.change import Change
@@ -30,11 +30,10 @@ from ..store.index import Index
 from ..store.reader import Reader, cluster_of
 from ..store.record import Record
 from ..store.source import Source, SyncState, Undecodable
-from .cause_store import CauseStore
-from .graces import Graces
-from .outgoing import Outgoing
+from .causes import CauseStore
+from .pending import Graces
 from .restraints import Restraints
-from .turn import Turn
+from .turn import Outgoing, Turn
 from .work import Ended, Evaluated, Work, work_on
 
 __all__ = ["Delays", "Engine", "Evaluated", "Listener"]

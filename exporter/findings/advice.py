@@ -6,10 +6,14 @@ names; here they get the finding's values.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
+from ..domain.acts import Act, Among, acts_of
 from ..runbook import link
-from ..store.text.placeholders import filled
+from ..store.record import Ref
+from ..store.text.naming import filled
 from .check import Reason
 from .finding import Finding
 
@@ -41,3 +45,81 @@ def values_of(finding: Finding) -> dict[str, str]:
     values |= {"NAMESPACE": subject.namespace, "NAME": subject.name, "UID": subject.uid}
     values |= {"NODE": finding.node, "NETWORK": finding.network}
     return values | ({"VMNAME": finding.vm} if finding.vm else {})
+
+
+# The next step of a finding beside the other open findings of its VM.
+#
+# Each finding knows its own advice only. Where that is what another finding of the VM warns of, as a restart is of a VM
+# that could not start again, the next step begins with the other finding, and the commands that would do it are left
+# out. What forbids and what is forbidden is declared by the reasons (`Reason.does`, `Reason.forbids`); no text is read.
+
+_EVERYWHERE = ("", "")
+
+
+class Advice(msgspec.Struct, frozen=True):
+    """A next step of `subject` and what it does, whoever gives it."""
+
+    reason: str
+    subject: Ref
+    next: str
+    commands: tuple[str, ...]
+    does: tuple[Act, ...]
+
+
+def key_of(finding: Finding) -> tuple[str, str]:
+    """What findings have in common that are about one VM; of what is of no VM, the object; and of what is about each VM
+    of a namespace, or of the cluster, that.
+    """
+    subject = finding.subject
+    among = finding.forbids.among if finding.forbids is not None else Among.OWN
+    if among is Among.CLUSTER:
+        return _EVERYWHERE
+    if among is Among.NAMESPACE:
+        return _namespace_key(subject.namespace)
+    return subject.namespace, finding.vm or f"{subject.kind}/{subject.name}"
+
+
+def places_of(namespace: str, node: str = "", nads: Iterable[str] = ()) -> tuple[tuple[str, str], ...]:
+    """By which findings are kept that are about each VM in a place: on a node, in a namespace, on a NAD (as
+    `namespace/name`), and anywhere.
+    """
+    parts = (nad.partition("/") for nad in dict.fromkeys(nads))
+    on = [(where, f"NetworkAttachmentDefinition/{name}") for where, _, name in parts if name]
+    at = (("", f"Node/{node}"),) if node else ()
+    return *at, _namespace_key(namespace), *on, _EVERYWHERE
+
+
+def _namespace_key(name: str) -> tuple[str, str]:
+    return "", f"Namespace/{name}"
+
+
+def with_others(finding: Finding, others: Iterable[Finding]) -> Finding:
+    """As it is shown beside `others`, which are about the same VM."""
+    if not finding.does or not finding.next:
+        return finding
+    own = Advice(finding.reason, finding.subject, finding.next, finding.commands, finding.does)
+    made = restrained(own, others)
+    return finding if made is own else msgspec.structs.replace(finding, next=made.next, commands=made.commands)
+
+
+def restrained(own: Advice, others: Iterable[Finding]) -> Advice:
+    """The advice as it may be given beside the other findings of the VM; itself where none of them forbids it.
+
+    Findings with its own reason are no others: its text says the same of them.
+    """
+    firsts: dict[str, str] = {}
+    forbidden: set[Act] = set()
+    for other in others:
+        if other.forbids is None or other.reason == own.reason:
+            continue
+        acts = [act for act in own.does if act in other.forbids.acts and (act.of_vm or other.subject == own.subject)]
+        if acts:
+            forbidden.update(acts)
+            what = " or ".join(act.value for act in acts)
+            firsts.setdefault(other.reason, f"Before you {what}, see {other.reason}: {other.forbids.why}.")
+    if not firsts:
+        return own
+    kept = tuple(each for each in own.commands if forbidden.isdisjoint(acts_of(each)))
+    return msgspec.structs.replace(
+        own, next=" ".join((*(firsts[each] for each in sorted(firsts)), own.next)), commands=kept
+    )

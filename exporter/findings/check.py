@@ -13,6 +13,7 @@ from ..domain.acts import Act, Forbids
 from ..store.change import Change
 from ..store.cluster import Cluster
 from ..store.index import Index
+from ..store.indexes.networks import NAD, NETWORK, SEVERAL_VMS, VM
 from ..store.kind import Kind, Reach
 from ..store.reader import ClusterView, Seen, UndeclaredReadError
 from ..store.record import Record
@@ -23,6 +24,8 @@ __all__ = [
     "PER_CLUSTER",
     "PER_FLEET",
     "PER_NAMESPACE",
+    "PER_NETWORK",
+    "PER_VM",
     "Check",
     "Family",
     "Lookup",
@@ -282,3 +285,9 @@ class View(ClusterView):
 
     def _declared(self, kind: type[Record]) -> Reach:
         return self._reach.get(kind) or self._undeclared(kind)
+
+
+# Scopes that several checks have; a check of its own kind makes its own.
+
+PER_VM = Scope("one VM", VM, several=SEVERAL_VMS)
+PER_NETWORK = Scope("one network", NETWORK, (NAD,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from hashlib import blake2b
 from itertools import islice
 from typing import Any
@@ -12,10 +13,21 @@ import msgspec
 from ..domain.acts import Act, Forbids
 from ..store.record import Ref
 from ..store.text.naming import NAMED, sentence
-from ..store.text.since import Since
-from .severity import Severity
+from ..store.text.times import Since
 
 __all__ = ["Finding", "Severity", "Since", "Unknown", "fingerprint"]
+
+# How bad a finding is.
+
+
+class Severity(StrEnum):
+    INFO = "info"  # hygiene
+    WARNING = "warning"  # it will fail, or leaks something
+    CRITICAL = "critical"  # traffic, data or the control plane is at risk
+
+    @property
+    def rank(self) -> int:
+        return ("info", "warning", "critical").index(self.value)
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

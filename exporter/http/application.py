@@ -17,13 +17,10 @@ from aiohttp.web_protocol import RequestPayloadError
 from ..engine.engine import Engine
 from ..kube.background import alongside
 from .access.same_origin import SameOrigin
-from .server.answers import as_text, error, later
 from .server.certificates import Certificates
-from .server.connections import Connections
-from .server.descriptors import most_connections, quiet_about_descriptors
-from .server.early import IN_USE
-from .server.rooms import NoPlaceError, leave
-from .server.sending import finish
+from .server.connections import IN_USE, Connections
+from .server.rooms import NoPlaceError, leave, most_connections, quiet_about_descriptors
+from .server.sending import as_text, error, finish, later
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Guard = Callable[[web.Request], Awaitable[web.StreamResponse | None]]

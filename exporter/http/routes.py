@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from importlib.resources import files
 
+from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from ..config.reloading import ReloadStatus
@@ -18,10 +20,9 @@ from ..usage.features import FeatureUsage
 from ..usage.instancetypes import InstancetypeUsage
 from ..views.urgency import Urgency
 from .access.asking import LOGIN, LOGOUT
-from .api.causes import CausesView
 from .api.drain import DrainView
 from .api.features import FeaturesView
-from .api.findings import Findings
+from .api.findings import CausesView, Findings
 from .api.impact import ImpactView
 from .api.instancetypes import InstancetypesView
 from .api.migrations import MigrationsView
@@ -32,25 +33,32 @@ from .api.waiting import Generation, Waits
 from .application import Routes
 from .html.rendering import prepare
 from .page.actions import ACTION_PATH, Actions, TakesActions
-from .page.address import Addresses
-from .page.drain import DrainPage, NodePage, NodesPage
-from .page.exports import Exports
-from .page.files import script, stylesheet
 from .page.finding import FindingPage
-from .page.findings import FindingsPage
+from .page.findings import Addresses, Exports, FindingsPage
 from .page.frame import Frame
-from .page.health import HealthPage
-from .page.impact import ImpactPage
-from .page.objects import FeaturePages, InstancetypePages, NetworkPages, VMPage
+from .page.objects import FeaturePages, InstancetypePages, NetworkPages, SearchPage, VMPage
 from .page.outside import Outside
-from .page.overview import Overview
-from .page.repairs import RepairsPage
-from .page.runbook_parts import Runbooks
-from .page.runbooks import RunbookPages
-from .page.search import SearchPage
+from .page.overview import HealthPage, Overview, RepairsPage
+from .page.previews import DrainPage, ImpactPage, NodePage, NodesPage
+from .page.runbooks import RunbookPages, Runbooks
 from .reports.listings import Listings
 from .reports.result_cache import Versions
-from .server.descriptors import most_connections
+from .server.rooms import most_connections
+
+# The style sheet and the script of the pages.
+
+_FOLDER = files("exporter.http.html").joinpath("templates")
+_STYLE = _FOLDER.joinpath("style.css").read_text(encoding="utf-8")
+_SCRIPT = _FOLDER.joinpath("page.js").read_text(encoding="utf-8")
+
+
+async def stylesheet(_: web.Request) -> web.StreamResponse:
+    return web.Response(text=_STYLE, content_type="text/css", charset="utf-8")
+
+
+async def script(_: web.Request) -> web.StreamResponse:
+    return web.Response(text=_SCRIPT, content_type="text/javascript", charset="utf-8")
+
 
 FOR_TENANTS = (
     "/",

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -14,10 +15,30 @@ import msgspec
 
 from ..engine.turn import Slice
 from ..store.kind import ApiKind
-from .body import pieces, whole
-from .errors import MALFORMED, AbsentError, MalformedError, StatusError
-from .timeouts import Timeouts
+from .errors import MALFORMED, AbsentError, KubeError, MalformedError, StatusError, UnreachableError, refusal_of
+from .get_json import pieces, whole
 from .transport import Transport
+
+# The timeouts and waits of a reflector.
+
+
+@dataclass(frozen=True)
+class Timeouts:
+    """All in seconds, except the page size."""
+
+    watch: float = 270.0  # timeoutSeconds of a watch, jittered by a ninth
+    grace: float = 15.0  # a watch that outlives its timeout by this is ended from our side
+    catch_up: float = 0.3  # a resumed watch delivers what it missed right after its headers
+    silence: float = 60.0  # a list without data for this long times out
+    longest_list: float = 300.0  # and so does one that takes longer than this
+    first_wait: float = 0.8
+    longest_wait: float = 30.0
+    look_again: float = 10.0  # for permissions or a CRD
+    quiet: float = 180.0  # without an event or bookmark, of a server that sends bookmarks: once a minute
+    stale_after: float = 60.0  # of no connection
+    page: int = 250  # objects; decoding a page blocks the event loop
+    jitter: bool = True
+
 
 UNANSWERED = "error"  # in place of a status
 _LINE_BYTES = 16 * 2**20  # more than the API server stores in one object
@@ -176,3 +197,57 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None
             await asyncio.sleep(0)  # yield even while the buffer always has data
             if len(begun) > _LINE_BYTES:
                 raise MalformedError(f"a watch event is larger than {_LINE_BYTES} bytes")
+
+
+# The first request to an API server: what is wrong with every request is said once, before anything is watched.
+
+_SECONDS = 10.0
+_BYTES = 65536
+_LOOK = "`kubectl cluster-info` asks the same one"
+
+
+class GreetingError(KubeError):
+    """No request will be answered. Its text is one sentence, with what to do."""
+
+
+class _Version(msgspec.Struct, frozen=True, rename="camel"):
+    git_version: str
+
+
+async def greet(transport: Transport) -> str:
+    """The version of the API server, such as v1.34.1; empty where one may not ask for it. Raises GreetingError for what
+    is wrong with the server or the credentials, and ConfigError.
+    """
+    try:
+        async with transport.open("GET", "/version", read_seconds=_SECONDS) as response:
+            body = await whole(response, _BYTES)
+        return msgspec.json.decode(body, type=_Version).git_version
+    except UnreachableError as error:
+        raise GreetingError(_unreachable(transport.server, error)) from error
+    except StatusError as error:
+        if error.code == 403:
+            return ""
+        raise GreetingError(_refused(transport.server, error)) from error
+    except MALFORMED as error:
+        raise GreetingError(_no_api(transport.server, "another answer than a version")) from error
+
+
+def _unreachable(server: str, error: UnreachableError) -> str:
+    why = refusal_of(error)
+    what = f"{server} is not reachable: {why}" if why else str(error)
+    return f"{what}; check the server that your kubeconfig names, and the way to it: {_LOOK}"
+
+
+def _refused(server: str, error: StatusError) -> str:
+    if error.code == 401:
+        return (
+            f"{server} does not accept your credentials (401 Unauthorized): they have expired, or are for another "
+            "cluster; log in again, and look with `kubectl auth whoami`"
+        )
+    if error.code < 500:
+        return _no_api(server, str(error))
+    return f"{server} can't answer now: {error}; try again later, or look with `kubectl get --raw /readyz?verbose`"
+
+
+def _no_api(server: str, answer: str) -> str:
+    return f"{server} is not a Kubernetes API: it answers /version with {answer}; check the server of your kubeconfig"

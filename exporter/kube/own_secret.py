@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from .body import whole
 from .errors import MALFORMED, MalformedError
+from .get_json import whole
 from .transport import Transport
 
 _BYTES = 2**21  # the API server takes a MiB of data, which is longer as base64

@@ -13,8 +13,8 @@ from typing import Any
 
 from ..store.kinds import virtual_machine
 from ..store.record import Ref
-from .body import beginning
 from .errors import StatusError
+from .get_json import beginning
 from .transport import Transport
 
 _READ_SECONDS = 30.0

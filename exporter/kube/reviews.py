@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from .body import whole
 from .errors import MALFORMED, KubeError, MalformedError, UnreachableError
+from .get_json import whole
 from .transport import Transport
 
 _BYTES = 1 << 20  # of an answer

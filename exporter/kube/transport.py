@@ -17,10 +17,10 @@ from typing import Any
 import aiohttp
 from kubernetes.aio import client as kube_client
 
-from .body import beginning
 from .clocks import ServerClocks, boottime
 from .credentials import Loader, bearing, loader_from_environment
 from .errors import ConfigError, KubeError, StatusError, UnreachableError
+from .get_json import beginning
 from .sending import DatedRequest, Sending, Used, sent_as
 
 _CONNECT_SECONDS = 10

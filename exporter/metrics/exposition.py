@@ -20,16 +20,67 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 
+from ..engine.causes import CauseStore
+from ..engine.open_cause import OpenCause
 from ..findings.check import Check, Family
 from ..findings.finding import Finding, Severity
-from .causes import NAME as CAUSES
-from .causes import Causes
-from .histogram import Histogram
-from .series_limit import SeriesLimit
 from .states import States
-from .text import escaped, head
+from .text import Histogram, SeriesLimit, escaped, head
+
+# How many objects each cause has: what there is to do, as one series each.
+
+NAME = "kubevirt_steward_cause_objects"
+HELP = "The objects with a finding that one act mends."
+CAUSE_LABELS = (
+    "cause",
+    "check",
+    "reason",
+    "severity",
+    "kind",
+    "namespace",
+    "name",
+    "node",
+    "network",
+    "feature",
+    "group",
+)
+_CAUSES_AT_ONCE = 1000  # lines
+
+
+class Causes:
+    """Within a limit, the first that came; what is left out comes in when there is room."""
+
+    def __init__(self, store: CauseStore) -> None:
+        self._store = store
+
+    def series(self, limit: int) -> int:
+        return min(len(self._store), limit)
+
+    def left_out(self, limit: int) -> int:
+        return len(self._store) - self.series(limit)
+
+    async def render(self, limit: int) -> AsyncIterator[bytes]:
+        """The text of the family, in slices, of one moment."""
+        yield head(NAME, HELP)
+        rest = iter([(_cause_labels(cause), cause.objects) for cause in islice(self._store, limit)])
+        while part := list(islice(rest, _CAUSES_AT_ONCE)):
+            yield "".join(f"{NAME}{block} {objects}\n" for block, objects in part).encode()
+            await asyncio.sleep(0)
+
+
+def _cause_labels(cause: OpenCause) -> str:
+    reference = cause.reference
+    values: Iterable[str] = (
+        *(cause.id, cause.check, cause.reason, cause.severity.value),
+        *(reference.kind, reference.namespace, reference.name),
+        *(reference.node, reference.network, reference.feature, reference.group),
+    )
+    return (
+        "{" + ",".join(f'{label}="{escaped(value)}"' for label, value in zip(CAUSE_LABELS, values, strict=True)) + "}"
+    )
+
 
 LABELS = (
     *("check", "reason", "severity", "kind", "namespace", "name", "vm", "node", "network", "feature", "group"),
@@ -239,7 +290,7 @@ class Exposition:
         """Series on the page, by family; those of a `…_since_timestamp_seconds` count with their family."""
         found = {name: kept.series for name, kept in self._kept.items()}
         if self._causes:
-            found[CAUSES] = self._causes.series(self._room_of_causes)
+            found[NAME] = self._causes.series(self._room_of_causes)
         return found | (self._states.series if self._states else {})
 
     @property
@@ -247,7 +298,7 @@ class Exposition:
         """Series left out by the series limit, by family."""
         found = {name: kept.count(kept.left_out) * kept.each for name, kept in self._kept.items()}
         if self._causes:
-            found[CAUSES] = self._causes.left_out(self._room_of_causes)
+            found[NAME] = self._causes.left_out(self._room_of_causes)
         return found | (self._states.left_out if self._states else {})
 
     async def render(self) -> AsyncIterator[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..config.outside import PrometheusSettings
 from ..findings.check import Check
 from ..findings.finding import Finding
-from ..prometheus.answer import Question
+from ..prometheus import Question
 from .telemetry import PREFIX
 from .text import escaped
 

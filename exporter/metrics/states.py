@@ -18,9 +18,7 @@ from typing import Any
 from ..states.base import Aggregates, Gauge, Sample, State
 from ..store.cluster import Cluster
 from ..store.source import not_served, unseen
-from .profile import Profile
-from .series_limit import SeriesLimit
-from .text import escaped, head
+from .text import Profile, SeriesLimit, escaped, head
 
 _SLICE = 1000  # lines written between two looks at the event loop
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import islice
 from types import MappingProxyType
 
@@ -15,16 +16,66 @@ from prometheus_client.registry import Collector
 from ..checks import all_checks
 from ..config.reloading import ReloadStatus
 from ..engine.engine import Engine
-from ..findings.severity import Severity
+from ..findings.finding import Severity
 from ..kube.watch.reflector import Reflector
 from ..store.source import UNREADABLE, Source, SyncState
-from ..store.text.skew import Skew
+from ..store.text.times import Skew
 from ..version import installed
-from .check_states import CheckState, check_states
-from .event_delay import EventDelay
 from .exposition import Exposition
-from .histogram import Histogram
-from .profile import Profile
+from .text import Histogram, Profile
+
+# In which of its states each check is: what dashboards and alerts tell "nothing found" from "nothing known" by.
+
+
+class CheckState(StrEnum):
+    ANSWERING = "answering"
+    UNKNOWN = "unknown"  # for the whole cluster, or never evaluated yet
+    NOT_APPLICABLE = "not_applicable"  # the cluster does not serve what the check is about
+    DISABLED = "disabled"  # by the configuration
+
+
+def check_states(engine: Engine, disabled: Iterable[str]) -> dict[str, CheckState]:
+    """The state of each check, by its id; `disabled` are those that the engine does not have."""
+    not_applicable = engine.not_applicable()
+    unknown = engine.unknown_everywhere()
+    found = dict.fromkeys(disabled, CheckState.DISABLED)
+    for check in engine.checks:
+        if check.id in not_applicable:
+            found[check.id] = CheckState.NOT_APPLICABLE
+        elif check.id in unknown or not engine.evaluated[check.id].once:
+            found[check.id] = CheckState.UNKNOWN
+        else:
+            found[check.id] = CheckState.ANSWERING
+    return found
+
+
+# How long an event takes to reach the findings, as a histogram.
+#
+# The engine reports each change as it arrives and, after each step, up to when the findings reflect what arrived.
+# Changes of one millisecond are kept as one entry, so that a flood of events costs little.
+
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)  # seconds
+_TOGETHER = 0.001  # seconds
+
+
+class EventDelay:
+    def __init__(self) -> None:
+        self.histogram = Histogram(BUCKETS)
+        self._waiting: deque[tuple[float, int]] = deque()  # when they arrived, how many
+
+    def arrived(self, now: float) -> None:
+        """Takes in one event; times are seconds that only grow."""
+        if self._waiting and now - self._waiting[-1][0] < _TOGETHER:
+            since, count = self._waiting.pop()
+            self._waiting.append((since, count + 1))
+        else:
+            self._waiting.append((now, 1))
+
+    def reflected(self, until: float, now: float) -> None:
+        """Takes in that the findings reflect what arrived before `until`."""
+        while self._waiting and self._waiting[0][0] < until:
+            since, count = self._waiting.popleft()
+            self.histogram.observe(now - since, count)
 
 
 @dataclass(frozen=True)

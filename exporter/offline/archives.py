@@ -5,14 +5,70 @@ Of a zip, those that are stored or deflated; of a tar, those without holes.
 
 from __future__ import annotations
 
+import gzip
+import lzma
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
 from tarfile import EOFHeaderError, HeaderError, ReadError  # type: ignore[attr-defined] # typeshed lacks the first
-from typing import BinaryIO, Self
+from typing import BinaryIO, Protocol, Self
 
-from .limits import Meter, SpentError, TooLargeError
-from .unpacking import Unpacked
+from .limits import DumpLimits, Meter, SpentError, TooLargeError
+
+# Decompression of gzip and xz, within limits.
+
+_TAR_BLOCK = 512
+_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+class Unpacked:
+    """A stream that can be read once, from the start."""
+
+    def __init__(self, stream: _Readable, used: Callable[[], int] | None, limits: DumpLimits) -> None:
+        """`used` gives how many compressed bytes were consumed; None for a stream that is not compressed."""
+        self._stream, self._used, self._limits = stream, used, limits
+        self._given = 0
+        self._ahead = b""
+
+    def read(self, size: int) -> bytes:
+        """At most `size` bytes. Raises TooLargeError and errors of the decompression."""
+        part = self._ahead[:size]
+        self._ahead = self._ahead[size:]
+        if len(part) < size:
+            part += self._stream.read(size - len(part))
+        self._given += len(part)
+        if self._used:
+            self._limits.check_ratio(self._given, self._used())
+        return part
+
+    def is_tar(self) -> bool:
+        while len(self._ahead) < _TAR_BLOCK and (part := self._stream.read(_TAR_BLOCK - len(self._ahead))):
+            self._ahead += part
+        try:
+            tarfile.TarInfo.frombuf(self._ahead[:_TAR_BLOCK], "utf-8", "surrogateescape")
+        except tarfile.HeaderError:
+            return False
+        return True
+
+
+def packed(content: bytes) -> bool:
+    return content.startswith((_GZIP, _XZ))
+
+
+def unpacked(stream: BinaryIO, limits: DumpLimits) -> Unpacked:
+    """The decompressed content of a seekable stream at its start."""
+    magic = stream.read(len(_XZ))
+    stream.seek(0)
+    if magic.startswith(_GZIP):
+        return Unpacked(gzip.GzipFile(fileobj=stream), stream.tell, limits)
+    if magic == _XZ:
+        return Unpacked(lzma.LZMAFile(stream), stream.tell, limits)
+    return Unpacked(stream, None, limits)
+
 
 Member = tuple[str, bytes | Exception]  # its name, and its content or why it can't be read
 

@@ -26,9 +26,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from .archives import Member, tar_members, zip_members
+from .archives import Member, packed, tar_members, unpacked, zip_members
 from .limits import DumpLimits, Meter, SpentError, TooLargeError
-from .unpacking import packed, unpacked
 
 _NAMES = tuple(f"{kind}{packed}" for kind in (".yaml", ".yml", ".json") for packed in ("", ".gz", ".xz"))
 

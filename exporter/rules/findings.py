@@ -10,8 +10,7 @@ from ..findings.check import PER_FLEET, Family
 from ..findings.finding import Severity
 from .by_cause import Grouping, alone_name, together_name
 from .held import ACKNOWLEDGED, SEVERITY, held_name, unless_acknowledged
-from .model import Alerting, Area, FindingAlert
-from .templates import IN_CLUSTER, first_objects, of_reason, section, with_object
+from .model import IN_CLUSTER, Alerting, Area, FindingAlert, first_objects, of_reason, section, with_object
 from .values import Values
 
 _FILTERS = ("reason", "kind", "namespace", "name", "node", "network", "feature")  # of the page

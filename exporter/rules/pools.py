@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from ..checks.networks.ipam_networks import CHECK, FULL
 from ..runbook import anchor
 from .held import ACKNOWLEDGED, ANSWERING, SEVERITY, answers, held_name, off
-from .model import Alerting, Recording, Rule
-from .templates import IN_CLUSTER
+from .model import IN_CLUSTER, Alerting, Recording, Rule
 from .values import Values
 
 _IN = "network {{ $labels.network }}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 from ..domain.identity.firmware import invalid
-from ..domain.identity.identified import Identified, identified
+from ..domain.identity.identity import Identified, identified
 from ..store.change import Change
 from ..store.cluster import Cluster
 from ..store.kinds.virtual_machine import VirtualMachine

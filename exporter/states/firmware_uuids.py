@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from ..config.settings import MetricsSettings
 from ..domain.identity.firmware import random
-from ..domain.identity.identified import Identified, identified
+from ..domain.identity.identity import Identified, identified
 from ..store.change import Change
 from ..store.cluster import Cluster
 from ..store.indexes.identities import IDENTITY, SAVED_IDENTITY

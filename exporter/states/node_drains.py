@@ -15,7 +15,7 @@ from ..domain.drains.departure.context import INDEXES
 from ..domain.drains.health import grounded
 from ..store.change import Change
 from ..store.cluster import Cluster
-from ..store.indexes.nodes import NODE, PDB, RUNNING
+from ..store.indexes.drains import NODE, PDB, RUNNING
 from ..store.kinds.kube_virt import KubeVirt
 from ..store.kinds.node import Node
 from ..store.kinds.node_maintenance import NodeMaintenance

@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from .record import Unreadable, epoch
-from .text.misfits import misfit
-from .text.nesting import whole
+from .text.nesting import misfit, whole
 
 T = TypeVar("T")
 

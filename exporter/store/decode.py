@@ -12,8 +12,7 @@ import msgspec
 
 from .kind import ApiKind, Reach
 from .record import Record, WireMeta
-from .text.misfits import misfit
-from .text.nesting import decoded
+from .text.nesting import decoded, misfit
 
 MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises: invalid UTF-8 has an error of its own, and so has nesting, where the stack is nearly full."""

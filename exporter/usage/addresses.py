@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
-from ..domain.networks.cidr import NONE, number
+from ..domain.networks.addresses import NONE, number
 from ..domain.networks.pool import AddressPlace, Pool
 from ..domain.networks.vm_networks import claim_name
 from ..store.change import Change

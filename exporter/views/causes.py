@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ..engine.cause_history import CauseHistory, Changes
-from ..engine.cause_store import CauseStore, EndedCause
+from ..engine.causes import CauseHistory, CauseStore, Changes, EndedCause
 from ..engine.open_cause import OpenCause
-from ..findings.acknowledged import Acknowledgement, Acknowledgements
-from ..findings.causes import Reference
+from ..findings.causes import Acknowledgement, Acknowledgements, Reference
 from ..findings.check import Check
 from ..findings.finding import Finding, Severity, Unknown
 from ..store.record import Ref

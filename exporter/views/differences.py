@@ -11,8 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
-from ..findings.finding import Unknown
-from ..findings.severity import Severity
+from ..findings.finding import Severity, Unknown
 from .findings import FindingReport, Report
 
 

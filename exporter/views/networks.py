@@ -6,11 +6,13 @@ loses is said with each, since it cannot be undone.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
 from ..domain.networks.pool import Capacity
+from ..domain.networks.users import users_of
 from ..findings.finding import Finding
 from ..store.cluster import Cluster
 from ..store.indexes.networks import ATTACHMENT, INTERFACE, NAD, ON_POD_NETWORK, UNKNOWN_HOLDER, unknown_holders
@@ -24,11 +26,167 @@ from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..store.reader import Reading
 from ..store.record import Ref
 from ..store.source import Undecodable, unseen
-from ..store.text.naming import NAMED
-from ..usage.addresses import AddressUsage, AddressUse
-from .in_slices import at_once
-from .network_state import NetworkState, States
-from .reclaimable import MOST_RECLAIMABLE, SLICE, Reclaimable, ranked
+from ..store.text.naming import NAMED, named
+from ..usage.addresses import AddressUsage, AddressUse, owner_lives
+from .in_slices import at_once, in_order
+from .times import rfc3339
+
+# The state of a network: whether it is there, is being deleted or was never created, and why.
+
+Defined = UserDefinedNetwork | ClusterUserDefinedNetwork
+_DEFINED: tuple[type[UserDefinedNetwork], type[ClusterUserDefinedNetwork]] = (
+    UserDefinedNetwork,
+    ClusterUserDefinedNetwork,
+)
+
+STATES = {
+    "ready": "ready",
+    "deleting": "being deleted",
+    "notCreated": "not created",
+    "nadMissing": "NAD missing",
+    "notServed": "not served",
+    "unknown": "unknown",
+}
+"""By the word in the report, as people read it."""
+
+
+class NetworkState(msgspec.Struct, frozen=True, rename="camel"):
+    """`state` is one of STATES; `why` says more of any but `ready`, and is empty there.
+
+    `holders` are VMs and pods that are on a network that is being deleted, the first of them; `since` is when that was
+    asked for, or when the condition changed that says that it was not created.
+    """
+
+    state: str
+    why: str = ""
+    holders: tuple[str, ...] = ()
+    since: str = ""
+
+
+class States:
+    """Of one report: what all networks have in common is looked at once."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        blind = unseen(cluster, _DEFINED)
+        self._seen = tuple(kind for kind in _DEFINED if kind.__name__ not in blind)
+        names = {kind.__name__ for kind in _DEFINED}
+        self._blind = bool(blind) or any(each.kind in names for each in cluster.all(Undecodable))
+        # Earlier releases of OVN-Kubernetes write no network ID on any NAD.
+        self._accepts = any(each.accepted for each in cluster.all(NetworkAttachmentDefinition))
+
+    def defined(self) -> Iterator[Defined]:
+        """The user-defined networks that can be seen."""
+        for kind in self._seen:
+            yield from self._cluster.all(kind)
+
+    def of(self, network: str, nads: Sequence[NetworkAttachmentDefinition]) -> NetworkState:
+        """`nads` are all of the network."""
+        defined = [each for each in self._cluster.sharing(NAD, network) if isinstance(each, self._seen)]
+        for each in defined:
+            if each.deleting is not None:
+                return self._deleting(nads, each.deleting, each.holders)
+        if nads and all(nad.deleting is not None for nad in nads) and not defined:
+            return self._deleting(nads, min(nad.deleting or 0.0 for nad in nads))
+        for each in defined:
+            if each.failed:
+                why = f"{each.reason}: {each.message}" if each.message else each.reason
+                return NetworkState("notCreated", why, since=rfc3339(each.since))
+        if defined and not nads:
+            return NetworkState("nadMissing", f"no namespace has a NAD of {defined[0].ref}")
+        if not defined and any(nad.made_by for nad in nads):
+            return _unknown("the network of which its NADs were rendered", seen=not self._blind)
+        if not any(nad.accepted for nad in nads):
+            return self._not_accepted()
+        return NetworkState("ready")
+
+    def _deleting(
+        self, nads: Sequence[NetworkAttachmentDefinition], since: float, said: Sequence[str] = ()
+    ) -> NetworkState:
+        """`said` are the pods that a condition names."""
+        users = users_of(self._cluster.sharing, nads)
+        holders = users.holders or tuple(f"pod {pod}" for pod in said)
+        without = [ref.path for ref in (*users.starting, *users.waiting)]
+        parts = [f"held by {named(holders)}"] if holders else ["no pod is on it"]
+        parts += [f"{named(without)} can't start once it is gone"] if without else []
+        return NetworkState("deleting", "; ".join(parts), holders[:NAMED], rfc3339(since))
+
+    def _not_accepted(self) -> NetworkState:
+        if self._accepts:
+            return NetworkState("notServed", "OVN-Kubernetes has accepted no NAD of it")
+        return NetworkState("unknown", "OVN-Kubernetes says of no NAD whether it has accepted it")
+
+
+def _unknown(what: str, *, seen: bool) -> NetworkState:
+    return NetworkState("unknown", f"{what} is not there" if seen else f"{what} can't be seen")
+
+
+# Addresses of a network that deleting an IPAMClaim releases, and what that loses.
+
+MOST_RECLAIMABLE = 100
+SLICE = 500  # findings looked at between two looks at the event loop
+
+
+@dataclass(frozen=True)
+class Safety:
+    """How safe it is to reclaim an IPAMClaim's addresses: the rank, smallest first, and what is lost."""
+
+    rank: int
+    loss: str
+
+
+# Reasons of open findings on IPAMClaims, the safest first.
+RECLAIMABLE = {
+    "StuckTerminatingOwnerGone": Safety(0, "Nothing in use: the IPAMClaim was deleted, and its VM is gone."),
+    "OrphanClaim": Safety(1, "The address of a VM that is gone: recreated, it gets another one."),
+    "OwnerlessClaim": Safety(2, "The address of a VM that is gone, or not yet created."),
+    "LeakedClaim": Safety(3, "The address of a removed interface: plugged in again, it gets another one."),
+    "IdleReservation": Safety(4, "The address of a stopped VM: it starts with another one. Ask its owner first."),
+}
+
+
+class Reclaimable(msgspec.Struct, frozen=True, rename="camel"):
+    claim: Ref
+    reason: str
+    ips: tuple[str, ...]
+    loss: str
+    since: str
+    fingerprint: str
+    since_source: str
+
+
+def ranked(cluster: Cluster, findings: list[Finding]) -> Generator[None, None, list[Reclaimable]]:
+    """The safest first; of those the ones with most addresses, and the oldest."""
+    found: list[Reclaimable] = []
+    for at, finding in enumerate(findings):
+        found += _reclaimable(cluster, finding)
+        if at % SLICE == 0:
+            yield
+    return (yield from in_order(found, _rank))
+
+
+def _rank(each: Reclaimable) -> tuple[int, int, str, Ref]:
+    return RECLAIMABLE[each.reason].rank, -len(each.ips), each.since, each.claim
+
+
+def _reclaimable(cluster: Cluster, finding: Finding) -> Iterator[Reclaimable]:
+    subject = finding.subject
+    claim = cluster.get(IPAMClaim, subject.namespace, subject.name)
+    if finding.reason not in RECLAIMABLE or claim is None or claim.uid != subject.uid or not claim.hosts:
+        return
+    if finding.reason == "OwnerlessClaim" and owner_lives(cluster, claim):
+        return  # its VM exists, and needs the owner reference again
+    loss = RECLAIMABLE[finding.reason].loss
+    yield Reclaimable(
+        subject,
+        finding.reason,
+        claim.hosts,
+        loss,
+        rfc3339(finding.since),
+        finding.fingerprint,
+        finding.since_source.value,
+    )
+
 
 READER = Reading(
     "networks",

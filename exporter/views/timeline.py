@@ -7,7 +7,7 @@ from itertools import groupby
 
 import msgspec
 
-from .ages import duration
+from .times import duration
 
 Points = Sequence[tuple[float, float]]
 _HEIGHT = 20.0  # of what is drawn

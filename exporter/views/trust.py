@@ -54,3 +54,13 @@ def trust_of(report: Report, checks: Iterable[str]) -> Trust:
     partly = {each.check for each in report.unknown if each.partition} & asked - nowhere
     unread = Counter(each.namespace for each in report.undecodable)
     return Trust(len(asked - nowhere), len(asked), len(partly), dict(sorted(unread.items())))
+
+
+# What every command that answers ends with.
+
+
+def exit_code(*, found: bool = False, unknown: bool) -> int:
+    """0 where nothing is found, 1 where something is. `unknown` gives 2, which goes before both: not all that was asked
+    about was seen, so there may be more than was found, and what was not seen may not be fine.
+    """
+    return 2 if unknown else int(found)

@@ -17,16 +17,14 @@ from typing import Any
 from exporter.kube.errors import KubeError
 from exporter.store.kind import ApiKind
 
-from ..confirm.confirm import Confirmed
+from ..confirm.confirm import Confirmed, look_again
 from ..confirm.reading import Reads, document
-from ..confirm.second_look import look_again
 from ..ledger import Entry, Ledger
 from ..ledger import Event as Kept
 from ..ledger.settling import Settling, may_arrive
 from ..plan.effects import happened, never_happened
-from ..plan.plan import Create, Plan, Refused, Step
+from ..plan.plan import Create, Plan, Refused, Step, moment
 from ..plan.remediation import Remediation
-from ..plan.time_text import moment
 from ..plan.undo import NoUndo
 from ..plan.undos import undo_of
 from .events import event

@@ -7,9 +7,8 @@ from typing import Any
 
 from exporter.store.record import Ref
 
-from ..plan.plan import Plan
+from ..plan.plan import Plan, moment
 from ..plan.requests import MANAGER
-from ..plan.time_text import moment
 
 _LONGEST_NAME = 200  # of the object, in the Event's name; a name has 253 characters at most
 _LONGEST_MESSAGE = 1024

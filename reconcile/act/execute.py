@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from exporter.kube.body import whole as body_of
 from exporter.kube.errors import KubeError, MalformedError, StatusError
+from exporter.kube.get_json import whole as body_of
 from exporter.kube.sending import Sending
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from exporter.cli.input.once import aim_of
-from exporter.cli.output.text.paragraphs import paragraph
+from exporter.cli.output.text.layout import paragraph
 from exporter.cli.output.text.screen import width
 from exporter.cli.output.text.terminal import one_line
 

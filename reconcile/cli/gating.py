@@ -15,9 +15,8 @@ from ..confirm.confirm import Confirmed
 from ..decide.gates import Ask, Blocked, Situation, blocked, half_used
 from ..ledger.history import History
 from ..observe.alertmanager import PromQLGate, Silences
-from ..observe.situation import labels_of_namespace, of_namespace, upgrading
+from ..observe.situation import VMCounts, labels_of_namespace, of_namespace, upgrading
 from ..observe.source import Found, Observed
-from ..observe.vm_counts import VMCounts
 from ..plan.plan import Refused
 from ..plan.remediation import Remediation
 from ..run.permission import pausable

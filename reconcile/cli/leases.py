@@ -11,8 +11,7 @@ from exporter.kube.errors import KubeError, MalformedError, StatusError
 
 from ..app import pod_namespace
 from ..decide.storms import Storms
-from ..lease.api import read_leases
-from ..lease.record import LeaseRecord
+from ..lease.record import LeaseRecord, read_leases
 from ..lease.tenure import NotLeadingError
 from ..plan.annotations import PREFIX, annotations_of, paused_by
 from .session import Session

@@ -14,8 +14,7 @@ import msgspec
 from ..ledger import Entry, Event, Ledger, newest_first
 from ..ledger.history import History
 from ..ledger.manual import folder
-from ..show.deeds import Deed, deeds_of, ending
-from ..show.stops import CanaryStop, Stops
+from ..show.deeds import CanaryStop, Deed, Stops, deeds_of, ending
 from ..show.tallies import Counts, counts_of
 
 _SHADOWED = (Event.SHADOWED, Event.WENT)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.cli.output.text.table import table
+from exporter.cli.output.text.layout import table
 from exporter.cli.output.text.terminal import one_line
 
 from ..plan.unseen import Unseen, gathered
-from ..show.plans import Repair
-from ..show.repair_causes import RepairCause, state_of
+from ..show.plans import Repair, RepairCause, state_of
 from .fitting import rows_whole
 
 _CANARY = "canary"  # the gate of which it is of interest whom it follows: another repair than this one

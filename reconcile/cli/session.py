@@ -5,31 +5,32 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from exporter.checks import all_checks
-from exporter.cli.input.filters import UsageError
+from exporter.cli.input.filters import UsageError, concerning
 from exporter.cli.input.looking import looking
 from exporter.cli.input.names import Names, known_to, refuse_unknown
 from exporter.cli.input.once import complain_if_late
 from exporter.cli.input.selectors import Selection
 from exporter.cli.output.text.logs import log_as
-from exporter.cli.output.text.terminal import complain
+from exporter.cli.output.text.terminal import complain, one_line
 from exporter.config.loading import Sources
 from exporter.config.loading import load as load_exporter
 from exporter.config.mistakes import Mistakes, MistakesError
 from exporter.config.settings import Config as ExporterConfig
+from exporter.kube.client import greet
 from exporter.kube.errors import AbsentError, KubeError
 from exporter.kube.get_json import JSONServer
-from exporter.kube.greeting import greet
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.text.naming import counted
 from exporter.views.nearest import nearest
 
 from ..app import Checks, checks_of, kinds_of
@@ -201,3 +202,48 @@ def finish(main: Coroutine[Any, Any, int]) -> int:
     except (UsageError, SourceError, KubeError, LedgerError, ValueError) as error:
         complain(str(error))
         return 2
+
+
+# Whether what was seen answers what a command is asked for: that there is nothing to repair is said of no less.
+
+_NAMED = 5
+
+
+def refuse_unfound(observed: Observed, ids: Collection[str]) -> None:
+    """Raises UsageError for the id of a finding or a cause that is not there."""
+    for wanted in ids:
+        if not any(is_of(each, wanted) for each in observed.findings):
+            raise UsageError(
+                f"no finding and no cause has the id {wanted[:60]}, or it is gone; `steward reconcile plan` lists "
+                "those with a repair"
+            )
+
+
+def is_of(found: Found, wanted: str) -> bool:
+    """Whether it is the finding or of the cause that an id is of."""
+    return found.hint.fingerprint.startswith(wanted) or found.cause.startswith(wanted)
+
+
+def complain_unanswered(observed: Observed, remediations: Collection[Remediation], namespace: str | None) -> bool:
+    """Says why these remediations may have more to do in a namespace, None for all; gives whether they may."""
+    why = list(_unanswered(observed, answered_checks(remediations), namespace))
+    for each in why[:_NAMED]:
+        complain(f"there may be more to repair: {one_line(each)}")
+    if len(why) > _NAMED:
+        complain(f"there may be more to repair, for {len(why) - _NAMED} more reasons; `steward check` has them")
+    return bool(why)
+
+
+def _unanswered(observed: Observed, checks: Collection[str], namespace: str | None) -> Iterator[str]:
+    if checks and set(checks) <= observed.not_applicable.keys():
+        yield from sorted({observed.not_applicable[each] for each in checks})
+        return
+    places = frozenset([namespace]) if namespace else frozenset[str]()
+    unknown = [each for each in observed.unanswered if each.check in checks]
+    by_why: dict[str, set[str]] = {}
+    for each in concerning(unknown, places) if places else unknown:
+        by_why.setdefault(each.why, set()).add(each.check)
+    for why, of in sorted(by_why.items(), key=lambda item: (-len(item[1]), item[0])):
+        yield f"{why} ({counted(len(of), 'check')})"
+    if not observed.ready and not by_why:
+        yield "not everything was seen yet"

@@ -16,9 +16,9 @@ from exporter.store.record import Ref
 from ..confirm.confirm import Confirmed
 from ..confirm.reading import document
 from ..ledger import Entry, Event, Ledger
-from ..ledger.taken import taken
-from ..plan.guards import GUARD, guard, guarded
+from ..ledger.attempts import taken
 from ..plan.plan import Refused
+from ..plan.removal import GUARD, guard, guarded
 from ..plan.requests import metadata
 from ..plan.undo import Taken, Unaccepted
 from ..plan.undos import all_undos

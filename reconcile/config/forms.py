@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import date
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import AfterValidator, Strict, WithJsonSchema, model_validator
 
-from exporter.config.forms import Text, setting
+from exporter.config.forms import Duration, OptionalHostName, OptionalText, Text, setting
 from exporter.config.mistakes import nearest, quoted
+from exporter.config.outside import URL, OptionalURL
 from exporter.config.section import Section
+from exporter.store.selector import Requirement, Selector
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 Day = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
@@ -106,3 +110,112 @@ class Blackout(Section):
         if self.from_[:10] > self.to[:10] or ("T" in self.to and self.to <= self.from_):
             raise ValueError(f"it ends ({self.to}) before it begins ({self.from_})")
         return self
+
+
+# What can be set of the servers that the sidecar asks, or that send to it.
+
+
+class SourceSettings(Section):
+    """The exporter whose findings are taken as hints."""
+
+    url: URL = setting("http://127.0.0.1:9877", "Where its API is.", "URL")
+    token_file: OptionalText = setting(None, "File with the bearer token to send; read anew each time.", "text")
+    ca_file: OptionalText = setting(None, "File with the CA certificates to trust instead of the system's.", "text")
+    server_name: OptionalHostName = setting(
+        None, "The name that its certificate has to be for. Without it: the URL's host.", "host name"
+    )
+    oldest: Duration = setting("2m", "Nothing is written on what it saw longer ago.", low="5s", high="1h")
+
+
+class AlertmanagerSettings(Section):
+    """The Alertmanager whose silences pause what they silence."""
+
+    url: OptionalURL = setting(None, "Where its API is. Without it silences are not asked for.", "URL")
+    token_file: OptionalText = setting(None, "File with the bearer token to send; read anew each time.", "text")
+    ca_file: OptionalText = setting(None, "File with the CA certificates to trust instead of the system's.", "text")
+    labels: dict[Text, str] = setting(
+        {},
+        "Labels that Prometheus adds to every alert (`external_labels`). A silence that names any other label counts "
+        "as one of ours.",
+        "mapping of labels to values",
+    )
+
+
+class PrometheusSettings(Section):
+    """The Prometheus that is asked before anything is written."""
+
+    url: OptionalURL = setting(None, "Where its API is.", "URL")
+    token_file: OptionalText = setting(None, "File with the bearer token to send; read anew each time.", "text")
+    ca_file: OptionalText = setting(None, "File with the CA certificates to trust instead of the system's.", "text")
+    gate: OptionalText = setting(None, "PromQL: nothing is written while it has a result, or no answer.", "text")
+
+
+class WebhookSettings(Section):
+    """The receiver for Alertmanager's webhook. With it nothing runs in `auto` whose alert does not fire."""
+
+    enabled: bool = setting(False, "Take alerts at /api/v1/alerts.")
+    token_file: OptionalText = setting(None, "File with the bearer token that Alertmanager sends.", "text")
+    repeat: Duration = setting(
+        "5h",
+        "An alert that was not repeated for so long no longer fires: more than repeat_interval.",
+        low="1m",
+        high="30d",
+    )
+
+
+# Namespaces by their labels, each with the mode of a remediation there.
+
+MODES = "off, plan, shadow, approve or auto"
+ConfiguredMode = Literal["off", "plan", "shadow", "approve", "auto"]
+Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
+
+
+class LabelRequirement(Section):
+    """One expression over labels, as Kubernetes has them."""
+
+    key: Text | None = setting(None, "A label.", "text")
+    operator: Operator | None = setting(None, "What must hold of it.", "In, NotIn, Exists or DoesNotExist")
+    values: Annotated[tuple[str, ...], Strict(False)] = setting((), "Of `In` and `NotIn`.", "list of texts")
+
+
+class NamespaceSelector(Section):
+    """Namespaces that all of it holds for."""
+
+    match_labels: dict[Text, str] = setting({}, "Labels that a namespace has.", "mapping of labels to values")
+    match_expressions: Annotated[tuple[LabelRequirement, ...], Strict(False)] = setting(
+        (), "Expressions that hold of its labels.", "list of expressions"
+    )
+    mode: ConfiguredMode | None = setting(None, "The mode there.", MODES)
+
+    @model_validator(mode="after")
+    def _whole(self) -> Any:
+        if self.mode is None:
+            raise ValueError(f"it has no `mode`; write {MODES}")
+        if not self.match_labels and not self.match_expressions:
+            raise ValueError("it selects every namespace; set `mode` of the remediation instead")
+        for each in self.match_expressions:
+            if not each.key or not each.operator or not _requirement(each).valid:
+                raise ValueError("an expression needs a key, an operator, and values with In and NotIn alone")
+        return self
+
+    @property
+    def selector(self) -> Selector:
+        return _selector(
+            tuple(sorted(self.match_labels.items())),
+            tuple((each.key or "", each.operator or "", each.values) for each in self.match_expressions),
+        )
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        return self.selector.matches(labels)
+
+
+def _requirement(given: LabelRequirement) -> Requirement:
+    return Requirement(given.key or "", given.operator or "", given.values)
+
+
+@lru_cache(maxsize=256)
+def _selector(
+    labels: tuple[tuple[str, str], ...], expressions: tuple[tuple[str, str, tuple[str, ...]], ...]
+) -> Selector:
+    own = tuple(Requirement(key, "In", (value,)) for key, value in labels)
+    return Selector(own + tuple(Requirement(*each) for each in expressions))

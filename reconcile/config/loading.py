@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 from exporter.config.file import opened
 from exporter.config.keys import Key, below, keys_within
 from exporter.config.mistakes import Mistake, Mistakes, listed
+from exporter.config.outside import is_local
 from exporter.config.refusals import refusals
-from exporter.config.urls import is_local
 
 from ..plan.remediation import Remediation
-from .forms import DAYS, Blackout, Day, Window
-from .selectors import MODES, ConfiguredMode, NamespaceSelector
+from .forms import DAYS, MODES, Blackout, ConfiguredMode, Day, NamespaceSelector, Window
+from .modes import may_write
 from .settings import SidecarConfig, model_of
 
 _MOST = 200  # windows and namespaces of which mistakes are explained one by one
@@ -103,3 +103,22 @@ def _of_the_whole(config: SidecarConfig) -> Iterator[tuple[str, str]]:
     key, why = config.tls.mistake(config.insecure)
     if key:
         yield key, why
+
+
+# What of a changed configuration takes effect while the sidecar runs. Pure.
+
+
+def in_effect(started: SidecarConfig, new: SidecarConfig) -> SidecarConfig:
+    """The new one, but for what takes effect at the next start alone."""
+    return started.model_copy(update={name: getattr(new, name) for name in SidecarConfig.live})
+
+
+def reloaded(
+    started: LoadedSidecar, new: LoadedSidecar | Mistakes, remediations: Iterable[Remediation], file: Path | None
+) -> LoadedSidecar | Mistakes:
+    """Refused also where something may be written now, and nothing could be when it was started: without a Lease."""
+    remediations = tuple(remediations)
+    if isinstance(new, Mistakes) or may_write(started.config, remediations) or not may_write(new.config, remediations):
+        return new
+    why = "nothing could be written when the sidecar was started, and so it holds no Lease; restart it"
+    return Mistakes((Mistake(str(file), "mode", why),))

@@ -14,9 +14,18 @@ from exporter.config.section import Section
 from exporter.config.settings import HOSTS, INSECURE, TLSSettings
 
 from ..plan.remediation import Remediation
-from .forms import Blackout, NamespaceName, Window
-from .selectors import MODES, ConfiguredMode, NamespaceSelector
-from .servers import AlertmanagerSettings, PrometheusSettings, SourceSettings, WebhookSettings
+from .forms import (
+    MODES,
+    AlertmanagerSettings,
+    Blackout,
+    ConfiguredMode,
+    NamespaceName,
+    NamespaceSelector,
+    PrometheusSettings,
+    SourceSettings,
+    WebhookSettings,
+    Window,
+)
 
 __all__ = ["ConfiguredMode", "Mode", "RemediationSettings", "SidecarConfig", "model_of"]
 

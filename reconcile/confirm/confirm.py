@@ -29,10 +29,11 @@ from exporter.store.reader import Reader
 from exporter.store.record import Record, Ref, UnansweredError
 from exporter.store.source import Source, Undecodable
 
-from ..fresh.cluster import FreshCluster, Need
+from ..fresh import FreshCluster, Need
 from ..plan.owners import claimed
 from ..plan.plan import Plan, Refused
 from ..plan.remediation import Remediation, Scene
+from ..plan.undo import Undo
 from ..plan.unseen import unanswered, undecodable
 from ..plan.words import allowed, of_strangers, unsupported
 from .reading import Reads, kinds_of, settled
@@ -243,3 +244,27 @@ def _unseen(reader: Reader, cluster: FreshCluster, asked: Collection[Need]) -> R
         for record in cluster.undecodable(kind.name, asked):
             return undecodable(record)
     return None
+
+
+# A second look, right after a write, at who might use what it released: by what is read then.
+
+
+async def look_again(
+    about: Remediation | Undo, plan: Plan, before: Mapping[str, Any], reads: Reads, now: float
+) -> str | Refused:
+    """One sentence with who does, empty for nobody; Refused where that can't be seen. `before` is the object as it was.
+
+    Never raises for what the API answers.
+    """
+    look = about.looks_again
+    if look is None:
+        return ""
+
+    def ask(cluster: FreshCluster) -> str | Refused:
+        # Who was seen to use it does, whatever else could not be seen.
+        return answered(about, cluster, lambda: look(plan, before, Scene(cluster, about, now)), sure=bool)
+
+    seen = await settled(ask, (about,), reads)
+    if isinstance(seen, Refused):
+        return msgspec.structs.replace(seen, why=f"who uses what it released can't be seen: {seen.why}")
+    return seen

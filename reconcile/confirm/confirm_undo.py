@@ -7,7 +7,7 @@ from typing import Any
 
 from exporter.kube.clocks import boottime
 
-from ..fresh.cluster import FreshCluster
+from ..fresh import FreshCluster
 from ..plan.annotations import APPROVED_PLAN, PAUSED, annotations_of, paused_by
 from ..plan.effects import annotation, changed_since, inverse
 from ..plan.managed_fields import applied

@@ -11,9 +11,9 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from exporter.kube.body import ListBounds, whole
 from exporter.kube.client import Client
 from exporter.kube.errors import MALFORMED, AbsentError, KubeError, MalformedError, StatusError
+from exporter.kube.get_json import ListBounds, whole
 from exporter.kube.transport import Transport
 from exporter.store.decode import NameMeta
 from exporter.store.kind import ApiKind
@@ -21,7 +21,7 @@ from exporter.store.reader import Reader
 from exporter.store.source import SyncState
 from exporter.store.text.nesting import decoded
 
-from ..fresh.cluster import FreshCluster, Need
+from ..fresh import FreshCluster, Need
 from ..plan.plan import Refused
 
 T = TypeVar("T")

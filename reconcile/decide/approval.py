@@ -20,8 +20,7 @@ from exporter.config.forms import write_duration
 from exporter.config.mistakes import quoted
 
 from ..plan.annotations import APPROVED_PLAN, annotations_of, said_by
-from ..plan.plan import Plan
-from ..plan.time_text import moment
+from ..plan.plan import Plan, moment
 
 _FORM = re.compile(r"([0-9a-f]{16}) by (.+?)(?: at (\S+))?(?: until (\S+))?")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})")

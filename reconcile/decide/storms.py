@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from exporter.config.forms import write_duration
 
 from ..config.settings import StormSettings
-from .carried import KNOWN, STORM, Key, decoded, encoded
-from .rises import Open, Rises
+from .rises import KNOWN, STORM, Key, Open, Rises, decoded, encoded
 from .storm import Rise, Storm, Weather
 
 _UNREADABLE = "what the last holder of the Lease left of what was known can't be read"

@@ -10,22 +10,60 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import random
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from exporter.kube.clocks import boottime
 from exporter.kube.errors import KubeError, StatusError, UnreachableError
 from exporter.kube.transport import Transport
 
-from .api import LeaseApi
-from .notice import LeaseStanding, Notice
-from .record import PREFIX, RESERVED, Contender, LeaseRecord, unheld
+from .record import PREFIX, RESERVED, Contender, LeaseApi, LeaseRecord, unheld
 from .tenure import NotLeadingError, Tenure, WithheldError
 
 __all__ = ["Election", "NotLeadingError", "boottime"]
+
+# Tells who waits for it, and the log, how an election stands.
+
+log = logging.getLogger(__name__)
+
+
+class LeaseStanding(NamedTuple):
+    """`state` are the annotations that travel with the lease."""
+
+    leading: bool
+    leader: str
+    state: dict[str, str]
+    problem: str
+
+
+class Notice:
+    """`changed` is notified when anything of it changed; the log has when leading began and ended."""
+
+    def __init__(self, lease: str) -> None:
+        self._lease = lease
+        self._seen: LeaseStanding | None = None
+        self._notifying: asyncio.Task[None] | None = None
+        self.changed = asyncio.Condition()
+
+    def give(self, now: LeaseStanding) -> None:
+        if now == self._seen:
+            return
+        if self._seen is None or self._seen.leading != now.leading:
+            event = "leading" if now.leading else "not leading"
+            log.info('event="%s" lease="%s" leader=%s why="%s"', event, self._lease, now.leader, now.problem)
+        self._seen = now
+        if self._notifying is None or self._notifying.done():
+            self._notifying = asyncio.create_task(self._notify())
+
+    async def _notify(self) -> None:
+        """By itself: who holds `changed` must not keep the lease from being renewed."""
+        async with self.changed:
+            self.changed.notify_all()
+
 
 _TRIES = 4  # of a write, while others write too
 _FRESH = 1.0  # seconds; a renewal that is younger is not repeated for the fence

@@ -13,7 +13,7 @@ from .entry import Counted, Entry, Event, Head, LedgerError, LedgerLockedError
 from .ledger import Ledger
 from .proving import prove, verify
 from .reading import newest_first
-from .retention import Retention
+from .shelf import Retention
 
 __all__ = [
     "Counted",

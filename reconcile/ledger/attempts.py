@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
 
 import msgspec
 
-from .entry import Entry
+from ..plan.undo import Taken
+from .entry import Entry, Event
 
 
 class Attempt(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -75,3 +78,105 @@ def attempt_of(entry: Entry) -> Attempt:
         entry.mode == "undo",
         tuple(sorted({str(plan.bound_to), str(plan.target)})),
     )
+
+
+# Repairs that somebody else undid: how often, and which of them are fought over until a person resumes the object.
+
+
+@dataclass
+class Returns:
+    """By fingerprint, target and subject: whatever of them a finding has, the returns of all three count for it."""
+
+    kept: dict[str, list[Return]] = field(default_factory=dict)
+
+    def add(self, attempt: Attempt, at: float, why: str) -> None:
+        found = Return(at, attempt.id, attempt.target, attempt.subject, why)
+        for key in {attempt.fingerprint, attempt.target, attempt.subject}:
+            self.kept.setdefault(key, []).append(found)
+
+    def resume(self, scope: str) -> None:
+        """What came back of an object before no longer counts."""
+        self._keep(lambda each: scope not in (each.target, each.subject))
+
+    def war(self, keys: Collection[str], returns: int, within: float) -> War | None:
+        found = sorted({each for key in keys if key for each in self.kept.get(key, ())})
+        for first, last in zip(found, found[returns - 1 :], strict=False):
+            if last.at - first.at <= within:
+                return War(len(found), found[-1].at, found[-1].why)
+        return None
+
+    def wars(self, returns: int, within: float) -> dict[str, War]:
+        """By what the last of the repairs was about, as in "Kind namespace/name"."""
+        found = {}
+        for key, each in self.kept.items():
+            if (war := self.war([key], returns, within)) is not None:
+                found[max(each).target] = war
+        return found
+
+    def last(self, scopes: Mapping[str, float]) -> dict[str, float]:
+        """The time of each scope, or of the last return of it where that is later."""
+        found = dict(scopes)
+        for each in chain.from_iterable(self.kept.values()):
+            for scope in {each.target, each.subject} & found.keys():
+                found[scope] = max(found[scope], each.at)
+        return found
+
+    def forget(self, before: float, returns: int, within: float, paused: Container[str]) -> None:
+        """Drops what came back before then, unless it is fought over, or is of an object that is paused."""
+        keys: dict[Return, list[str]] = {}
+        for key, found in self.kept.items():
+            for each in found:
+                keys.setdefault(each, []).append(key)
+        fought = {each for each, own in keys.items() if each.at > before or self.war(own, returns, within) is not None}
+        self._keep(lambda each: each in fought or each.target in paused or each.subject in paused)
+
+    def _keep(self, wanted: Callable[[Return], bool]) -> None:
+        left = {key: [each for each in found if wanted(each)] for key, found in self.kept.items()}
+        self.kept = {key: found for key, found in left.items() if found}
+
+
+# Which write of the ledger an attempt made, and whether it is one that can be taken back. Pure.
+
+
+def taken(entries: Iterable[Entry], attempt: str) -> Taken:
+    """The write of an attempt, by the entries of the ledger in their order.
+
+    Raises ValueError, one sentence, for an attempt that is not there, is not over, wrote nothing, took back another one
+    itself, or was taken back before.
+    """
+    intended: Entry | None = None
+    ends: dict[str, Entry | None] = {}  # of the attempt, and of those that take it back; None while it is not over
+    for entry in entries:
+        if entry.event is Event.INTENDED and attempt in (entry.attempt, entry.undoes):
+            intended = entry if entry.attempt == attempt else intended
+            ends[entry.attempt] = None
+        elif entry.attempt in ends and entry.event in (Event.DONE, Event.FAILED, Event.RESOLVED):
+            ends[entry.attempt] = entry
+    if intended is None or intended.plan is None:
+        raise ValueError(f"the ledger has no attempt {attempt}; `steward reconcile ledger` lists them")
+    if intended.undoes:
+        again = "to have that once more, repair it again: `steward reconcile plan`"
+        raise ValueError(f"attempt {attempt} took back attempt {intended.undoes}; {again}")
+    end = ends.pop(attempt)
+    if end is None:
+        raise ValueError(f"attempt {attempt} is not over: {_NOT_OVER}")
+    if end.event is Event.RESOLVED and end.happened is None:
+        raise ValueError(f"it is not known whether attempt {attempt} changed anything: {end.why}")
+    if not _happened(end):
+        raise ValueError(f"attempt {attempt} changed nothing, as far as the ledger knows")
+    for undo, its_end in ends.items():
+        if its_end is None:
+            raise ValueError(f"attempt {undo}, which takes back attempt {attempt}, is not over: {_NOT_OVER}")
+        if _happened(its_end):
+            raise ValueError(f"attempt {attempt} was taken back before; see `steward reconcile ledger {attempt}`")
+    return Taken(attempt=attempt, plan=intended.plan, before=intended.whole or {}, after=end.whole)
+
+
+def _happened(entry: Entry) -> bool:
+    return entry.event is Event.DONE or (entry.event is Event.RESOLVED and bool(entry.happened))
+
+
+_NOT_OVER = (
+    "whether it was written is not known yet; the sidecar, and after a person's command the next `apply` or `undo`, "
+    "reads the object once the write can't arrive any more, and writes into the ledger what came of it"
+)

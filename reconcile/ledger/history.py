@@ -11,13 +11,35 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from .attempts import Attempt, Failures, Pause, War, attempt_of
-from .carried import Known
+from .attempts import Attempt, Failures, Pause, Return, Returns, War, attempt_of
 from .entry import Entry, Event
-from .returns import Returns
 from .trials import Canary, Trials
 
 __all__ = ["Attempt", "Failures", "History", "Pause", "War"]
+
+# What the history carries from file to file.
+
+
+class Known(msgspec.Struct, frozen=True):
+    """The attempts of the last day that count are named; `shadowed` are those of the last day that wrote nothing."""
+
+    keep: float
+    seq: int
+    attempts: list[Attempt]
+    executed: list[str]
+    followed: list[str]
+    failed: dict[str, dict[str, float]]
+    returned: dict[str, list[Return]]
+    paused: dict[str, Pause]
+    approvals: dict[str, float]
+    unfinished: list[str] = []
+    in_use: dict[str, float] = {}
+    returns: int = 1
+    shadowed: list[Attempt] = []
+    canaries: dict[str, Canary] = {}
+    unseen: dict[str, float] = {}
+    since: float = 0.0
+
 
 _DAY = 86_400.0
 _VERDICTS = frozenset({Event.VERIFIED, Event.PERSISTS, Event.RETURNED, Event.TAKEN_BACK})

@@ -12,15 +12,12 @@ from typing import Any
 
 import msgspec
 
-from .disk import Disk
+from .disk import Disk, release, take
 from .entry import Entry, Event, Head, LedgerError, Opening, recorded
-from .lock import release, take
 from .proving import verify
 from .reading import read
-from .retention import Retention
-from .shelf import Identity
-from .starting import start, under_lease
-from .summaries import Summaries, SummaryReader
+from .shelf import Identity, Retention
+from .starting import Summaries, SummaryReader, start, under_lease
 from .writer import LedgerWriter
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from exporter.kube.clocks import boottime
-from exporter.store.text.skew import Skew
+from exporter.store.text.times import Skew
 
 from ..plan.effects import happened
 from ..plan.plan import Call, Create, Step

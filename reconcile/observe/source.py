@@ -15,8 +15,7 @@ from exporter.findings.finding import Finding, Unknown
 from exporter.kube.errors import MALFORMED
 from exporter.kube.get_json import GetError, JSONServer
 from exporter.store.record import Ref
-from exporter.views.findings import NotApplicable
-from exporter.views.fleet import fleet_of
+from exporter.views.findings import NotApplicable, fleet_of
 
 from ..confirm.confirm import Hint
 

@@ -15,10 +15,10 @@ import msgspec
 from aiohttp import web
 
 from exporter.config.mistakes import quoted
-from exporter.http.server.answers import json_error
-from exporter.http.server.bodies import body_of
+from exporter.http.server.connections import body_of
+from exporter.http.server.sending import json_error
 
-from ..config.servers import WebhookSettings
+from ..config.forms import WebhookSettings
 from ..decide.gates import Alert
 
 log = logging.getLogger(__name__)

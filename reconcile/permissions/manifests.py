@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from exporter.config.documents import in_yaml
-from exporter.config.reader import scalar
+from exporter.config.file import scalar
 
 _NAME = re.compile(r"[a-z][a-z0-9./-]*", re.IGNORECASE)
 
@@ -40,3 +41,25 @@ def _mapping(found: Mapping[str, Any]) -> Iterator[str]:
 def _scalar(value: Any) -> str:
     plain = isinstance(value, str) and _NAME.fullmatch(value) and scalar(value) == value
     return str(value) if plain else in_yaml(value)
+
+
+# The ServiceAccount of the sidecar, and by what its roles and policies are found. Pure.
+
+NAME = "steward-reconcile"
+
+
+@dataclass(frozen=True)
+class ServiceAccount:
+    """Whom the roles are bound to, and whose writes the policy is for."""
+
+    namespace: str
+    name: str = NAME
+
+    @property
+    def username(self) -> str:
+        """The name by which the API server knows it."""
+        return f"system:serviceaccount:{self.namespace}:{self.name}"
+
+
+def metadata_of(name: str) -> dict[str, Any]:
+    return {"name": name, "labels": {"app.kubernetes.io/name": NAME}}

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from .effects import ABSENT, at
-from .known_owners import in_git
 from .managed_fields import writers
+from .owners import in_git
 from .plan import Add, Delete, Op, Patch, Plan, Remove, Replace, Test
 from .requests import metadata
 

@@ -8,6 +8,7 @@ about changes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
 from hashlib import blake2b
@@ -215,3 +216,14 @@ class Refused(msgspec.Struct, frozen=True, omit_defaults=True):
     why: str
     unseen: str = ""
     remedy: str = ""
+
+
+# How a moment is written in a sentence.
+
+
+def moment(at: float) -> str:
+    """Seconds since 1970 as RFC 3339 in UTC, to the second; what no calendar has as a number."""
+    try:
+        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):
+        return f"{at:.0f} s after 1970"

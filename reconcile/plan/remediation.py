@@ -15,7 +15,7 @@ from exporter.store.reader import ClusterView, Reader
 from exporter.store.record import Record, Ref
 from exporter.store.source import Undecodable
 
-from ..fresh.cluster import FreshCluster
+from ..fresh import FreshCluster
 from .plan import Plan, Refused, Risk, Step
 from .writes import Write
 

@@ -13,10 +13,12 @@ from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN
 from exporter.store.record import Ref
 
 from .annotations import PREFIX
-from .plan import Op, Patch, Plan, Refused, Remove, Risk, Test, escaped
+from .plan import Add, Op, Patch, Plan, Refused, Remove, Risk, Test, escaped
 from .remediation import Remediation
-from .remediations._grounds import table
+from .remediations._grounds import table, texts
+from .remediations.instancetypes.guard_instancetype import FINALIZER, REMEDIATION
 from .requests import MANAGER
+from .undo import Taken
 
 REMOVAL = Remediation(
     id="remove",
@@ -87,3 +89,40 @@ def _off(path: str, whole: Mapping[str, Any]) -> Iterator[Op]:
     value = table(table(whole.get("metadata")).get(map_name))[key.replace("~1", "/").replace("~0", "~")]
     yield Test(path, value)
     yield Remove(path)
+
+
+# The finalizer of `guard_instancetype` as a write that can be taken back, whichever ledger has it. Pure.
+
+GUARD = REMEDIATION.id
+
+
+def guarded(whole: Mapping[str, Any]) -> bool:
+    return FINALIZER in texts(table(whole.get("metadata")).get("finalizers"))
+
+
+def guard(ref: Ref, whole: Mapping[str, Any], why: str) -> Taken:
+    """The guard of an object that is guarded: what put the finalizer to where it is. `why` it is taken off is a
+    sentence.
+    """
+    meta = table(whole.get("metadata"))
+    finalizers = texts(meta.get("finalizers"))
+    others = [each for each in finalizers if each != FINALIZER]
+    before = {key: value for key, value in meta.items() if key != "finalizers"}
+    op: Op = Add("/metadata/finalizers", [FINALIZER])
+    if others:
+        before["finalizers"] = others
+        op = Add(f"/metadata/finalizers/{finalizers.index(FINALIZER)}", FINALIZER)
+    plan = Plan(
+        remediation=GUARD,
+        fingerprint="",
+        check="",
+        reason="",
+        subject=ref,
+        step=Patch(target=ref, ops=(op,)),
+        why=why,
+        effect="",
+        risk=Risk.NONE,
+        undo=REMEDIATION.undo,
+        settles=False,
+    )
+    return Taken(attempt="", plan=plan, before={**whole, "metadata": before}, after=whole, why=why)

@@ -8,20 +8,19 @@ from typing import Any
 
 from exporter.findings.check import Check
 from exporter.store.kind import ApiKind
-from exporter.store.text.skew import Skew
+from exporter.store.text.times import Skew
 
 from ..config.settings import Mode, SidecarConfig
 from ..confirm.reading import Reads
 from ..decide.gates import Labels
 from ..ledger import Entry
+from ..observe.situation import VMCounts
 from ..observe.source import Found
-from ..observe.vm_counts import VMCounts
 from ..plan.remediation import Remediation
 from ..show.metrics import Measures
 from ..show.plans import ShownRepairs
-from .attempt import Attempts
+from .attempt import Attempts, Shadowing
 from .outcomes import AttemptOutcomes
-from .shadowing import Shadowing
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -17,21 +17,123 @@ from ..config.modes import shadows
 from ..config.settings import SidecarConfig
 from ..decide.canary import shown
 from ..decide.gates import Alert, Ask, QueryAnswer, Situation
-from ..decide.storms import Storms
+from ..decide.rises import Open
+from ..decide.storm import Storm
+from ..decide.storms import Sizes, Storms
 from ..lease.lease import Election, NotLeadingError
-from ..lease.none import NoElection
-from ..ledger import Ledger, LedgerError
+from ..lease.tenure import NoElection
+from ..ledger import Counted, Event, Ledger, LedgerError
 from ..ledger.history import History
 from ..ledger.manual import ManualLedger
-from ..observe.situation import labels_of_namespaces, upgrading
+from ..observe.situation import labels_of_namespaces, of_namespace, upgrading
 from ..observe.source import FindingSource, Observed, SourceError
+from ..plan.annotations import PREFIX, resumed_at
 from ..show.plans import ShownRepairs
 from .attempt import AttemptState
 from .context import Candidate, RunContext
-from .counting import Counting
 from .loop import Loop
-from .storm_looks import StormLooks
 from .verifying import Verifying
+
+# Keeps how many findings there are and of how many there is a plan: what a report says beside what was shadowed.
+#
+# At most once an hour, and only if it is something else than the last time: a ledger of weeks stays short.
+
+_EVERY = 3600.0  # seconds
+
+
+class Counting:
+    def __init__(self, context: RunContext, ledger: Ledger) -> None:
+        self._context, self._ledger = context, ledger
+        self._last: dict[str, Counted] = {}
+        self._at: float | None = None
+
+    def count(self, candidates: Iterable[Candidate]) -> None:
+        """After a run, of all that has a remediation which is not off. Raises LedgerError."""
+        now = self._context.clock()
+        if self._at is not None and 0 <= now - self._at < _EVERY:
+            return
+        counts = self._counts(candidates)
+        if counts != self._last:
+            self._context.kept(self._ledger.append(Event.COUNTED, counts=counts))
+            self._last, self._at = counts, now
+
+    def _counts(self, candidates: Iterable[Candidate]) -> dict[str, Counted]:
+        found, planned = Counter[str](), Counter[str]()
+        for each in candidates:
+            shown = self._context.board.get(*each.key)
+            found[each.remediation.id] += 1
+            planned[each.remediation.id] += shown is not None and bool(shown.hash)
+        return {each: Counted(found[each], planned[each]) for each in sorted(found)}
+
+
+# Looks whether there is a storm: once in a run, by what is found, with the VMs counted where that matters.
+
+_MOST = 50  # namespaces that are asked about in one run; the VMs of others count as not known
+_AHEAD = 60.0  # seconds by which the clock of who resumes may be ahead
+
+
+class StormLooks:
+    def __init__(self, context: RunContext, event: str = "storm") -> None:
+        """`event` is how changes are logged."""
+        self._context, self._event = context, event
+        self._storms: Storms | None = None
+
+    def forget(self) -> None:
+        """Another replica leads: what it leaves in the Lease counts, if this one leads again."""
+        self._storms = None
+
+    async def look(
+        self, observed: Observed, writable: Collection[str], lease: Mapping[str, str], now: float, fleet: int | None
+    ) -> Storms:
+        """`writable` are the fingerprints of what could be written now, `lease` the Lease's annotations under our
+        prefix, `fleet` is the number of VMs.
+        """
+        context, settings = self._context, self._context.config.storm
+        if self._storms is None:
+            self._storms = Storms(lease)
+        storms = self._storms
+        before = {"": storms.fleet, **storms.namespaces}
+        if not observed.ready or observed.age > context.config.source.oldest.total_seconds():
+            storms.unseen(now, settings)
+        else:
+            answered = {check for each in context.remediations for check in each.answers} & context.checks.keys()
+            storms.take(self._open(observed), answered - observed.unknown, now, settings)
+            rising = storms.rising(writable, settings)[:_MOST]
+            vms = {namespace: await context.vms.within(namespace) for namespace in rising}
+            storms.next(writable, now, settings, Sizes(fleet, vms, await self._resumed(storms, lease, now)))
+        _report(self._event, before, {"": storms.fleet, **storms.namespaces})
+        return storms
+
+    def _open(self, observed: Observed) -> list[Open]:
+        """Of all findings that there is a remediation for, whatever its mode: that may be another one tomorrow."""
+        answers = {
+            (check, reason)
+            for each in self._context.remediations
+            for check in each.answers
+            for reason in each.answers[check]
+        }
+        hints = (each.hint for each in observed.findings)
+        return [
+            Open(each.fingerprint, each.subject.namespace, each.check)
+            for each in hints
+            if (each.check, each.reason) in answers
+        ]
+
+    async def _resumed(self, storms: Storms, lease: Mapping[str, str], now: float) -> dict[str, float]:
+        """When a person resumed everything, or a namespace with a storm."""
+        found = {"": resumed_at({f"{PREFIX}{name}": text for name, text in lease.items()})}
+        for namespace in [each for each in storms.namespaces if each][:_MOST]:
+            found[namespace] = resumed_at(await of_namespace(self._context.reads, namespace) or {})
+        return {name: moment for name, moment in found.items() if moment is not None and moment <= now + _AHEAD}
+
+
+def _report(event: str, before: Mapping[str, Storm], after: Mapping[str, Storm]) -> None:
+    for namespace in sorted({*before, *after}):
+        was, now = before.get(namespace, Storm()), after.get(namespace, Storm())
+        if was.weather is not now.weather:
+            scope = f"namespace {namespace}" if namespace else "all"
+            log.warning('event="%s" state=%s scope="%s" why="%s"', event, now.weather.value, scope, now.why)
+
 
 log = logging.getLogger(__name__)
 _DAY = 86_400.0

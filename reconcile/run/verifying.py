@@ -8,7 +8,7 @@ from typing import Any
 from exporter.findings.check import Check
 from exporter.kube.errors import KubeError
 from exporter.store.kind import ApiKind
-from exporter.store.text.skew import Skew
+from exporter.store.text.times import Skew
 
 from ..confirm.confirm import holds
 from ..confirm.reading import Reads, document

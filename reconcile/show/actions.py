@@ -6,22 +6,129 @@ Who asks was let in by the guard; what they may write is for the API server to s
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from aiohttp import web
 
-from exporter.http.access.credentials import token_of
-from exporter.http.server.answers import json_error
-from exporter.http.server.bodies import body_of
+from exporter.config.editing import with_entry
+from exporter.findings.causes import moment_of
+from exporter.http.access.access import token_of
+from exporter.http.access.same_origin import LASTS, made_at
+from exporter.http.server.connections import body_of
+from exporter.http.server.sending import json_error
+from exporter.store.record import Ref
 
 from ..act.on_behalf import OnBehalf, RefusedError
 from ..decide.approval import write
 from ..plan.annotations import APPROVED_PLAN, PAUSED, RESUMED
-from ..plan.time_text import moment
-from .acknowledging import Acknowledge, Acknowledging
+from ..plan.owners import known_owners
+from ..plan.plan import moment
+from ..plan.requests import metadata
 from .plans import Repair, ShownRepairs
-from .sent_forms import SentForms
+
+# An entry of the exporter's configuration that acknowledges a cause, put into the ConfigMap that it is mounted from.
+#
+# It is written with the token of who asks for it. Where that ConfigMap is made from somewhere else, by Helm or from
+# Git, the entry would be taken back: then nothing is written, and it is said where it belongs.
+
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_DAYS = 366  # that one may be acknowledged for by the page
+_LATER = "It holds once the exporter's pod has the new file, within two minutes"
+
+
+class Acknowledge(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="act", tag="acknowledge"):
+    """`severity` is the worst that is acknowledged, and `about` a comment for whoever reads the file."""
+
+    form: str
+    cause: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{16}$")]
+    until: str
+    because: str
+    severity: Literal["info", "warning", "critical"]
+    about: str = ""
+
+
+class Acknowledging:
+    def __init__(self, on_behalf: OnBehalf, place: Ref, key: str, clock: Callable[[], float]) -> None:
+        """`place` is the ConfigMap, and `key` that of the file in it."""
+        self._on_behalf, self.place, self._key, self._clock = on_behalf, place, key, clock
+
+    def refuse(self, wanted: Acknowledge) -> None:
+        """Raises RefusedError for what no entry may be."""
+        try:
+            until = moment_of(wanted.until)
+        except ValueError as error:
+            raise RefusedError(f"until when is not understood: {error}", 409) from error
+        if until <= self._clock():
+            raise RefusedError(f"{wanted.until} is over already; give a later date", 409)
+        if until > self._clock() + _DAYS * 86_400:
+            raise RefusedError(f"{wanted.until} is more than a year away; give an earlier date", 409)
+        if not wanted.because.strip():
+            raise RefusedError("say why it may wait", 409)
+
+    async def put(self, wanted: Acknowledge, token: str) -> str:
+        """What was done, in sentences. Raises RefusedError."""
+
+        def changed(by: str, whole: Mapping[str, Any]) -> str:
+            return with_entry(self._text(whole), _entry(wanted, by), wanted.about, instead=True)
+
+        said = f"acknowledges cause {wanted.cause} until {wanted.until}: {wanted.because}"
+        by, before = await self._on_behalf.rewrite(token, self.place, self._key, "CauseAcknowledged", changed, said)
+        notes = metadata(before).get("annotations") or {}
+        applied = (
+            "" if _APPLIED not in notes else ". Whoever applies its manifest again takes it back: put it there too"
+        )
+        return f"{by} has put the entry into {self.place}. {_LATER}{applied}"
+
+    def _text(self, whole: Mapping[str, Any]) -> str:
+        """Raises ValueError where it is not there, or where somebody else decides what it is."""
+        owner = next(known_owners(whole, [f"/data/{self._key}"]), None)
+        if owner is not None:
+            raise ValueError(f"{owner.name} would take the entry back. {owner.where}")
+        data = whole.get("data")
+        text = data.get(self._key) if isinstance(data, dict) else None
+        if not isinstance(text, str):
+            raise ValueError(f"it has no {self._key}; acknowledge.key has to name the file that the exporter reads")
+        return text
+
+
+def _entry(wanted: Acknowledge, by: str) -> dict[str, str]:
+    said = {"by": by} if by.isprintable() else {}  # a configuration takes no other text
+    entry = {"cause": wanted.cause, "until": wanted.until, "because": wanted.because.strip()}
+    return {**entry, **said, "severity": wanted.severity}
+
+
+# Each form of the page does something once.
+#
+# A browser sends a form again with a click on Reload, also after somebody else has resumed what it paused. The sidecar
+# is the one that all replicas of the exporter hand forms to, so it remembers which it has had, for as long as they are
+# good. It knows nothing of those that came before it started, and so it takes none that was made before.
+
+MOST = 10_000
+
+
+class SentForms:
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._began = clock, int(clock())
+        self._had: dict[str, int] = {}  # when each was made
+
+    def refusal(self, form: str) -> str:
+        """Why it is not taken; empty where it is, and then never again."""
+        made, now = made_at(form), self._clock()
+        if form in self._had:
+            return "the form was sent before, and does something once; load the page again to see what has come of it"
+        if made < self._began:
+            return "the form is older than the sidecar's last start; load the page again, and send it from there"
+        self._had = {each: at for each, at in self._had.items() if at + LASTS >= now} if self._full else self._had
+        if self._full:
+            return f"more than {MOST:,} forms were sent within an hour; try again later"
+        self._had[form] = made
+        return ""
+
+    @property
+    def _full(self) -> bool:
+        return len(self._had) >= MOST
+
 
 PATH = "/api/v1/actions"
 _BODY_BYTES = 4096

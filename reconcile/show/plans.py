@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Any
 
 import msgspec
 
+from exporter.findings.causes import Reference
 from exporter.store.record import Ref
 
 from ..config.settings import Mode
@@ -16,7 +18,26 @@ from ..confirm.confirm import Confirmed
 from ..decide.gates import Blocked
 from ..observe.source import Found
 from ..plan.plan import Add, Create, Delete, Patch, Plan, Proposal, Refused, Remove, Replace, Test
-from .causes import words
+
+# By what repairs belong together: a remediation, and the cause of what it is for (`exporter.findings.causes`).
+
+
+def words(reference: Reference) -> str:
+    """What one act would mend."""
+    where = f" in namespace {reference.namespace}" if reference.namespace else ""
+    if reference.kind:
+        path = f"{reference.namespace}/{reference.name}" if reference.namespace else reference.name
+        return f"{reference.kind} {path}"
+    if reference.node:
+        return f"node {reference.node}{where}"
+    if reference.network:
+        return f"network {reference.network}{where}"
+    if reference.feature:
+        return f"feature {reference.feature}" + (f" ({reference.name})" if reference.name else "") + where
+    if reference.group:
+        return f"what shares {reference.group}"
+    return f"namespace {reference.namespace}" if reference.namespace else "the cluster"
+
 
 _LONGEST = 120  # characters of a value in a sentence
 _PASSING = ("everything_seen", "same_plan", "unchanged", "read_just_now")  # refusals that say nothing of the object
@@ -194,3 +215,52 @@ class ShownRepairs:
         self.generation += 1
         async with self.changed:
             self.changed.notify_all()
+
+
+# Repairs by remediation and cause: one row for 40 IPAMClaims of one network. Pure.
+
+_FIRST = 5  # objects that are named
+
+
+class RepairCause(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """All repairs of one remediation that have one cause. `concerns` is the cause in words, empty where none of them
+    has a plan; `states` counts the repairs, and `first` are some of the findings' subjects.
+    """
+
+    remediation: str
+    check: str
+    reason: str
+    cause: str
+    concerns: str
+    repairs: int
+    states: dict[str, int]
+    first: tuple[str, ...]
+
+
+def grouped(repairs: Iterable[Repair]) -> list[RepairCause]:
+    """Those of the most repairs first."""
+    found: dict[tuple[str, ...], list[Repair]] = {}
+    for each in repairs:
+        cause = each.cause or f"namespace {each.namespace}"
+        found.setdefault((each.remediation, each.check, each.reason, cause), []).append(each)
+    rows = [
+        RepairCause(
+            remediation=own[0].remediation,
+            check=own[0].check,
+            reason=own[0].reason,
+            cause=own[0].cause,
+            concerns=next((each.concerns for each in own if each.concerns), ""),
+            repairs=len(own),
+            states=dict(sorted(Counter(state_of(each) for each in own).items())),
+            first=tuple(each.subject for each in own[:_FIRST]),
+        )
+        for own in found.values()
+    ]
+    return sorted(rows, key=lambda row: (-row.repairs, row.remediation, row.concerns, row.cause))
+
+
+def state_of(repair: Repair) -> str:
+    """A plan that a gate holds back is blocked; one that only waits for the canary of its remediation is held."""
+    if repair.state not in ("planned", "blocked") or not repair.blocked:
+        return repair.state
+    return "held" if {each.gate for each in repair.blocked} == {"canary"} else "blocked"

@@ -9,7 +9,7 @@ from aiohttp import web
 from prometheus_client import generate_latest
 
 from exporter.http.application import Guard, application, expected
-from exporter.http.server.answers import json_answer
+from exporter.http.server.sending import json_answer
 
 from ..plan.unseen import gathered
 from .actions import PATH, Actions

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from exporter.app import assemble, serve
 from exporter.checks import all_checks
-from exporter.cli.input.listen_address import run_until_signalled
+from exporter.cli.input.serving import run_until_signalled
 from exporter.cli.output.text.logs import log_as
 from exporter.config.forms import address
 from exporter.config.loading import Loaded, Sources, load

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from exporter.cli.input.listen_address import run_until_signalled
+from exporter.cli.input.serving import run_until_signalled
 from exporter.cli.output.text.logs import log_as
 from exporter.config.settings import Config as ExporterConfig
 from exporter.kube.transport import Transport

@@ -22,16 +22,14 @@ from prometheus_client import generate_latest
 from exporter.checks import all_checks
 from exporter.findings.check import PER_FLEET
 from exporter.findings.finding import Finding, Severity
-from exporter.metrics.check_states import CheckState
-from exporter.metrics.event_delay import BUCKETS
 from exporter.metrics.exposition import Exposition
-from exporter.metrics.profile import Profile
-from exporter.metrics.telemetry import METRICS, PREFIX
+from exporter.metrics.telemetry import BUCKETS, METRICS, PREFIX, CheckState
+from exporter.metrics.text import Profile
 from exporter.states import all_states
-from exporter.store.text.skew import Skew
+from exporter.store.text.times import Skew
 from reconcile.decide.canary import CanaryState, ShownCanary
 from reconcile.decide.gates import GATES, Blocked
-from reconcile.permissions.accounts import NAME as POLICY
+from reconcile.permissions.manifests import NAME as POLICY
 from reconcile.plan.annotations import APPROVALS
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import COMMON_PRECONDITIONS

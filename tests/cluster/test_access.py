@@ -21,7 +21,7 @@ import yaml
 
 from exporter.config.settings import Config as ExporterConfig
 from exporter.http.access.decisions import Times
-from exporter.http.server.descriptors import most_connections
+from exporter.http.server.rooms import most_connections
 from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
 from reconcile.app import run

@@ -26,11 +26,11 @@ from exporter.checks import all_checks
 from exporter.config.loading import Loaded, Sources, load
 from exporter.config.settings import ReconcileSettings
 from exporter.http.access.access import Access
-from exporter.http.access.form_tokens import form_token
+from exporter.http.access.same_origin import form_token
 from exporter.http.application import serving
 from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
-from exporter.sidecar.acting import Acting
+from exporter.sidecar.follower import Acting
 from exporter.sidecar.repairs import Repairs, decoding
 from exporter.store.record import Ref
 from exporter.views.in_slices import at_once
@@ -38,8 +38,7 @@ from reconcile.act.on_behalf import OnBehalf
 from reconcile.app import kinds_of
 from reconcile.decide.approval import parse
 from reconcile.plan.remediations import all_remediations
-from reconcile.show.acknowledging import Acknowledging
-from reconcile.show.actions import Actions
+from reconcile.show.actions import Acknowledging, Actions
 from reconcile.show.metrics import Measures
 from reconcile.show.plans import Repair, ShownRepairs
 from reconcile.show.server import build

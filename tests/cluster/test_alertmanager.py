@@ -14,8 +14,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from reconcile.decide.gates import Labels
-from reconcile.observe.alertmanager import Silences
-from reconcile.observe.silences import read, silenced_by
+from reconcile.observe.alertmanager import Silences, read, silenced_by
 from reconcile.observe.webhook import Firing, receiver
 from tests.cluster.alertmanager import Alertmanager
 from tests.cluster.conftest import Tools

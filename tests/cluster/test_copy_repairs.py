@@ -19,7 +19,7 @@ from reconcile.plan.plan import Patch, Refused
 from reconcile.plan.plan import Test as Holds
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations.identity import reassign_mac_address, reassign_serial, replace_invalid_uuid
-from reconcile.plan.remediations.identity._the_copy import ALLOWED
+from reconcile.plan.remediations.identity._identities import ALLOWED
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client

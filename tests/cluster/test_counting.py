@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from exporter.kube.transport import Transport
 from reconcile.confirm.reading import ApiReads
-from reconcile.observe.vm_counts import VMCounts
+from reconcile.observe.situation import VMCounts
 from tests.cluster import fleet
 from tests.cluster.conftest import MakeApiServer
 

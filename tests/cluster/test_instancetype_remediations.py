@@ -12,8 +12,7 @@ from exporter.store.kind import ApiKind
 from exporter.store.kinds import controller_revision, virtual_machine, virtual_machine_instancetype
 from exporter.store.record import Ref, epoch
 from reconcile.confirm.confirm import Confirmed
-from reconcile.plan.known_owners import known_owners
-from reconcile.plan.owners import claimed, rival
+from reconcile.plan.owners import claimed, known_owners, rival
 from reconcile.plan.plan import Add, Create, Patch, Plan, Refused, Replace, Risk, Step
 from reconcile.plan.remediations.instancetypes.delete_orphan_revision import REMEDIATION as DELETE
 from reconcile.plan.remediations.instancetypes.drop_stale_reference import REMEDIATION as DROP

@@ -15,8 +15,7 @@ import pytest
 
 from exporter.kube.errors import StatusError
 from exporter.kube.transport import Transport
-from reconcile.lease.api import LeaseApi
-from reconcile.lease.record import PREFIX, Contender, unheld
+from reconcile.lease.record import PREFIX, Contender, LeaseApi, unheld
 from reconcile.lease.tenure import NotLeadingError
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client

@@ -9,7 +9,7 @@ import time
 from exporter.config.outside import PrometheusSettings
 from exporter.http.page.outside import Outside
 from exporter.metrics.questions import of_severities
-from exporter.prometheus.past import Bounds, Past
+from exporter.prometheus import Bounds, Past
 from tests.cluster.conftest import MakePrometheus
 from tests.cluster.process import free_ports
 from tests.many_causes import causes_of_vms

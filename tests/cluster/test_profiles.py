@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from exporter.checks import all_checks
-from exporter.metrics.profile import Profile
+from exporter.metrics.text import Profile
 from tests.cluster.conftest import MakePrometheus
 from tests.cluster.notified import faster_rules
 from tests.cluster.steward_pages import Pages, Site, named

@@ -18,8 +18,8 @@ from exporter.domain.identity.firmware import group_id
 from reconcile.confirm.confirm import Confirmed
 from reconcile.confirm.confirm_undo import confirm_undo
 from reconcile.ledger import Entry, Event, Ledger
+from reconcile.ledger.attempts import taken
 from reconcile.ledger.manual import folder
-from reconcile.ledger.taken import taken
 from reconcile.plan.annotations import PAUSED
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import Remediation

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from reconcile.plan.plan import Delete, Patch, Plan, Remove
-from reconcile.plan.remediations.networks._stopped_vm import ALLOWED
+from reconcile.plan.remediations.networks._releasing import ALLOWED
 
 from .access import COMPLETED
 from .clocks import NOTICED

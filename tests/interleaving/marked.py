@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from reconcile.plan.remediations.identity._the_copy import ALLOWED
+from reconcile.plan.remediations.identity._identities import ALLOWED
 
 from .identity import Firmware, domain_of
 from .network import LINK

@@ -15,7 +15,7 @@ from exporter.domain.identity.firmware import group_id
 from exporter.store.record import Ref
 from reconcile.confirm.confirm import Hint
 from reconcile.plan.remediations.identity import reassign_mac_address, reassign_serial
-from reconcile.plan.remediations.identity._the_copy import ALLOWED
+from reconcile.plan.remediations.identity._identities import ALLOWED
 
 from .identity import domain_of
 from .made import launched, started

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from reconcile.ledger import Entry, Event
-from reconcile.ledger.open_items import OpenItems
+from reconcile.ledger.starting import OpenItems
 
 __all__ = ["MemoryLedger"]
 

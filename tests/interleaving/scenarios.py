@@ -9,7 +9,7 @@ from demo.fleet.objects import IPAM_FINALIZER, owner, owner_of
 from demo.fleet.surroundings import deployment, nad, webhook
 from exporter.store.record import Ref
 from reconcile.confirm.confirm import Hint
-from reconcile.plan.remediations.networks._stopped_vm import ALLOWED
+from reconcile.plan.remediations.networks._releasing import ALLOWED
 
 from . import missing
 from .made import launched, started

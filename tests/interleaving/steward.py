@@ -35,8 +35,7 @@ from reconcile.ledger.settling import Settling
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
-from reconcile.run.attempt import Attempts, AttemptState, Result
-from reconcile.run.shadowing import Shadowing
+from reconcile.run.attempt import Attempts, AttemptState, Result, Shadowing
 from tests.evaluation import api_kinds
 
 from .access import Faults, ModelReads, Turn, Weakened

@@ -10,7 +10,7 @@ from reconcile.config.settings import Mode
 from reconcile.confirm.confirm import Confirmed
 from reconcile.confirm.confirm_undo import confirm_undo
 from reconcile.ledger import Entry, Event
-from reconcile.ledger.taken import taken
+from reconcile.ledger.attempts import taken
 from reconcile.plan.plan import Refused
 from reconcile.plan.undo import LOSSES, Undo
 from reconcile.plan.undos import undo_of

@@ -17,7 +17,7 @@ import msgspec
 from exporter.findings.finding import Finding, Severity
 from reconcile.act import ending
 from reconcile.confirm import confirm, confirm_undo, reading
-from reconcile.fresh.cluster import FreshCluster
+from reconcile.fresh import FreshCluster
 from reconcile.ledger import Entry, Event, history
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediations.instancetypes import _copies

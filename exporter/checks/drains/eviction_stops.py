@@ -18,21 +18,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...domain.acts import Act
-from ...domain.drains.departure.over import goes_on
+from ...domain.drains.departure.signs import goes_on
 from ...domain.drains.drain_stop import DrainStop
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
+from ...store.indexes.drains import DRAINED_NODE, STOPPED
 from ...store.indexes.networks import VM
-from ...store.indexes.stops import DRAINED_NODE, STOPPED
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.node import Node
 from ...store.kinds.node_maintenance import NodeMaintenance
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.record import epoch
-from ...store.text.placeholders import filled
-from ...store.text.since import UNKNOWN, Since
+from ...store.text.naming import filled
+from ...store.text.times import UNKNOWN, Since
 
 _START = "virtctl start -n NAMESPACE NAME"
 _SHOW = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME -o yaml"

@@ -15,7 +15,7 @@ from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
 from ...store.kinds.kube_virt import KubeVirt
-from ...store.text.since import Since
+from ...store.text.times import Since
 
 _REASONS = {
     "KubeVirtUnavailable": Reason(

@@ -21,7 +21,7 @@ from heapq import nsmallest
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
-from ...store.indexes.workloads import LEFT, OUTDATED, UNMOVABLE
+from ...store.indexes.drains import LEFT, OUTDATED, UNMOVABLE
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration

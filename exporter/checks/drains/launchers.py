@@ -28,12 +28,12 @@ from ...domain.features.node_sets import SCHEDULABLE, UNSCHEDULABLE, closed
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
-from ...store.indexes.nodes import NODE
+from ...store.indexes.drains import NODE
 from ...store.kinds.node import Node
 from ...store.kinds.pod import DrainRole, Pod
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.text.naming import NAMED
-from ...store.text.since import Since
+from ...store.text.times import Since
 
 _WARNING = Severity.WARNING
 _POD = Family("kubevirt_vmi_launcher_pod_trouble", "The launcher pod of a VMI is not there, or does not end.")

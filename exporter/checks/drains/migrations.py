@@ -31,7 +31,7 @@ from ...domain.drains.failures import CLASSES
 from ...domain.drains.moving import doubled, moving, troubles
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
-from ...store.indexes.nodes import MIGRATED, PART, TARGET
+from ...store.indexes.drains import MIGRATED, PART, TARGET
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.node import Node
 from ...store.kinds.pod import Pod

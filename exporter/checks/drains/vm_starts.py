@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
-from ...store.indexes.starts import FAILING_STARTS
+from ...store.indexes.drains import FAILING_STARTS
 from ...store.kinds.virtual_machine import VirtualMachine
 
 _MANY = 3

@@ -16,17 +16,15 @@ from ...domain.features.rule import Ground, Rule, Stage
 from ...domain.features.rules import BY_ID
 from ...domain.features.rules.networks import IMPLICIT
 from ...findings.causes import Cause
-from ...findings.check import Check, Family, Reason, View
+from ...findings.check import PER_NAMESPACE, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
-from ...findings.scopes import PER_NAMESPACE
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine_instance_replica_set import VirtualMachineInstanceReplicaSet
 from ...store.record import UnansweredError
 from ...store.text.naming import the
 from ._commands import READ_CONFIGURATION, READ_REPLICA_SET
-from .feature_mismatch.allowing import next_step
+from .feature_mismatch.evaluation import next_step, refusals
 from .feature_mismatch.reasons import OR_ALLOWED
-from .feature_mismatch.refusals import refusals
 
 _DEFAULT = ("", IMPLICIT)
 _BITES = (Stage.ADMISSION, Stage.CREATION, Stage.POD)

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 
 from ...domain.features.configuration import Effective, chosen
 from ...findings.causes import Cause
-from ...findings.check import Check, View
+from ...findings.check import PER_VM, Check, View
 from ...findings.finding import Finding
-from ...findings.scopes import PER_VM
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ._known_bugs import bugs_of, found, reason

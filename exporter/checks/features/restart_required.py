@@ -23,9 +23,8 @@ from collections.abc import Iterator, Sequence
 
 from ...domain.features.restarts import UUID, by_template, by_uuid, keeps_it, waiting
 from ...domain.identity.identity import owned
-from ...findings.check import Check, Family, Reason, View
+from ...findings.check import PER_VM, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity, Since
-from ...findings.scopes import PER_VM
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance

@@ -25,11 +25,11 @@ from collections.abc import Iterator
 
 from ...domain.acts import Act
 from ...domain.identity.firmware import group_id
-from ...domain.networks.guest_interfaces import parted
+from ...domain.networks.vm_networks import parted
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
-from ...store.indexes.links import IP_ON_LINK, link_in
+from ...store.indexes.identities import IP_ON_LINK, link_in
 from ...store.indexes.networks import VM
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.virtual_machine import VirtualMachine

@@ -22,13 +22,11 @@ from typing import NamedTuple
 from ...domain.acts import Act
 from ...domain.identity.copying import DOMAIN, Changes, after
 from ...domain.identity.firmware import comparable, serial_key
-from ...domain.networks.mac import comparable as comparable_mac
+from ...domain.networks.addresses import comparable as comparable_mac
 from ...findings.advice import filled
 from ...findings.check import Check, Family, Presence, Reason, Scope, View
 from ...findings.finding import Finding, Severity
-from ...store.indexes.copying import COPYING, UNDER_WAY
-from ...store.indexes.identities import IDENTITY, SERIAL
-from ...store.indexes.links import MAC_ON_LINK
+from ...store.indexes.identities import COPYING, IDENTITY, MAC_ON_LINK, SERIAL, UNDER_WAY
 from ...store.indexes.networks import NAD_KEY, VM, vm_key
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.virtual_machine import VirtualMachine

@@ -18,7 +18,7 @@ import msgspec
 
 from ...domain.acts import Act
 from ...domain.identity.firmware import group_id
-from ...domain.identity.identified import InCluster, MigrationEnd, in_cluster
+from ...domain.identity.identity import InCluster, MigrationEnd, in_cluster
 from ...findings.causes import Cause
 from ...findings.check import PER_FLEET, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 
 from ...domain.identity.firmware import comparable, group_id
 from ...findings.advice import filled
-from ...findings.check import Check, Family, Reason, View
+from ...findings.check import PER_NAMESPACE, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
-from ...findings.scopes import PER_NAMESPACE
 from ...store.kinds.virtual_machine_instance_replica_set import VirtualMachineInstanceReplicaSet
 from ...store.kinds.virtual_machine_pool import VirtualMachinePool
 from ...store.text.naming import the

@@ -24,11 +24,11 @@ from collections.abc import Iterable, Iterator
 
 from ...domain.acts import Act, Forbids
 from ...domain.identity.firmware import group_id
-from ...domain.networks.guest_interfaces import parted
+from ...domain.networks.vm_networks import parted
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
-from ...store.indexes.links import MAC_ON_LINK, POD_NETWORK, PRIMARY, link_in
+from ...store.indexes.identities import MAC_ON_LINK, POD_NETWORK, PRIMARY, link_in
 from ...store.indexes.networks import VM, primary
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.virtual_machine import VirtualMachine

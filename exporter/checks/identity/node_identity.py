@@ -16,7 +16,7 @@ from ...domain.identity.firmware import group_id
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
-from ...store.indexes.nodes import SYSTEM_UUID
+from ...store.indexes.drains import SYSTEM_UUID
 from ...store.kinds.node import Node
 from ...store.text.naming import NAMED, named
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...domain.networks.addresses import host as canonical
-from ...domain.networks.cidr import number
+from ...domain.networks.addresses import number
 from ...domain.networks.withheld import withheld_by
 from ...findings.check import View
 from ...findings.partial import known

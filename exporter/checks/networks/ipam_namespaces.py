@@ -15,9 +15,8 @@ from dataclasses import replace
 
 from ...domain.acts import Act, Among, Forbids
 from ...findings.causes import Cause
-from ...findings.check import Check, Family, Reason, View
+from ...findings.check import PER_NAMESPACE, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity, Since
-from ...findings.scopes import PER_NAMESPACE
 from ...store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.namespace import PRIMARY

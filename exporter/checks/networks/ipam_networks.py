@@ -20,9 +20,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...domain.acts import Act, Forbids
 from ...domain.networks.pool import Pool
 from ...findings.causes import Cause
-from ...findings.check import Check, Family, Reason, View
+from ...findings.check import PER_NETWORK, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
-from ...findings.scopes import PER_NETWORK
 from ...store.indexes.networks import NAD, NETWORK, UNKNOWN_HOLDER, VM, unknown_holders
 from ...store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ...store.kinds.ipam_claim import IPAMClaim

@@ -15,9 +15,8 @@ from collections.abc import Iterator, Sequence
 
 from ...domain.networks.users import NetworkUsers, users_of
 from ...findings.causes import Cause
-from ...findings.check import Check, Family, Lookup, Reason, View
+from ...findings.check import PER_NETWORK, Check, Family, Lookup, Reason, View
 from ...findings.finding import Finding, Severity, Since
-from ...findings.scopes import PER_NETWORK
 from ...store.indexes.networks import ATTACHMENT, INTERFACE, NAD, NAD_KEY, ON_POD_NETWORK
 from ...store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ...store.kinds.common.user_defined import PROTECTION

@@ -16,9 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings.causes import Cause
-from ...findings.check import Check, Family, Reason, View
+from ...findings.check import PER_VM, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity, Since
-from ...findings.scopes import PER_VM
 from ...store.indexes.networks import REFERENCE
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 
 from ...domain.acts import NOTHING_FORBIDDEN, Act, Forbids
 from ...findings.causes import Cause
-from ...findings.check import Check, Family, Reason, View
+from ...findings.check import PER_NAMESPACE, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity, Since
 from ...findings.partial import known
-from ...findings.scopes import PER_NAMESPACE
 from ...store.indexes.networks import SELECTION, SELECTION_KEY
 from ...store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ...store.kinds.namespace import PRIMARY, Namespace

@@ -17,9 +17,8 @@ from collections.abc import Iterator
 
 from ...domain.acts import Act, Forbids
 from ...findings.causes import Cause
-from ...findings.check import Check, Family, Lookup, Presence, Reason, View
+from ...findings.check import PER_VM, Check, Family, Lookup, Presence, Reason, View
 from ...findings.finding import Finding, Severity, Since
-from ...findings.scopes import PER_VM
 from ...store.indexes.networks import INTERFACE, REFERENCE, RENDERED, RENDERED_ANYWHERE
 from ...store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ...store.kinds.namespace import Namespace

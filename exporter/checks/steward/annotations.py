@@ -9,16 +9,28 @@ not JSON is found by `ipam_namespaces`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...findings.advice import filled
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
-from ...store.indexes.annotations import UNREAD
+from ...store.index import ByName, Index
 from ...store.kind import ApiKind
 from ...store.kinds import kubevirt_machine, pod, virtual_machine_instance
+from ...store.record import Record
 from ...store.text.naming import subject_first
+
+# The objects of which something could not be read.
+
+
+def _unread(record: Record, _: ByName) -> Iterable[str]:
+    return (f"{type(record).__name__} {record.namespace}/{record.name}",) if record.unread else ()
+
+
+# Each under a key of its own, and all others under none.
+UNREAD = Index("unreadable annotation", _unread)
+
 
 _KINDS: tuple[ApiKind[Any], ...] = (pod.KIND, virtual_machine_instance.KIND, kubevirt_machine.KIND)
 

@@ -12,7 +12,7 @@ from ...http.server.own_certificate import AUTHORITY, CERTIFICATE, KEY, fits, ma
 from ...kube.errors import KubeError
 from ...kube.own_secret import OwnSecret
 from ...kube.transport import Transport
-from ..output.text.paragraphs import sentence
+from ..output.text.layout import sentence
 from ..output.text.screen import width
 from ..output.text.terminal import complain, say
 

@@ -12,28 +12,25 @@ import msgspec
 from ...checks import all_checks
 from ...config.settings import Config
 from ...engine.engine import Engine
-from ...findings.severity import Severity
+from ...findings.finding import Severity
 from ...offline.files import DumpError
 from ...sidecar.repairs import Repairs
 from ...views.edits import EditProbes, unsettled
-from ...views.exit_codes import exit_code as ended
 from ...views.findings import Report, take, with_causes
 from ...views.repairs import reconcile_of
+from ...views.trust import exit_code as ended
 from ..input.config import configured
-from ..input.dumps import dumps_of
+from ..input.dumps import DumpReading, dumps_of, evaluate_each
 from ..input.edit_probes import ask_edits, refuse_probe_of_dump
-from ..input.evaluated_dumps import DumpReading, evaluate_each
 from ..input.filters import Filters, UsageError, filters_of
 from ..input.labels import labelled_in_cluster, refuse_none
 from ..input.names import known_to, on_their_nodes, refuse_misspelt
-from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump
-from ..input.undated import undated
+from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump, undated
 from ..output.edit_probes import edits
 from ..output.findings.report import Presentation, rendered, unread
 from ..output.text.aimed import aimed
-from ..output.text.formats import TEXTS
 from ..output.text.screen import colours, painted, width
-from ..output.text.terminal import complain, say
+from ..output.text.terminal import TEXTS, complain, say
 
 
 def run(arguments: argparse.Namespace) -> int:

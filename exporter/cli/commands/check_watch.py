@@ -14,7 +14,7 @@ from ...views.findings import Report, take, with_causes
 from ..input.filters import Filters, UsageError
 from ..input.labels import labelled_in_cluster
 from ..input.names import known_to, on_their_nodes
-from ..input.undated import undated
+from ..input.once import undated
 from ..output.findings.changes import changes
 from ..output.text.screen import width
 from ..output.text.terminal import say, say_lines

@@ -3,16 +3,49 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+import time
 
+import msgspec
+
+from ...config.settings import Config
+from ...dump import read_dump
+from ...kube.errors import MALFORMED
 from ...offline.files import DumpError
 from ...views.differences import Change, Differences, differences
-from ...views.exit_codes import exit_code
+from ...views.findings import Report, take
+from ...views.trust import exit_code
 from ..input.config import configured
-from ..input.reports import report_at
-from ..output.differences import differed
+from ..output.findings.changes import differed
 from ..output.text.screen import width
-from ..output.text.structured import written
-from ..output.text.terminal import complain, say
+from ..output.text.terminal import complain, progress_line, say, written
+
+# A report, of a dump that is evaluated or as `steward check -o json` wrote it.
+
+
+def report_at(path: str, config: Config, *, complete: bool) -> Report:
+    """A file that is a report is taken as it is, and anything else is a dump. Raises DumpError."""
+    if (written := _written(path)) is not None:
+        return written
+    with progress_line(path) as progress:
+        engine, _ = asyncio.run(read_dump(path, time.time(), config, complete=complete, progress=progress))
+    return take(engine)
+
+
+def _written(path: str) -> Report | None:
+    """The report in a file; None for what is no report. Raises DumpError for one that this release can't read."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+        fields = msgspec.json.decode(content, type=dict[str, msgspec.Raw])
+    except (OSError, *MALFORMED):
+        return None
+    if not {"findings", "unknown", "sources"} <= fields.keys():
+        return None
+    try:
+        return msgspec.json.decode(content, type=Report)
+    except MALFORMED as error:
+        raise DumpError(f"{path} is a report of another release of the steward, and can't be read: {error}") from None
 
 
 def run(arguments: argparse.Namespace) -> int:

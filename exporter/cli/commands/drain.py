@@ -12,19 +12,16 @@ from ...dump import read_dump
 from ...engine.engine import Engine
 from ...kube.errors import UnreachableError
 from ...offline.files import DumpError
-from ...views.drain import CHECK, READER, Drain, NoSuchNodeError, chosen, exit_code, take, unsafe, unsettled
+from ...views.drain import CHECK, READER, Drain, NoSuchNodeError, chosen_nodes, exit_code, take, unsafe, unsettled
 from ..input.config import configured
 from ..input.edit_probes import refuse_probe_of_dump
 from ..input.eviction_probes import with_probes
 from ..input.filters import UsageError
-from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump
-from ..input.undated import all_undated
+from ..input.once import aim_of, all_undated, complain_if_late, of_running, refuse_complete_without_dump
 from ..output.drain import drained
 from ..output.text.aimed import aimed
-from ..output.text.progress import progress_line
 from ..output.text.screen import width
-from ..output.text.structured import written
-from ..output.text.terminal import complain, say
+from ..output.text.terminal import complain, progress_line, say, written
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -85,5 +82,5 @@ def _taken(engine: Engine, arguments: argparse.Namespace) -> Drain:
     nothing = take(engine.cluster, (), (), engine.generation)
     if any(each.kind == "Node" for each in nothing.unseen):
         return nothing
-    nodes = chosen(engine.cluster, arguments.nodes, arguments.selector, cordoned=arguments.all_cordoned)
+    nodes = chosen_nodes(engine.cluster, arguments.nodes, arguments.selector, cordoned=arguments.all_cordoned)
     return take(engine.cluster, nodes, engine.findings(), engine.generation)

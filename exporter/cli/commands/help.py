@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ...config.mistakes import nearest
-from ..input.subcommands import subcommands
+from ..options import subcommands
 from ..output.text.terminal import complain
 
 

@@ -5,24 +5,55 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ...config.editing import add_to_file
+from ...config.editing import add_to_file, entry_lines
 from ...config.settings import Config
 from ...dump import read_dump
 from ...engine.engine import Engine
-from ...findings.acknowledged import moment_of
+from ...findings.causes import moment_of
 from ...offline.files import DumpError
 from ...views.causes import CauseReport, KnownCause, causes_of, known_causes
-from ...views.exit_codes import exit_code
+from ...views.trust import exit_code
 from ..input.config import configured, sources_of
 from ..input.filters import UsageError
 from ..input.once import of_running, refuse_complete_without_dump
-from ..output.findings.acknowledged import entry, listed, summary
-from ..output.text.progress import progress_line
-from ..output.text.screen import width
-from ..output.text.structured import written
-from ..output.text.terminal import complain, say
+from ..output.findings.check_report import objects_of
+from ..output.text.screen import rows_of, width
+from ..output.text.terminal import complain, one_line, progress_line, say, written
+
+# What is acknowledged, as an entry of a configuration and as a list.
+
+_HEAD = ("CAUSE", "STATE", "UP TO", "UNTIL", "BY", "OF", "BECAUSE")
+_STATES = {"over": "over: it alerts again", "worse": "is worse: it alerts", "closed": "no open cause has this id"}
+
+
+def entry(fields: dict[str, str], comment: str) -> str:
+    """To be pasted."""
+    lines = entry_lines(fields, comment)
+    return "\n".join(("# Put this into the list of the exporter's configuration:", "acknowledged:", *lines)) + "\n"
+
+
+def summary(cause: CauseReport) -> str:
+    return one_line(f"{cause.severity} {cause.reason}, {objects_of(cause)}")
+
+
+def listed(known: Sequence[KnownCause], causes: Iterable[CauseReport], columns: int | None) -> str:
+    if not known:
+        return "Nothing is acknowledged.\n"
+    of = {each.cause: each for each in causes}
+    rows = [
+        (
+            *(each.cause, _STATES.get(each.state, each.state), each.acknowledged.severity, each.acknowledged.until),
+            each.acknowledged.by or "-",
+            f"{cause.reason}, {objects_of(cause)}" if (cause := of.get(each.cause)) else "-",
+            each.acknowledged.because,
+        )
+        for each in known
+    ]
+    return "".join(f"{line}\n" for line in rows_of(_HEAD, rows, columns))
+
 
 _Seen = tuple[tuple[KnownCause, ...], list[CauseReport], dict[str, str], bool]
 """What each entry comes to, the open causes, the cause of each finding by their ids, and whether all was seen."""

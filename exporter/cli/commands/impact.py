@@ -28,13 +28,10 @@ from ...views.impact import (
 from ..input.config import configured
 from ..input.edit_probes import ask_edits, refuse_probe_of_dump
 from ..input.filters import UsageError
-from ..input.once import complain_if_late, of_running, refuse_complete_without_dump
-from ..input.undated import all_undated
+from ..input.once import all_undated, complain_if_late, of_running, refuse_complete_without_dump
 from ..output.impact import impacted
-from ..output.text.progress import progress_line
 from ..output.text.screen import width
-from ..output.text.structured import written
-from ..output.text.terminal import complain, say
+from ..output.text.terminal import complain, progress_line, say, written
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -14,18 +14,15 @@ from ...dump import read_dump
 from ...engine.engine import Engine
 from ...offline.files import DumpError
 from ...usage.instancetypes import InstancetypeUsage
-from ...views.exit_codes import exit_code
 from ...views.instancetypes import READER, Instancetypes, take
 from ...views.nearest import meant, shortened
+from ...views.trust import exit_code
 from ..input.config import configured
 from ..input.filters import UsageError
-from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump
-from ..input.undated import all_undated
+from ..input.once import aim_of, all_undated, complain_if_late, of_running, refuse_complete_without_dump
 from ..output.instancetypes import listed_instancetypes
-from ..output.text.progress import progress_line
 from ..output.text.screen import width
-from ..output.text.structured import written
-from ..output.text.terminal import complain, say
+from ..output.text.terminal import complain, progress_line, say, written
 
 
 def run(arguments: argparse.Namespace) -> int:

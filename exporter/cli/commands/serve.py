@@ -19,15 +19,12 @@ from ...config.settings import Config
 from ...findings.check import Check
 from ...http.server.certificates import certificates_of
 from ...offline.files import DumpError
-from ..input.cluster import transport_of
-from ..input.config import configured, sources_of
+from ..input.config import configured, sources_of, transport_of
 from ..input.filters import UsageError
-from ..input.following import LOOK, following, ignore_hangup
-from ..input.listen_address import run_until_signalled
 from ..input.once import refuse_complete_without_dump
+from ..input.serving import LOOK, following, ignore_hangup, run_until_signalled
 from ..output.text.logs import log_as, say
-from ..output.text.progress import progress_line
-from ..output.text.terminal import complain, one_line
+from ..output.text.terminal import complain, one_line, progress_line
 
 
 def run(arguments: argparse.Namespace) -> int:

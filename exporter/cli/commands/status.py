@@ -15,18 +15,15 @@ from ...offline.files import DumpError
 from ...store.kinds.kube_virt import KubeVirt
 from ...views.drain import READER, draining
 from ...views.drain import take as drained
-from ...views.exit_codes import exit_code
 from ...views.findings import Report, take, with_causes
+from ...views.trust import exit_code
 from ..input.config import configured
 from ..input.filters import UsageError
-from ..input.once import complain_if_late, of_running, refuse_complete_without_dump
-from ..input.undated import undated
+from ..input.once import complain_if_late, of_running, refuse_complete_without_dump, undated
 from ..output.findings.report import unread
 from ..output.status import Status, status
-from ..output.text.progress import progress_line
 from ..output.text.screen import colours, painted, width
-from ..output.text.structured import written
-from ..output.text.terminal import complain, say
+from ..output.text.terminal import complain, progress_line, say, written
 
 
 def run(arguments: argparse.Namespace) -> int:

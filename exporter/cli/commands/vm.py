@@ -5,25 +5,61 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
+from collections.abc import Iterator
 from urllib.parse import quote
 
 from ...config.settings import Config
 from ...dump import read_dump
 from ...engine.engine import Engine
 from ...kube.errors import UnreachableError
-from ...offline.files import DumpError
-from ...views.vm import READER, Manifest, NoSuchVMError, VMWhole, exit_code, propose, take
+from ...offline.documents import DumpedObject, Malformed, objects
+from ...offline.files import DumpError, Unread, files
+from ...offline.wanted import Wanted
+from ...views.vm import OF_MANIFESTS, READER, Manifest, NoSuchVMError, VMWhole, exit_code, manifest_of, propose, take
 from ..input.config import configured
 from ..input.filters import UsageError
-from ..input.manifest import read_manifest
-from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump
-from ..input.undated import all_undated
+from ..input.once import aim_of, all_undated, complain_if_late, of_running, refuse_complete_without_dump
 from ..output.text.aimed import aimed
-from ..output.text.progress import progress_line
 from ..output.text.screen import prose_width
-from ..output.text.structured import written
-from ..output.text.terminal import complain, say
+from ..output.text.terminal import complain, progress_line, say, written
 from ..output.vm import whole_vm
+
+# The manifest of a VM, from a file of YAML or JSON.
+
+_DEFAULT = "default"  # the namespace of a manifest that names none
+
+
+def read_manifest(path: str, wanted: str = "") -> Manifest:
+    """The VirtualMachine or VirtualMachineInstance in it; of several the one called `wanted`, as NAMESPACE/NAME, or in
+    whose namespace it is to be. Raises UsageError and DumpError.
+    """
+    namespace, _, _ = wanted.partition("/")
+    try:
+        found = list(_manifests(path, namespace or _DEFAULT))
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
+    if not found:
+        raise UsageError(f"{path} has no VirtualMachine and no VirtualMachineInstance")
+    named = [each for each in found if wanted in ("", each.path)]
+    if len(named) == 1:
+        return named[0]
+    there = ", ".join(each.path for each in found[:5])
+    if not named:
+        raise UsageError(f"{path} has no VM called {wanted!r}; it has {there}")
+    raise UsageError(f"{path} has {len(named)} VMs; name one: {there}")
+
+
+def _manifests(path: str, namespace: str) -> Iterator[Manifest]:
+    kinds = Wanted(OF_MANIFESTS, whole=True)
+    for file in files(path):
+        if isinstance(file, Unread):
+            raise DumpError(f"{file.name}: {file.why}")
+        for each in objects(file.content, kinds, json_only=file.json):
+            if isinstance(each, Malformed):
+                raise DumpError(f"{file.name}: {each.why}")
+            kind = kinds.kind(each.api_version, each.kind) if isinstance(each, DumpedObject) else None
+            if isinstance(each, DumpedObject) and kind is not None:
+                yield manifest_of(kind, each.raw, namespace)
 
 
 def run(arguments: argparse.Namespace) -> int:

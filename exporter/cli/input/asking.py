@@ -12,7 +12,7 @@ import msgspec
 
 from ...kube.errors import MALFORMED, refusal_of
 from ...kube.get_json import Connection, GetError, JSONServer, Query
-from ...store.text.misfits import misfit
+from ...store.text.nesting import misfit
 from .config import configured
 from .filters import UsageError
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from ...checks import all_checks
 from ...config.loading import Loaded, Sources, load
 from ...config.mistakes import Mistakes, MistakesError
-from ...config.names import CONFIG_VARIABLE, FLAGS
+from ...config.section import CONFIG_VARIABLE, FLAGS
+from ...config.settings import Config
+from ...kube.transport import Transport
 from ..output.text.logs import log_as
 
 
@@ -28,3 +30,11 @@ def configured(arguments: argparse.Namespace) -> Loaded:
     if arguments.logs or arguments.log_level:
         log_as(loaded.config.log_level, loaded.config.log_format)
     return loaded
+
+
+# The options that select a cluster.
+
+
+def transport_of(config: Config) -> Transport:
+    """Raises ConfigError if no cluster is configured."""
+    return Transport.from_environment(config.kubeconfig, config.context)

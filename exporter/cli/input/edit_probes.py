@@ -13,7 +13,7 @@ from ...kube.errors import UnreachableError
 from ...store.cluster import Cluster
 from ...store.record import UnansweredError
 from ...views.edits import EditProbed, EditProbes, chosen, expected_edits, probed, summed
-from ..options.edit_probes import MOST
+from ..options import MOST
 from .filters import UsageError
 
 if TYPE_CHECKING:

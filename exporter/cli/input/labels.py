@@ -46,9 +46,8 @@ def refuse_none(filters: Filters, *, unseen: bool = False) -> None:
 async def _listed(
     transport: Transport, kind: ApiKind[Any], selector: Selector, places: Collection[str]
 ) -> set[tuple[str, str]]:
-    from ...kube.client import Client
+    from ...kube.client import Client, Timeouts
     from ...kube.errors import AbsentError, StatusError
-    from ...kube.timeouts import Timeouts
     from ...kube.watch.decode import Decoder
     from ...kube.watch.listing import paged
 

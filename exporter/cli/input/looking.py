@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...config.settings import Config
 from ...findings.check import Check
-from ...kube.greeting import greet
+from ...kube.client import greet
 from ...kube.transport import Transport
 from ...store.cluster import Cluster
 from ...store.kind import ApiKind
 from ...store.reader import Reading
 from ...store.source import Source, SyncState
 from ..output.text.terminal import complain
-from .cluster import transport_of
+from .config import transport_of
 from .filters import UsageError
 
 if TYPE_CHECKING:
@@ -88,9 +88,8 @@ def _forbidden_kinds(steward: Steward) -> tuple[ApiKind[Any], ...]:
 async def _look(
     steward: Steward, transport: Transport, kinds: Collection[ApiKind[Any]], namespaces: Collection[str]
 ) -> None:
-    from ...kube.client import Client
-    from ...kube.timeouts import Timeouts
-    from ...kube.watch.within import look_once
+    from ...kube.client import Client, Timeouts
+    from ...kube.watch.listing import look_once
 
     await look_once(Client(transport), steward.intake, kinds, namespaces, Timeouts())
 

@@ -10,13 +10,19 @@ from urllib.parse import quote
 
 import msgspec
 
-from ...findings.finding import Unknown
-from ...findings.severity import Severity
-from ...store.text.since import Since
+from ...findings.finding import Severity, Unknown
+from ...store.text.times import Since
 from ...views.causes import CauseReport, HistoryReport, KnownCause, cause_order
 from ...views.drain import Drain, NodeReport
-from ...views.findings import FindingReport, NotApplicable, Report, SourceReport, UndecodableReport
-from ...views.fleet import UNSEEN_FLEET, FleetSummary
+from ...views.findings import (
+    UNSEEN_FLEET,
+    FindingReport,
+    FleetSummary,
+    NotApplicable,
+    Report,
+    SourceReport,
+    UndecodableReport,
+)
 from ...views.nearest import meant, shortened
 from ...views.networks import Networks
 from ...views.repairs import Reconcile

@@ -11,10 +11,8 @@ from ...domain.drains.departure import DrainState
 from ...views.drain import STAYS, TITLES, Drain, NodeReport, VMReport
 from ...views.drain.probing import EvictionProbeAnswer
 from ...views.drain.report import Probed
-from .text.grid import grid
-from .text.paragraphs import paragraph, step
+from .text.layout import grid, paragraph, step, table
 from .text.screen import rows_of
-from .text.table import table
 from .text.terminal import one_line
 
 

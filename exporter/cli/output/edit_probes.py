@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...views.edits import EditProbes
-from .text.table import indented, table
+from .text.layout import indented, table
 from .text.terminal import one_line
 
 _UNDER = " " * 10

@@ -9,9 +9,7 @@ from ...checks import all_checks
 from ...findings.check import PER_FLEET, Check, Reason
 from ...runbook import link
 from ...store.text.naming import kind_word
-from .text.grid import grid
-from .text.paragraphs import paragraph
-from .text.table import indented
+from .text.layout import grid, indented, paragraph
 from .text.terminal import one_line
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections import Counter
 
 from ...store.text.naming import named
 from ...views.features import FeatureReport, Features, GateReport
-from .text.grid import grid
+from .text.layout import grid
 from .text.terminal import one_line
 
 

@@ -8,8 +8,7 @@ from ...store.text.naming import counted, named
 from ...views.edits import EditProbes
 from ...views.impact import TITLES, Affected, FeatureTotals, GateChange, Impact, SubjectOutcome, Totals, exit_code
 from .edit_probes import edits
-from .text.grid import grid
-from .text.paragraphs import paragraph
+from .text.layout import grid, paragraph
 from .text.terminal import one_line
 
 _UNDER = " " * 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...store.text.naming import kind_word, named
 from ...views.instancetypes import InstancetypeReport, Instancetypes
-from .text.grid import grid
+from .text.layout import grid
 from .text.terminal import one_line
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...views.network_state import STATES
-from ...views.networks import NetworkReport, Networks
-from .text.grid import grid
+from ...views.networks import STATES, NetworkReport, Networks
+from .text.layout import grid
 from .text.terminal import one_line
 
 _SHOWN = 10  # reclaimable IPAMClaims of one network

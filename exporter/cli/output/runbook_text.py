@@ -11,7 +11,7 @@ from ...http.html.markdown import Block, names_in, sections, with_names
 from ...rules.urgency import urgencies
 from ...runbook import link, texts
 from ...views.findings import FindingReport
-from .text.paragraphs import paragraph
+from .text.layout import paragraph
 
 _LINK = re.compile(r"\[([^][]+)\]\([^()]*\)")
 _SETS = "='<"  # a variable to what the alert has, as NAME='<name>'

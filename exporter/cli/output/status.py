@@ -11,12 +11,11 @@ from ...store.text.naming import counted, named
 from ...views.causes import HistoryReport
 from ...views.drain import STAYS, NodeReport
 from ...views.findings import FindingReport, Report
-from ...views.lately import changes_said
 from ...views.repairs import Reconcile
+from ...views.times import changes_said
 from .findings.check_report import HEAD, cause_row, of_causes, totals
 from .findings.no_answer import answered
-from .text.ages import age
-from .text.paragraphs import WIDTH
+from .text.layout import WIDTH, age
 from .text.screen import cut, rows_of
 from .text.terminal import one_line
 

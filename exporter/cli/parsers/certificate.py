@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from ..options.cluster import add_cluster_options
+from ..options import add_cluster_options
 
 
 def _name(text: str) -> str:

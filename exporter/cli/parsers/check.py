@@ -5,12 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ...findings.severity import Severity
-from ..options.edit_probes import add_probe_options
-from ..options.filters import add_filter_options
-from ..options.look import add_look_options
-from ..options.running import add_exporter_options
-from ..output.text.formats import FORMATS
+from ...findings.finding import Severity
+from ..options import add_exporter_options, add_filter_options, add_look_options, add_probe_options
+from ..output.text.terminal import FORMATS
 
 _EXIT = (
     "Exit code: 0 nothing found, 1 findings of --fail-on or worse that nobody has acknowledged, 2 no complete answer "

@@ -6,10 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ...config.names import CONFIG_VARIABLE
-from ..options.cluster import add_cluster_options
-from ..options.config import add_config_option
-from ..options.listening import add_insecure_option, add_listen_option
+from ...config.section import CONFIG_VARIABLE
+from ..options import add_cluster_options, add_config_option, add_insecure_option, add_listen_option
 
 
 def add(commands: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..options.config import add_config_option
+from ..options import add_config_option
 
 _EXIT = "Exit code: 0 no differences, 1 differences, 2 of some findings nobody can tell."
 _OF = "a dump, as `steward check --from` takes it, or a report that `steward check -o json` wrote"

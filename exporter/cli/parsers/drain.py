@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..options.filters import labels
-from ..options.look import add_look_options
-from ..options.running import add_exporter_options
+from ..options import add_exporter_options, add_look_options, labels
 
 _EXIT = (
     "Exit code: 0 everything leaves by itself; 1 something is blocked, or is shut down by an eviction; "

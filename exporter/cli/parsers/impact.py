@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..options.edit_probes import add_probe_options
-from ..options.look import add_look_options
-from ..options.running import add_exporter_options
+from ..options import add_exporter_options, add_look_options, add_probe_options
 
 _CHANGES = (
     ("disable", "GATE", "with this feature gate switched off, as it takes in the release"),

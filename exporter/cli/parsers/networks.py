@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..options.look import add_look_options
-from ..options.running import add_exporter_options
+from ..options import add_exporter_options, add_look_options
 
 _EXIT = "Exit code: 0 all counted, 2 not everything could be seen."
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..options.cluster import add_cluster_options
-from ..options.config import add_config_option
-from ..options.dumps import add_dump_options
-from ..options.listening import add_insecure_option, add_listen_option
+from ..options import add_cluster_options, add_config_option, add_dump_options, add_insecure_option, add_listen_option
 
 
 def add(commands: Any) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..options.look import add_look_options
-from ..options.running import add_exporter_options
+from ..options import add_exporter_options, add_look_options
 
 _EXIT = (
     "Exit code: 0 nothing is wrong with it; 1 it has a finding above info, must not be started, restarted or migrated, "

@@ -13,8 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...store.index import Index
+from ...store.indexes.drains import PART
 from ...store.indexes.networks import vm_key
-from ...store.indexes.nodes import PART
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ...store.record import Record

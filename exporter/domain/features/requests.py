@@ -19,16 +19,15 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.text.text_cache import remembered
 from ..identity.firmware import WireBootloader, WireEFI, WireFirmware, WireTPM
 from ..instancetypes import specs
-from ..instancetypes.contributions import contributions
 from ..instancetypes.matching import ROLES, MatcherRole
-from ..instancetypes.resolving import Find
+from ..instancetypes.resolving import Find, contributions
 from ..instancetypes.shape import Shape
 from ..networks.vm_networks import VMNetwork
-from .asks import asks_of, shared
 from .demand import Demand, applied
 from .rule import IGNITION, SIDECARS, Asking, Request
 from .rules import OF_NETWORKS
 from .rules.networks import IMPLICIT, ON_POD_NETWORK
+from .spec_facts import asks_of, shared
 
 
 def requests_of(vm: VirtualMachine, find: Find, kubevirt: KubeVirt | None = None) -> tuple[Request, ...]:

@@ -13,7 +13,7 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..identity.firmware import legacy
 from ..identity.identity import next_boot
-from .hardware import TOPOLOGY
+from .spec_facts import TOPOLOGY
 
 UUID = "firmware UUID"
 

@@ -14,7 +14,7 @@ from itertools import accumulate
 from math import inf
 from typing import NamedTuple
 
-from .cidr import NONE, SIX, Block, blocks, number, parse_entry
+from .addresses import NONE, SIX, Block, blocks, number, parse_entry
 
 Range = tuple[int, int]  # first, last
 

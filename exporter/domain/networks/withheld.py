@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from .cidr import blocks
+from .addresses import blocks
 from .pool import by_family, implicit
 
 

@@ -8,8 +8,12 @@ the paths that are for tenants. Without an answer of the API server, and without
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
 import secrets
+import shlex
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
 from hashlib import blake2b
 
@@ -17,17 +21,118 @@ from aiohttp import web
 
 from ...kube.errors import KubeError
 from ...kube.reviews import Attributes, Path, Resource, Reviews, User
-from ..server.answers import error, later
-from ..server.descriptors import most_connections
 from ..server.query import values_of
-from ..server.rooms import SharedPlaces, take
+from ..server.rooms import SharedPlaces, most_connections, take
+from ..server.sending import error, later
 from .asking import ask, browses
-from .credentials import token_of
 from .decisions import BusyError, Outage, Remembered, Times
-from .refusals import binding, cluster_binding, denied, unknown
 from .sessions import Sessions
 from .viewer import EVERY_NAMESPACE, Visible, admit, see, sign_in
-from .wrong_tokens import Allowances
+
+# The token of a request: as a bearer token, as the password of Basic authentication, or from a proxy in front.
+
+_LONGEST = 8000  # characters
+
+
+def token_of(request: web.BaseRequest, header: str | None = None) -> str | None:
+    """None where there is no token, more than one, or what can't be one. `header` is that in which a proxy puts it;
+    what is there goes before Authorization, in which such proxies may put something else.
+    """
+    if header and (handed := request.headers.getall(header, [])):
+        return handed[0] if len(handed) == 1 and is_token(handed[0]) else None
+    given = request.headers.getall("Authorization", [])
+    if len(given) != 1 or len(given[0]) > 2 * _LONGEST:
+        return None
+    scheme, _, sent = given[0].partition(" ")
+    token = sent.strip(" ")
+    if scheme.lower() == "basic":
+        token = _password(token)
+    elif scheme.lower() != "bearer":
+        return None
+    return token if is_token(token) else None
+
+
+def is_token(text: str) -> bool:
+    """Whether it can be one."""
+    return 0 < len(text) <= _LONGEST and text.isascii() and text.isprintable() and " " not in text
+
+
+def _password(sent: str) -> str:
+    """Empty where there is none. The name of the user can be any."""
+    try:
+        return base64.b64decode(sent, validate=True).decode("ascii").partition(":")[2]
+    except (binascii.Error, ValueError):
+        return ""
+
+
+# How much the API server is asked about one address that guesses tokens, or one user: nobody is to keep it busy.
+
+_MOST = 1024  # addresses, or users
+
+
+class Allowances:
+    def __init__(self, burst: float, a_second: float, clock: Callable[[], float]) -> None:
+        """For each so many questions at once, and so many a second after that; `clock` is in seconds."""
+        self._burst, self._a_second, self._clock = burst, a_second, clock
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # how many may come, and when that was
+
+    def may_ask(self, who: str) -> bool:
+        return self._now(who) >= 1.0
+
+    def asked(self, who: str) -> None:
+        self._left[who] = self._now(who) - 1.0, self._clock()
+        self._left.move_to_end(who)
+        while len(self._left) > _MOST:
+            self._left.popitem(last=False)
+
+    def _now(self, who: str) -> float:
+        left, since = self._left.get(who, (self._burst, 0.0))
+        return min(self._burst, left + (self._clock() - since) * self._a_second)
+
+
+# How somebody who is not served is answered: what is missing, and the command that grants it.
+
+_BASIC = 'Basic realm="kubevirt-steward: the password is a token", charset="UTF-8"'
+_UNKNOWN = (
+    "a bearer token that the API server accepts is needed, such as that of `kubectl create token NAME -n NAMESPACE` "
+    "for a ServiceAccount; a browser takes it as the password, with any user name"
+)
+
+
+def unknown(request: web.Request) -> web.Response:
+    response = error(request, 401, _UNKNOWN)
+    response.headers.add("WWW-Authenticate", 'Bearer realm="kubevirt-steward"')
+    if not request.path.startswith("/api/") and request.path != "/metrics":
+        response.headers.add("WWW-Authenticate", _BASIC)  # a browser then asks for it
+    return response
+
+
+def denied(request: web.Request, user: User, what: str, command: str) -> web.Response:
+    return error(request, 403, f"{user.name} may not {what}; an admin of the cluster can grant it: {command}")
+
+
+def cluster_binding(user: User, role: str) -> str:
+    return f"kubectl create clusterrolebinding {role}-{_short(user)} --clusterrole={role} {_subject(user)}"
+
+
+def binding(user: User) -> str:
+    role = "kubevirt.io:view"
+    return f"kubectl create rolebinding view-vms-{_short(user)} -n NAMESPACE --clusterrole={role} {_subject(user)}"
+
+
+def _subject(user: User) -> str:
+    kind, _, rest = user.name.removeprefix("system:").partition(":")
+    if kind == "serviceaccount" and rest.count(":") == 1 and user.name.startswith("system:"):
+        return shlex.quote(f"--serviceaccount={rest}")
+    return shlex.quote(f"--user={user.name}")
+
+
+def _short(user: User) -> str:
+    """What of the name can be in the name of an object. ServiceAccounts of many namespaces have the same name."""
+    name = user.name.removeprefix("system:serviceaccount:")
+    plain = "".join(each if each in _PLAIN else " " for each in name.lower())
+    return "-".join(plain.split())[:130].strip("-") or "user"
+
 
 METRICS = Path("/metrics")
 FINDINGS = Resource("steward.kubevirt-steward.io", "findings", "get")

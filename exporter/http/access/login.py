@@ -12,10 +12,10 @@ from aiohttp import web
 
 from ...kube.errors import KubeError
 from ...kube.reviews import User
-from ..server.answers import as_text
-from ..server.bodies import body_of
+from ..server.connections import body_of
+from ..server.sending import as_text
+from .access import is_token
 from .asking import LOGIN, LOGOUT, ask, own_path
-from .credentials import is_token
 from .decisions import BusyError
 from .sessions import Sessions
 

@@ -12,10 +12,10 @@ from ...findings.finding import Finding
 from ...store.kinds.node import Node
 from ...store.record import Ref
 from ...store.source import Source
-from ...views.drain import LEAVES, Drain, NoSuchNodeError, chosen, draining, steps
+from ...views.drain import LEAVES, Drain, NoSuchNodeError, chosen_nodes, draining, steps
 from ..reports.result_cache import Shared, Versions
-from ..server.answers import json_answer, json_error
 from ..server.query import names_in
+from ..server.sending import json_answer, json_error
 
 _MOST_UNDER_WAY = 10  # nodes
 
@@ -69,5 +69,5 @@ class DrainView:
 
     async def _take(self, named: tuple[str, ...]) -> Drain:
         engine = self._engine
-        wanted = chosen(engine.cluster, named, cordoned=not named) if self._seen else []
+        wanted = chosen_nodes(engine.cluster, named, cordoned=not named) if self._seen else []
         return await in_turns(steps(engine.cluster, wanted, list(engine.findings()), engine.generation))

@@ -11,8 +11,8 @@ from ...engine.turn import in_turns
 from ...usage.features import FeatureUsage
 from ...views.features import Features, NoSuchFeatureError, selected, steps
 from ..reports.result_cache import Shared, Versions
-from ..server.answers import json_answer, json_error
 from ..server.query import names_in
+from ..server.sending import json_answer, json_error
 
 
 class FeaturesView:

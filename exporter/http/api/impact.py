@@ -8,8 +8,8 @@ from ...engine.engine import Engine
 from ...engine.turn import in_turns
 from ...views.impact import PARAMETERS, WHOLE, Impact, ImpactQuery, NoSuchObjectError, proposed, steps
 from ..reports.result_cache import Shared, Versions
-from ..server.answers import json_answer, json_error
 from ..server.query import names_in
+from ..server.sending import json_answer, json_error
 
 _SHOWN = 500  # findings of one answer
 _NOTHING = f"name a change: {', '.join(PARAMETERS)}"

@@ -11,8 +11,8 @@ from ...engine.turn import in_turns
 from ...usage.instancetypes import InstancetypeUsage
 from ...views.instancetypes import Instancetypes, steps
 from ..reports.result_cache import Shared, Versions
-from ..server.answers import json_answer, json_error
 from ..server.query import names_in
+from ..server.sending import json_answer, json_error
 
 
 class InstancetypesView:

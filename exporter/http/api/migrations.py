@@ -12,8 +12,8 @@ from ...history.migrations import MigrationFailures
 from ...views.migrations import FailedMigrationReport, Migrations, failure_report, steps
 from ..access.viewer import Visible, visible_to
 from ..reports.result_cache import Shared
-from ..server.answers import json_answer, json_error
 from ..server.query import names_in
+from ..server.sending import json_answer, json_error
 
 _SIZE = 500  # bytes of a failure
 _Asked: TypeAlias = tuple[Visible | None, frozenset[str], frozenset[str]]

@@ -11,8 +11,8 @@ from ...engine.turn import in_turns
 from ...usage.addresses import AddressUsage
 from ...views.networks import Networks, steps
 from ..reports.result_cache import Shared, Versions
-from ..server.answers import json_answer, json_error
 from ..server.query import names_in
+from ..server.sending import json_answer, json_error
 
 
 class NetworksView:

@@ -9,7 +9,7 @@ from ...engine.turn import in_turns
 from ...history.migrations import MigrationFailures
 from ...views.vm import NoSuchVMError, VMWhole, steps
 from ..reports.result_cache import Shared, Versions
-from ..server.answers import json_answer, json_error
+from ..server.sending import json_answer, json_error
 
 _Key = tuple[str, str]  # namespace and name
 

@@ -11,9 +11,9 @@ from ...engine.engine import Engine
 from ..access.viewer import visible_to
 from ..reports.listing import Listing
 from ..reports.listings import Listings
-from ..server.answers import json_error
 from ..server.query import number_in, only, seconds_in
 from ..server.rooms import SharedPlaces, owner_of
+from ..server.sending import json_error
 
 _RETRY_AFTER = 5  # seconds
 _LOOK_AGAIN = 1.0  # seconds

@@ -21,10 +21,10 @@ from ...kube.reviews import Resource
 from ...sidecar.repairs import Plans, Repairs, ReportedRepair
 from ...store.kind import ApiKind
 from ...views.causes import CauseReport
-from ..access.form_tokens import form_token, refusal
+from ..access.same_origin import form_token, refusal
 from ..access.viewer import may, own_token, visible_to
-from ..html.words import title_of
-from ..server.bodies import body_of
+from ..html.rendering import title_of
+from ..server.connections import body_of
 from .frame import Frame
 
 ACTION_PATH = "/findings/{fingerprint}/{act}"

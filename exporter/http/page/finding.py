@@ -20,7 +20,7 @@ from ..api.migrations import MigrationsView
 from ..reports.listing import Listing
 from .actions import Actions
 from .frame import Frame
-from .runbook_parts import Runbooks
+from .runbooks import Runbooks
 
 _SHOWN = 20  # findings of a related object
 _IN_ALL = "InAll"

@@ -10,12 +10,10 @@ from aiohttp import web
 from msgspec import UnsetType
 
 from ...config.reloading import ReloadStatus
-from ...engine.cause_history import Changes
+from ...engine.causes import Changes
 from ...engine.engine import Engine
-from ...views.ages import age, origin
 from ...views.causes import CauseReport, HistoryReport
-from ...views.lately import changes_said, latest
-from ...views.times import rfc3339
+from ...views.times import age, changes_said, latest, origin, rfc3339
 from ..access.viewer import Visible, signed_in, visible_to
 from ..html.rendering import page_of
 from ..reports.listing import Listing

@@ -11,7 +11,7 @@ from ...config.settings import Config
 from ...findings.check import Check
 from ...findings.finding import Finding
 from ...metrics.questions import FOUND, SEEN, of_finding, of_severities
-from ...prometheus.past import Past
+from ...prometheus import Past
 from ...store.record import Ref
 from ...views.timeline import Curve, Timeline, curves_of, timeline_of
 

@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from aiohttp import web
 
 from ...engine.engine import Engine
-from ...findings.finding import Severity
+from ...findings.finding import Severity, Unknown
+from ...sidecar.repairs import Repairs
+from ...store.source import SyncState
 from ...views.drain import STAYS, NodeReport
 from ...views.findings import Filter
-from ...views.lately import changes_said
+from ...views.repairs import REPAIR_STATES, RepairGroups, grouped
+from ...views.times import changes_said
 from ...views.trust import trust_of
 from ..access.viewer import visible_to
 from ..api.drain import DrainView
 from .frame import Frame
-from .repairs import RepairsPage
+
+# /repairs: what waits for an approval, what was written, and what is refused or held back, by why.
+
+_SHOWN = 100  # repairs of a group
+
+
+class RepairsPage:
+    def __init__(self, frame: Frame, repairs: Repairs) -> None:
+        self._frame, self._repairs = frame, repairs
+        self._groups: tuple[int, RepairGroups] = (-1, grouped(()))  # of which version
+
+    @property
+    def groups(self) -> RepairGroups:
+        version, plans = self._repairs.version, self._repairs.plans
+        if self._groups[0] != version:
+            self._groups = version, grouped(plans.repairs if plans else ())
+        return self._groups[1]
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        values = {"groups": self.groups, "states": REPAIR_STATES, "most": _SHOWN, "followed": self._repairs.followed}
+        return await self._frame.page(request, "repairs.html", values, here="/repairs")
+
 
 _WORST = 10
 _NODES = 2  # above the causes, and in the first fold with the worst of them
@@ -74,3 +99,36 @@ class Overview:
 def _left(node: NodeReport) -> dict[str, int]:
     """How many VMs are left on a node, and how many of them do not leave by themselves."""
     return {"vms": sum(node.counts.values()), "blocked": sum(node.counts.get(each, 0) for each in STAYS)}
+
+
+# /health: what the steward can't say, and why: checks without an answer, kinds, objects, its configuration.
+
+_OBJECTS_SHOWN = 200  # objects, and places without an answer
+_CURRENT = {SyncState.LIVE, SyncState.READ, SyncState.ABSENT}  # the other kinds come first
+
+
+class HealthPage:
+    def __init__(self, engine: Engine, frame: Frame) -> None:
+        self._engine, self._frame = engine, frame
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        listing = self._frame.listing(request)
+        report = listing.surroundings(await listing.generation())
+        values = {
+            "generation": report.generation,
+            "report": report,
+            "kinds": sorted(report.sources, key=lambda each: each.state in _CURRENT),
+            "trust": trust_of(report, [check.id for check in self._engine.checks]),
+            "unknown": _by_why(report.unknown),
+            "acknowledged": listing.known_causes(),
+            "most": _OBJECTS_SHOWN,
+        }
+        return await self._frame.page(request, "health.html", values, here="/health")
+
+
+def _by_why(unknowns: Iterable[Unknown]) -> list[tuple[str, list[Unknown]]]:
+    """One row for each cause, the one with most first."""
+    found: dict[str, list[Unknown]] = {}
+    for each in unknowns:
+        found.setdefault(each.why, []).append(each)
+    return sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))

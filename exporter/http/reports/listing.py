@@ -18,19 +18,65 @@ import msgspec
 from isal import isal_zlib
 from msgspec import UNSET, UnsetType
 
-from ...engine.cause_history import Changes
-from ...engine.cause_store import CauseStore
+from ...engine.causes import CauseStore, Changes
 from ...engine.engine import Engine
 from ...engine.open_cause import OpenCause
-from ...findings.acknowledged import Acknowledgement
+from ...findings.causes import Acknowledgement
 from ...findings.finding import Finding, Severity
 from ...store.record import Ref
 from ...views.causes import CauseReport, HistoryReport, KnownCause, cause_order, known_causes, reports
-from ...views.findings import Filter, FindingReport, Report, order
+from ...views.findings import Filter, FindingReport, Report, order, reported, surroundings
+from ...views.repairs import reconcile_of
 from ...views.selection import ANYTHING, Counts, Selection, counting
-from ..server.answers import as_json
-from .everyone import Picture
-from .result_cache import MOST_SIZE, Shared
+from ..server.sending import as_json
+from .result_cache import MOST_SIZE, Shared, Versions
+
+# What there is to be listed for a viewer: the findings as they may be shown, and what surrounds them.
+
+
+class Picture(Protocol):
+    @property
+    def version(self) -> Hashable:
+        """The findings are the same as before if it is."""
+
+    @property
+    def reports(self) -> Hashable:
+        """So is all that is reported."""
+
+    async def findings(self) -> Sequence[Finding]: ...
+    def report_of(self, finding: Finding) -> FindingReport: ...
+    def surroundings(self) -> Report: ...
+
+
+class Fleet:
+    """Everything."""
+
+    def __init__(self, engine: Engine, versions: Versions) -> None:
+        self._engine, self._versions = engine, versions
+        self._surroundings: tuple[Hashable, Report | None] = (None, None)  # of which version
+
+    @property
+    def version(self) -> Hashable:
+        return self._versions.findings
+
+    @property
+    def reports(self) -> Hashable:
+        return self._versions.reports
+
+    async def findings(self) -> Sequence[Finding]:
+        return list(self._engine.findings())
+
+    def report_of(self, finding: Finding) -> FindingReport:
+        return reported(*self._versions.report_of(finding))
+
+    def surroundings(self) -> Report:
+        version = self._versions.everything, self._engine.ready
+        before, made = self._surroundings
+        if made is None or before != version:
+            made = surroundings(self._engine)
+            self._surroundings = version, made
+        return msgspec.structs.replace(made, reconcile=reconcile_of(self._versions.repairs))
+
 
 _SLICE = 1000  # findings looked at between two looks at the event loop
 _PART = 50  # findings encoded at once

@@ -17,8 +17,7 @@ from ...engine.engine import Engine
 from ...findings.finding import Finding, Unknown
 from ...sidecar.repairs import ReportedRepair
 from ...store.source import Undecodable
-from ...views.findings import FindingReport, Report, reported, undecodable_report
-from ...views.fleet import UNSEEN_FLEET
+from ...views.findings import UNSEEN_FLEET, FindingReport, Report, reported, undecodable_report
 from ...views.tenant_text import withheld
 from ..access.proofs import Proofs
 from ..access.viewer import Visible

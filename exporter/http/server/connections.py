@@ -20,8 +20,25 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from aiohttp import web
 
-from .early import FULL, LONG, LONGEST_HEAD
-from .rooms import NoPlaceError
+from .rooms import NoPlaceError, outside
+
+# What is answered where there is no request yet that could be answered.
+
+IN_USE = "all connections are in use; try again in some seconds"
+
+LONGEST_HEAD = 1 << 16  # bytes; the parser has limits only for single headers and their number
+
+
+def _answer(status: str, sentence: str, *headers: str) -> bytes:
+    lines = (f"HTTP/1.1 {status}", "Content-Type: text/plain; charset=utf-8", *headers, "Connection: close")
+    return "\r\n".join((*lines, f"Content-Length: {len(sentence) + 1}", "", f"{sentence}\n")).encode()
+
+
+FULL = _answer("503 Service Unavailable", IN_USE, "Retry-After: 5")
+LONG = _answer(
+    "431 Request Header Fields Too Large", f"the head of a request may have {LONGEST_HEAD} bytes; send fewer headers"
+)
+
 
 _HEAD = 10.0  # seconds in which the head of a request has to be there, after the handshake of TLS
 _IDLE = 75.0  # seconds from an answer to the next request
@@ -277,3 +294,20 @@ def waiting(request: web.BaseRequest) -> AbstractContextManager[None]:
     """
     connection = request.get(_CONNECTION)
     return connection.waiting() if connection is not None else nullcontext()
+
+
+# The body of a request, within bounds of size and time. Whoever sends none of it takes no place of others.
+
+
+async def body_of(request: web.BaseRequest, most: int, seconds: float) -> bytes:
+    """All of it. Raises TimeoutError where it does not arrive in time, and ValueError where it has more than `most`
+    bytes, of which no more are read; NoPlaceError where meanwhile others have taken all places.
+    """
+    body = bytearray()
+    with waiting(request), outside(request):
+        async with asyncio.timeout(seconds):
+            async for part in request.content.iter_any():
+                body += part
+                if len(body) > most:
+                    raise ValueError(f"the body is longer than {most} bytes")
+    return bytes(body)

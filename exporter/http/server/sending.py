@@ -8,11 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import blake2b
 
+import msgspec
 from aiohttp import web
 from isal import isal_zlib
 
-_PART = 1 << 16  # bytes
+from ...store.text.naming import json_written_out
+
 _PATIENCE = 20.0  # seconds in which a client has to take a part
 _LONGEST = 300.0  # seconds for a whole answer
 _GZIP = 31  # window bits, with a gzip header
@@ -119,3 +122,49 @@ def tagged(request: web.BaseRequest, etag: str) -> str:
 
 def unchanged(etag: str) -> web.Response:
     return web.Response(status=304, headers={"ETag": etag, "Vary": "Accept-Encoding"})
+
+
+# JSON answers that are made as a whole.
+
+_RETRY_AFTER = 5  # seconds
+_PART = 1 << 16  # bytes
+_ENCODE = msgspec.json.Encoder().encode
+
+
+def as_json(value: object) -> bytes:
+    """As JSON, in which nothing controls the terminal that it is printed to."""
+    body = _ENCODE(value)
+    return body if body.isascii() and b"\x7f" not in body else json_written_out(body.decode()).encode()
+
+
+async def json_answer(request: web.Request, instance: str, value: object) -> web.StreamResponse:
+    """With an ETag of all that is in it; `instance` is the ID of this run of the steward."""
+    body = as_json(value)
+    etag = tagged(request, f"{instance}.{blake2b(body, digest_size=8).hexdigest()}")
+    if matches(request, etag):
+        return unchanged(etag)
+    return await send(request, _whole(body), {"Content-Type": "application/json", "ETag": etag}, len(body))
+
+
+async def _whole(body: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), _PART):
+        yield body[start : start + _PART]
+
+
+def json_error(status: int, message: str) -> web.Response:
+    return web.json_response({"error": message}, status=status)
+
+
+def error(request: web.BaseRequest, status: int, sentence: str) -> web.Response:
+    """In the form of the route: JSON below /api/, else text."""
+    return json_error(status, sentence) if request.path.startswith("/api/") else as_text(status, sentence)
+
+
+def as_text(status: int, sentence: str) -> web.Response:
+    return web.Response(status=status, text=f"{sentence}\n")
+
+
+def later(request: web.BaseRequest, status: int, sentence: str) -> web.Response:
+    response = error(request, status, sentence)
+    response.headers["Retry-After"] = str(_RETRY_AFTER)
+    return response

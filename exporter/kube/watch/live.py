@@ -9,10 +9,9 @@ from typing import Any
 
 from ...engine.intake import Intake
 from ...store.kind import ApiKind, Kind
-from ...store.text.skew import Skew
+from ...store.text.times import Skew
 from ..background import alongside
-from ..client import Client
-from ..timeouts import Timeouts
+from ..client import Client, Timeouts
 from ..transport import Transport
 from .reflector import Reflector
 

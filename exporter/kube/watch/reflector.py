@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
@@ -27,16 +28,43 @@ from typing import Any
 from ...engine.intake import Intake
 from ...store.kind import ApiKind
 from ...store.source import SyncState
-from ..backoff import Backoff
-from ..client import Client
+from ..client import Client, Timeouts
 from ..errors import AbsentError, ConfigError, KubeError, MalformedError, StatusError, UnreachableError
-from ..timeouts import Timeouts
 from .decode import Decoder, WatchEvent
 from .listing import Initial, ListOutcome, paged
-from .silent_watch import WatchSilence
-from .sync_state import KindSync
+from .sync_state import KindSync, WatchSilence
 
 __all__ = ["Reflector", "Timeouts"]
+
+# How long a reflector waits before its next attempt.
+
+
+class Backoff:
+    """Waits that grow with each failure, up to a limit; all in seconds."""
+
+    def __init__(self, pace: Timeouts) -> None:
+        self._pace = pace
+        self.failures = 0
+
+    def after(self, error: Exception | None = None) -> float:
+        """After a failure; a Retry-After is honoured up to the longest wait."""
+        grown = self._pace.first_wait * 2 ** min(self.failures - 1, 10)
+        if isinstance(error, StatusError) and error.code == 410 and self.failures == 1:
+            grown /= 8  # the server is healthy
+        asked = (error.retry_after or 0.0) if isinstance(error, StatusError) else 0.0
+        return max(min(asked, self._pace.longest_wait), self._jittered(min(grown, self._pace.longest_wait)))
+
+    def until_looking_again(self) -> float:
+        """For a permission or a CRD that may come at any time."""
+        return self._jittered(self._pace.look_again)
+
+    def watch_timeout(self) -> float:
+        """The seconds of one watch, so that those of all kinds don't end at once."""
+        return self._pace.watch * (random.uniform(8 / 9, 10 / 9) if self._pace.jitter else 1)  # noqa: S311
+
+    def _jittered(self, seconds: float) -> float:
+        return seconds * random.uniform(0.5, 1.0) if self._pace.jitter else seconds  # noqa: S311
+
 
 log = logging.getLogger(__name__)
 _LASTING = 1.0  # seconds; a shorter watch does not reset the backoff

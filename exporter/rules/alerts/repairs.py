@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..model import Alerting, Area, Rule
-from ..templates import OF_CLUSTER
+from ..model import OF_CLUSTER, Alerting, Area, Rule
 from ..values import Values
 
 _REPLICA = "{{ with $labels.pod }}{{ . }}{{ else }}{{ $labels.instance }}{{ end }}"

@@ -20,8 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..held import KNOWN, answers
-from ..model import Alerting, Area, Recording, Rule
-from ..templates import OF_CLUSTER
+from ..model import OF_CLUSTER, Alerting, Area, Recording, Rule
 from ..values import Values
 
 BURN = "cluster:kubevirt_steward_objective:burn"

@@ -8,8 +8,7 @@ from ...checks import all_checks
 from ...findings.check import PER_FLEET
 from ...findings.finding import Severity
 from ..held import ANSWERING, KNOWN, SEVERITY, acknowledged, answering, held_name, known, unless_acknowledged
-from ..model import Alerting, Area, FindingAlert, Rule
-from ..templates import OF_CLUSTER
+from ..model import OF_CLUSTER, Alerting, Area, FindingAlert, Rule
 from ..values import Values
 
 _REPLICA = "{{ with $labels.pod }}{{ . }}{{ else }}{{ $labels.instance }}{{ end }}"

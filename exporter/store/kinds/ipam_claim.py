@@ -6,8 +6,7 @@ from sys import intern
 
 from msgspec import field
 
-from ...domain.networks.addresses import host, prefix
-from ...domain.networks.cidr import NONE, number
+from ...domain.networks.addresses import NONE, host, number, prefix
 from ..kind import ApiKind
 from ..record import Owner, Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity, kubevirt_owners
 from ..text.text_cache import remembered

@@ -10,16 +10,24 @@ from sys import intern
 
 from msgspec import Raw, field
 
-from ...domain.features.neighbours import Neighbours
-from ...domain.features.placement import Placement
-from ...domain.networks.cidr import number
+from ...domain.features.placement import Neighbours, Placement
+from ...domain.networks.addresses import number
 from ..annotations import Faults, Note
 from ..kind import ApiKind
 from ..record import Record, Unreadable, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
 from ..text.quantity import Amounts
-from .common.containers import UNSAID, containers_of, guest_ended
-from .common.pod_networks import GIVEN, REFERRED, SELECTED, WireNetworks, networks_of
-from .common.pod_spec import WirePodSpec, pod_spec_facts
+from .common.pod import (
+    GIVEN,
+    REFERRED,
+    SELECTED,
+    UNSAID,
+    WireNetworks,
+    WirePodSpec,
+    containers_of,
+    guest_ended,
+    networks_of,
+    pod_spec_facts,
+)
 
 __all__ = ["GIVEN", "KIND", "REFERRED", "DrainRole", "Pod"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from sys import intern
 
 from msgspec import Raw, field
@@ -13,15 +14,54 @@ from ...domain.features.spec_facts import spec_facts
 from ...domain.identity.firmware import WireFirmware, identifying
 from ...domain.instancetypes.matching import Reference, WireMatcher, WireStatusRef, reference_of
 from ...domain.instancetypes.shape import Shape, WireShapeTemplate, shape_of
-from ...domain.networks.guest_interfaces import macs_of
-from ...domain.networks.vm_networks import VMNetwork, networks_of
+from ...domain.networks.vm_networks import VMNetwork, macs_of, networks_of
 from ..annotations import Note
 from ..kind import ApiKind
 from ..record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, named
 from ..text.quantity import Amounts
-from .common.pvcs import pvcs_of
-from .common.vm_conditions import failure_in, restart_required_in, stopped_in
-from .common.vm_spec import WireDomain, WireVMSpec, sealed_by
+from .common.vm_spec import WireDomain, WireVMSpec, pvcs_of, sealed_by
+
+# What the conditions of a VM say.
+
+_RESOLVING = ("FailedFindInstancetype", "FailedFindPreference", "FailedCreate")
+
+Conditions = Iterable[WireCondition | None] | None
+
+
+def stopped_in(conditions: Conditions) -> float | None:
+    """Since when it has no VMI, in seconds since 1970."""
+    condition = _first(conditions, "Ready", "False")
+    if condition is None or condition.reason != "VMINotExists":
+        return None
+    return epoch(condition.last_transition_time)
+
+
+def failure_in(conditions: Conditions) -> tuple[str, str, float | None]:
+    """Reason, message and time of the condition."""
+    condition = _first(conditions, "Failure", "True")
+    if condition is None:
+        return "", "", None
+    reason = intern(condition.reason or "")
+    if reason not in _RESOLVING:
+        return reason, "", None
+    return reason, intern((condition.message or "")[:256]), epoch(condition.last_transition_time)
+
+
+def restart_required_in(conditions: Conditions) -> tuple[str, float | None]:
+    """Message and time of the condition."""
+    condition = _first(conditions, "RestartRequired", "True")
+    if condition is None:
+        return "", None
+    message = condition.message or condition.reason or condition.type or ""
+    return intern(message[:256]), epoch(condition.last_transition_time)
+
+
+def _first(conditions: Conditions, name: str, status: str) -> WireCondition | None:
+    for each in conditions or ():
+        if each is not None and each.type == name and each.status == status:
+            return each
+    return None
+
 
 _CRITICAL = ("system-cluster-critical", "system-node-critical")
 _NOT_STARTED_FOR_ITS_DISKS = ("Provisioning", "WaitingForVolumeBinding", "DataVolumeError", "ErrorPvcNotFound")

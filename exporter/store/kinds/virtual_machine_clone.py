@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import field
 
 from ...domain.identity.copying import Changes, changes_of
-from ...domain.networks.mac import comparable
+from ...domain.networks.addresses import comparable
 from ..kind import ApiKind
 from ..record import Record, Wire, WireMeta, epoch, identity
 

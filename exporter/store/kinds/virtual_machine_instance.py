@@ -13,8 +13,7 @@ from ...domain.features.demand import Demand
 from ...domain.features.rule import IGNITION, SIDECARS, Asking, Request
 from ...domain.features.spec_facts import spec_facts
 from ...domain.identity.firmware import WireFirmware, identifying
-from ...domain.networks.guest_interfaces import WireGuestInterface, addresses_of, macs_of, tapped
-from ...domain.networks.vm_networks import VMNetwork, networks_of
+from ...domain.networks.vm_networks import VMNetwork, WireGuestInterface, addresses_of, macs_of, networks_of, tapped
 from ..annotations import Faults, Note, read
 from ..kind import ApiKind
 from ..record import (
@@ -30,9 +29,8 @@ from ..record import (
     named,
 )
 from ..text.nesting import decoded
-from ..text.since import UNKNOWN, Since, Time
-from .common.pvcs import pvcs_of
-from .common.vm_spec import WireDomain, WireVMSpec, sealed_by
+from ..text.times import UNKNOWN, Since, Time
+from .common.vm_spec import WireDomain, WireVMSpec, pvcs_of, sealed_by
 
 FINAL = ("Succeeded", "Failed")
 _IO_ERROR = "PausedIOError"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..kind import ApiKind
 from ..record import Record, Wire, WireCondition, WireMeta, epoch, identity
-from ..text.durations import go_seconds
+from ..text.quantity import go_seconds
 from .common.stalled import stalled
 
 # Seconds after which KubeVirt gives up a snapshot whose spec says nothing else (staging/src/kubevirt.io/api/snapshot).

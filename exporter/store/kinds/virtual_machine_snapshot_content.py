@@ -7,7 +7,7 @@ from sys import intern
 
 from ...domain.identity.firmware import WireFirmware, identifying
 from ...domain.instancetypes.matching import Reference, WireMatcher, pins_of, reference_of
-from ...domain.networks.mac import comparable
+from ...domain.networks.addresses import comparable
 from ...domain.networks.vm_networks import networks_of
 from ..kind import ApiKind
 from ..record import Record, Wire, WireMeta, epoch, identity

@@ -5,10 +5,9 @@ Pure: nothing is evicted and nothing is written. Whether a VM leaves is evaluate
 
 from __future__ import annotations
 
-from .filters import NoSuchNodeError, chosen
 from .probing import probed, unsafe, unsettled
 from .report import LEAVES, STAYS, TITLES, Drain, NodeReport, VMReport, exit_code
-from .view import CHECK, INDEXES, KINDS, READER, draining, node_names, steps, take
+from .view import CHECK, INDEXES, KINDS, READER, NoSuchNodeError, chosen_nodes, draining, node_names, steps, take
 
 __all__ = [
     "CHECK",
@@ -22,7 +21,7 @@ __all__ = [
     "NoSuchNodeError",
     "NodeReport",
     "VMReport",
-    "chosen",
+    "chosen_nodes",
     "draining",
     "exit_code",
     "node_names",

@@ -6,7 +6,7 @@ import msgspec
 
 from ...domain.drains.departure import DrainState
 from ...store.record import Ref
-from ..exit_codes import exit_code as ended
+from ..trust import exit_code as ended
 
 TITLES = {
     DrainState.BLOCKED: "blocked",

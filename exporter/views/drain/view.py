@@ -26,11 +26,10 @@ from ...domain.drains.departure.remedies import Remedy
 from ...domain.drains.eviction import EvictionAnswer, cordoned, drain_taints, left_to_drain, webhook_down
 from ...domain.drains.health import ailment, grounded
 from ...domain.features.configuration import chosen
-from ...findings.beside import Advice, key_of, places_of, restrained
+from ...findings.advice import Advice, key_of, places_of, restrained
 from ...findings.finding import Finding, Severity
 from ...store.cluster import Cluster
-from ...store.indexes.migrations import EVACUATED
-from ...store.indexes.volumes import BOUND
+from ...store.indexes.drains import BOUND, EVACUATED
 from ...store.kind import ApiKind
 from ...store.kinds import node, pod
 from ...store.kinds.endpoint_slice import EndpointSlice
@@ -44,14 +43,14 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ...store.reader import ClusterView, Reading
 from ...store.record import Record, Ref
+from ...store.selector import Selector
 from ...store.source import FILE, Source, Undecodable
 from ...store.text.naming import sentence, subject_first
 from ..in_slices import at_once
+from ..nearest import meant, shortened
 from ..times import rfc3339
-from .neighbours import unevaluated
 from .report import LEAVES, Drain, MigrationLimits, NodeReport, Shown, UnseenKind, VMReport
-from .room import NodeChoice, NodeRoom, placement_on_moving
-from .volumes import AFFINITY, bindings, seen
+from .room import AFFINITY, NodeChoice, NodeRoom, bindings, placement_on_moving, seen, unevaluated
 
 CHECK = "evictions"  # the check whose findings are shown beside
 INDEXES = (*OF_DEPARTURES, EVACUATED, BOUND)
@@ -344,3 +343,32 @@ def _shown(findings: Iterable[Finding]) -> tuple[dict[Key, list[Shown]], dict[tu
             shown = Shown(each.reason, each.severity.value, each.message, each.fingerprint)
             by_subject.setdefault(key, []).append(shown)
     return by_subject, forbidding
+
+
+# Which nodes are meant: by name, by label, or all that are cordoned or being drained.
+
+
+class NoSuchNodeError(Exception):
+    """The text is one sentence."""
+
+
+def chosen_nodes(
+    cluster: Cluster, names: Iterable[str], by: Selector | None = None, *, cordoned: bool = False
+) -> list[str]:
+    """The names of all that are meant in one way or another, each once. Raises NoSuchNodeError."""
+    found = dict.fromkeys(names)
+    for name in found:
+        if cluster.get(Node, "", name) is None:
+            raise NoSuchNodeError(_unknown(cluster, name))
+    if by is not None:
+        found |= dict.fromkeys(sorted(each.name for each in cluster.all(Node) if by.matches(each.labels)))
+        if not found:
+            raise NoSuchNodeError(f"no node has the labels {by}")
+    if cordoned:
+        found |= dict.fromkeys(draining(cluster))
+    return list(found)
+
+
+def _unknown(cluster: Cluster, name: str) -> str:
+    names = (each.name for each in cluster.all(Node))
+    return f"no node is called {shortened(name)!r}; {meant(name, names, 'nodes')}"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .report import FeatureReport, Features, GateReport, ValueReport
-from .selecting import NoSuchFeatureError, selected
-from .view import READER, steps, take
+from .view import READER, NoSuchFeatureError, selected, steps, take
 
 __all__ = [
     "READER",

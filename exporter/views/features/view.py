@@ -6,11 +6,13 @@ Pure: the counts come from `FeatureUsage`, so that the VMs are walked over only 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from heapq import nsmallest
 
+import msgspec
+
 from ...domain.features.configuration import Effective, chosen, forecast
-from ...domain.features.rules import RULES
+from ...domain.features.rules import BY_ID, OF_NETWORKS, RULES
 from ...domain.instancetypes.kinds import INSTANCETYPES
 from ...findings.finding import Finding
 from ...store.cluster import Cluster
@@ -25,9 +27,9 @@ from ...store.source import FILE, UNREADABLE, Undecodable, not_served, unseen
 from ...store.text.naming import NAMED
 from ...usage.features import PHASES, FeatureUsage
 from ..in_slices import at_once
-from .counting import Values, first_by_rule, values_by_rule
+from ..nearest import meant, shortened
 from .report import Features
-from .rows import FeatureCounts, FeatureFindings, Grounds, feature_row, gate_rows
+from .rows import FeatureCounts, FeatureFindings, Grounds, Values, feature_row, first_by_rule, gate_rows, values_by_rule
 
 READER = Reading(
     "features",
@@ -134,3 +136,36 @@ def _found(findings: Iterable[Finding]) -> Generator[None, None, FeatureFindings
         if at % _SLICE == 0:
             yield
     return FeatureFindings(reasons, {feature: tuple(nsmallest(NAMED, some)) for feature, some in subjects.items()})
+
+
+# What is left of the report for who asks for a part of it.
+
+
+class NoSuchFeatureError(LookupError):
+    """No feature and no gate has the name; the text is one sentence, with what there is."""
+
+
+def selected(found: Features, names: Sequence[str] = (), *, unallowed: bool = False) -> Features:
+    """The features and gates of the names, with the gates that decide the features and the other way round; all for
+    none. With `unallowed` only what somebody asks for without being allowed to, or has findings, or changes.
+
+    Raises NoSuchFeatureError.
+    """
+    features, gates = found.features, found.gates
+    if names:
+        known = {*BY_ID, *(each.gate for each in gates), *(gate for each in features for gate in each.decided_by)}
+        for name in names:
+            if name not in known and not found.unknown:
+                there = meant(name, known, "features")
+                raise NoSuchFeatureError(f"no feature or feature gate is called {shortened(name)}; {there}")
+        wanted = frozenset(names)
+        features = tuple(each for each in features if each.feature in wanted or wanted.intersection(each.decided_by))
+        deciding = {gate for each in features if each.feature in wanted for gate in each.decided_by}
+        deciding |= {
+            rule.gate for rule in OF_NETWORKS if rule.id in wanted
+        }  # no spec shows who asks, and it has no row
+        gates = tuple(each for each in gates if each.gate in wanted | deciding)
+    if unallowed:
+        features = tuple(each for each in features if each.unallowed)
+        gates = tuple(each for each in gates if each.findings or each.changes)
+    return msgspec.structs.replace(found, features=features, gates=gates)

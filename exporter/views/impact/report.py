@@ -8,8 +8,8 @@ from msgspec import UNSET, UnsetType
 from ...findings.finding import Unknown
 from ...store.record import Ref
 from ..edits import EditProbes
-from ..exit_codes import exit_code as ended
 from ..findings import FindingReport
+from ..trust import exit_code as ended
 from .gates import GateChange
 from .who_breaks import SubjectOutcome
 

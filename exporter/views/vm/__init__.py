@@ -5,12 +5,10 @@ Pure: nothing is written. A manifest is evaluated as if its VM were there.
 
 from __future__ import annotations
 
-from .answer import VMWhole, exit_code
-from .context import NoSuchVMError
+from .context import INDEXES, KINDS, READER, NoSuchVMError
 from .manifest import KINDS as OF_MANIFESTS
 from .manifest import Manifest, manifest_of, propose
-from .reading import INDEXES, KINDS, READER
-from .report import NodeAnswer, Places, Verdict
+from .report import NodeAnswer, Places, Verdict, VMWhole, exit_code
 from .view import steps, take
 
 __all__ = [

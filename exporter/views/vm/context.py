@@ -5,24 +5,62 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
+from ...domain.drains.departure.context import INDEXES as OF_DEPARTURES
 from ...domain.drains.failures import FailedMigration
 from ...domain.features.configuration import Effective
 from ...domain.features.configuration import chosen as chosen_kubevirt
 from ...domain.features.requests import requests_of
 from ...domain.features.rule import Request
 from ...domain.identity.identity import owned
+from ...domain.instancetypes.kinds import INSTANCETYPES
 from ...store.cluster import Cluster
+from ...store.indexes.drains import PART
+from ...store.indexes.features import TAKES
+from ...store.kind import ApiKind
+from ...store.kinds import node, pod
+from ...store.kinds.controller_revision import ControllerRevision
+from ...store.kinds.endpoint_slice import EndpointSlice
+from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.namespace import Namespace
+from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ...store.kinds.persistent_volume import PersistentVolume
 from ...store.kinds.pod import Pod
+from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
+from ...store.kinds.storage_class import StorageClass
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.reader import ClusterView
+from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ...store.reader import ClusterView, Reading
 from ...store.record import Record, Ref
 from ...store.source import FILE, Source, SyncState, Undecodable, unseen
+from .. import drain
 from ..drain.report import UnseenKind
 from ..nearest import meant, shortened
-from .reading import KINDS, READER
+
+# What the view of one VM reads.
+
+KINDS: tuple[ApiKind[Any], ...] = (
+    VirtualMachine.KIND,
+    VirtualMachineInstance.KIND,
+    pod.KIND,
+    node.KIND,
+    VirtualMachineInstanceMigration.KIND,
+    PodDisruptionBudget.KIND,
+    KubeVirt.KIND,
+    EndpointSlice.KIND,
+    *INSTANCETYPES,
+    ControllerRevision.KIND,
+    NetworkAttachmentDefinition.KIND,
+    IPAMClaim.KIND,
+    StorageClass.KIND,
+    PersistentVolume.KIND,
+    Namespace.KIND,
+)
+INDEXES = tuple(dict.fromkeys((*drain.INDEXES, *OF_DEPARTURES, PART, TAKES)))
+READER = Reading("vm", (*KINDS, *(each for each in drain.READER.reads if each not in KINDS)), INDEXES)
 
 
 class NoSuchVMError(Exception):

@@ -23,9 +23,9 @@ from ...store.overlay import Edit, Overlay
 from ...store.record import Record
 from ..findings import order, supposed
 from ..in_slices import at_once
-from .answer import VMWhole
 from .context import OneVM
-from .evaluating import evaluated
+from .futures import evaluated
+from .report import VMWhole
 from .view import whole
 
 KINDS: tuple[ApiKind[Any], ...] = (VirtualMachine.KIND, VirtualMachineInstance.KIND)

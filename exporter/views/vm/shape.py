@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from ...checks.features.feature_mismatch.refusals import refusals
+from ...checks.features.feature_mismatch.evaluation import refusals
 from ...domain.features.configuration import Effective
 from ...domain.features.rule import Ground, Request, Rule
 from ...domain.features.rules import BY_ID
 from ...domain.identity.firmware import Invalid, invalid, legacy
-from ...domain.instancetypes.drift import differing
+from ...domain.instancetypes.conflicts import differing
 from ...domain.instancetypes.matching import ROLES
 from ...domain.instancetypes.resolving import LIVE, ReferenceMode, Resolution, resolve, target
-from ...domain.networks.guest_interfaces import parted
-from ...domain.networks.vm_networks import VMNetwork, claim_name
+from ...domain.networks.vm_networks import VMNetwork, claim_name, parted
 from ...store.kinds.controller_revision import ControllerRevision
 from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition

@@ -6,20 +6,18 @@ import argparse
 import shlex
 
 from exporter.cli.output.text.terminal import complain, say
-from exporter.views.exit_codes import exit_code
+from exporter.views.trust import exit_code
 
 from ...config.settings import Mode
 from ...observe.source import Found, Observed
 from ...plan.plan import Refused
 from ...plan.remediation import Remediation
-from ..answering import complain_unanswered
 from ..applying import Applying, ended
-from ..by_cause import in_order
 from ..fitting import readable
 from ..options import AT_ONCE
 from ..plan_text import shown
-from ..session import Session, answering, desk, finish, known_remediation, named
-from ..several import listed, repair_of
+from ..session import Session, answering, complain_unanswered, desk, finish, known_remediation, named
+from ..several import in_order, listed, repair_of
 from ..writing import agreed, named_directory
 
 

@@ -20,19 +20,17 @@ from ...ledger.history import History
 from ...observe.source import Found
 from ...plan.annotations import APPROVED_PLAN
 from ...plan.effects import annotation
-from ...plan.plan import Patch, Plan, Refused
+from ...plan.plan import Patch, Plan, Refused, moment
 from ...plan.remediation import Remediation
-from ...plan.time_text import moment
 from ...run.permission import approval
 from ...show.plans import sentence
-from ..by_cause import of_cause
 from ..fitting import readable
 from ..gating import Gating, first, mode_at
 from ..ledger_pages import history_of
 from ..options import AT_ONCE
 from ..plan_text import shown
 from ..session import Session, chosen, desk, finish, named
-from ..several import Chosen, listed
+from ..several import Chosen, listed, of_cause
 from ..writing import agreed, known, who
 
 

@@ -5,28 +5,158 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from exporter.cli.output.text.screen import width
-from exporter.cli.output.text.structured import json_of, written, yaml_of
-from exporter.cli.output.text.terminal import complain, one_line, say
+from exporter.cli.output.text.terminal import complain, json_of, one_line, say, written, yaml_of
 
-from ...ledger import Entry, Event, LedgerError, prove
-from ...plan.annotations import said_by
-from ...plan.plan import Delete
-from ...plan.time_text import moment
+from ...act.execute import PlanWriter, WriteOutcome
+from ...ledger import Entry, Event, Ledger, LedgerError, prove
+from ...ledger.manual import folder
+from ...ledger.proving import Proof
+from ...plan.annotations import PREFIX, said_by
+from ...plan.plan import Delete, moment
+from ...run.witness import ACCEPT, LEDGER, cluster_uid, misfit
+from ...show.deeds import Deed
 from ...show.plans import sentence
-from ...show.tallies import Span, by_cause, by_day
-from ..fitting import readable, rows_whole
-from ..ledger_pages import entries_about, newest, rows, summary_of
-from ..ledger_proof import accept, both, compare
-from ..ledger_tables import of_attempts, of_causes, of_days, of_shadowed
-from ..session import finish
-from ..times import given
-from ..writing import read_directory, taking_back
+from ...show.tallies import COLUMNS, CauseRow, DayRow, Span, Tally, by_cause, by_day
+from ..fitting import fitted, readable, rows_whole
+from ..leases import lease_path, travelling
+from ..ledger_pages import AttemptRow, entries_about, newest, rows, summary_of
+from ..options import given
+from ..session import desk, finish
+from ..writing import directory_of, read_directory, taking_back, who
+
+# What is proven of a ledger: by its files alone, and with the Lease; and how one that does not fit it is accepted.
+
+_ALONE = (
+    "That no entry after it is missing is known only with the Lease: --verify with --lease or --kubeconfig compares."
+)
+
+
+def report(proof: Proof, more: str = _ALONE) -> int:
+    """Says what is wrong, or what was proven; the exit code."""
+    if proof.wrong:
+        say("".join(f"{each}\n" for each in proof.wrong))
+        return 1
+    count = f"{proof.count} {'entry' if proof.count == 1 else 'entries'}"
+    found = "No entries: is this the directory of the ledger?"
+    if proof.count:
+        found = f"{count}, unbroken from entry {proof.first} to entry {proof.last}, of {proof.whose}."
+    say(fitted(f"{' '.join(filter(None, (found, proof.cut, more)))}\n", width()))
+    return 0
+
+
+def both(directory: Path, proof: Proof, more: str = _ALONE) -> int:
+    """The same of the ledger and of what people did beside it, in the sidecar's pod."""
+    code = report(proof, more)
+    beside = folder(directory)
+    if not beside.is_dir():
+        return code
+    say(f"Beside it, what people did ({beside}): ")
+    return max(code, report(prove(beside), ""))
+
+
+async def compare(arguments: argparse.Namespace) -> int:
+    """With the cluster and the Lease. Raises KubeError, ValueError, LedgerError."""
+    async with desk(arguments) as at:
+        said = (await travelling(at)).get(LEDGER)  # before the ledger, which goes on
+        cluster, directory = await cluster_uid(at.reads), directory_of(arguments, at)
+    proof = prove(directory)
+    if proof.wrong:
+        return both(directory, proof)
+
+    def sum_at(seq: int) -> str | None:
+        return next((entry.sum for entry in Ledger.read(directory) if entry.seq == seq), None)
+
+    why = misfit(said, proof.head, sum_at, directory)
+    if proof.whose.cluster != cluster:
+        why = f"the ledger in {directory} is {proof.whose}, and this is cluster {cluster}"
+    if why:
+        say(f"{why}\n")
+        return 1
+    expected = (said or "").split()[1]
+    return both(directory, proof, f"It is of this cluster, and the Lease was last held with it up to entry {expected}.")
+
+
+async def accept(arguments: argparse.Namespace) -> int:
+    """Annotates the Lease: the sidecar then takes its ledger as it is. Raises KubeError, ValueError."""
+    async with desk(arguments) as at:
+        path = await lease_path(at)
+        answer = await PlanWriter(at.transport).annotate(
+            path, {f"{PREFIX}{ACCEPT}": f"{arguments.accept} by {await who(at)}"}
+        )
+    if answer.outcome is not WriteOutcome.ACCEPTED:
+        complain(f"cannot accept the ledger: {answer.why}")
+        return 2
+    say("The sidecar takes its ledger as it is, if that is what the word is for; its log and the ledger will say so.\n")
+    return 0
+
+
+# Tables of what ledgers have: what was written, what was only shadowed, by cause, and by day. `columns` is how wide
+# the terminal is, None for no limit.
+
+_BY_DAY = ("found", "planned", "shadowed", "written", "verified", "returned", "undone")
+_OF_CAUSE = ("shadowed", "went", "written", "failed", "unclear", "verified", "persists", "returned", "undone")
+
+
+def of_attempts(found: Iterable[AttemptRow], columns: int | None) -> str:
+    rows = [
+        (moment(each.at), each.attempt, row.outcome, each.plan.remediation, _undoing(each.undoes) + sentence(each.plan))
+        for row in found
+        if (each := row.intended).plan is not None
+    ]
+    head = ("AT", "ATTEMPT", "OUTCOME", "REMEDIATION", "WRITE")
+    return rows_whole(head, rows, columns) if rows else "Nothing was written.\n"
+
+
+def _undoing(attempt: str) -> str:
+    return f"undo of {attempt}: " if attempt else ""
+
+
+def of_shadowed(deeds: Iterable[Deed], columns: int | None) -> str:
+    """What would have been written, and whether its finding is there still."""
+    rows = [(moment(each.at), each.attempt, _state(each), each.remediation, each.write) for each in deeds]
+    head = ("AT", "ATTEMPT", "FINDING", "REMEDIATION", "WOULD WRITE")
+    return rows_whole(head, rows, columns) if rows else "Nothing was shadowed.\n"
+
+
+def _state(deed: Deed) -> str:
+    if deed.went is None:
+        return "open"
+    return "gone, somebody wrote it" if deed.somebody else "gone"
+
+
+def of_causes(found: Iterable[CauseRow], columns: int | None) -> str:
+    """One row for each remediation and cause."""
+    rows = [
+        (
+            each.remediation,
+            str(each.objects),
+            each.cause,
+            _numbers(each.tally, _OF_CAUSE),
+            f"{each.reason} of {each.what}",
+        )
+        for each in found
+    ]
+    head = ("REMEDIATION", "OBJECTS", "ID", "WHAT CAME OF IT", "CAUSE")
+    return rows_whole(head, rows, columns) if rows else "Nothing was written.\n"
+
+
+def of_days(found: Iterable[DayRow], columns: int | None) -> str:
+    rows = [(each.day, *(str(getattr(each.tally, name)) for name in _BY_DAY), each.remediation) for each in found]
+    head = ("DAY (UTC)", *(COLUMNS[name].upper() for name in _BY_DAY), "REMEDIATION")
+    return rows_whole(head, rows, columns) if rows else "Nothing was counted.\n"
+
+
+def _numbers(tally: Tally, names: Iterable[str]) -> str:
+    """Those that are not 0, with their words."""
+    return ", ".join(f"{number} {COLUMNS[name]}" for name in names if (number := getattr(tally, name)))
+
 
 _LISTED = 50
 _DAYS, _DAY = 14, 86_400.0

@@ -6,16 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from exporter.cli.input.following import LOOK, following, ignore_hangup
-from exporter.cli.input.listen_address import run_until_signalled
+from exporter.cli.input.serving import LOOK, following, ignore_hangup, run_until_signalled
 from exporter.cli.output.text.logs import log_as, say
 from exporter.cli.output.text.terminal import complain
 from exporter.config.reloading import Reloading
 from exporter.kube.transport import Transport
 
 from ...app import run as serve
-from ...config.loading import LoadedSidecar, load
-from ...config.reloading import in_effect, reloaded
+from ...config.loading import LoadedSidecar, in_effect, load, reloaded
 from ...config.settings import SidecarConfig
 from ...ledger import LedgerError
 from ...plan.remediations import all_remediations

@@ -12,7 +12,7 @@ from exporter.cli.output.text.terminal import complain, say
 
 from ...act.execute import PlanWriter, WriteOutcome
 from ...confirm.reading import object_path
-from ...ledger.taken import taken
+from ...ledger.attempts import taken
 from ...observe.situation import annotated
 from ...plan.annotations import APPROVED_PLAN, PAUSED, paused_by
 from ...plan.plan import Create, Delete, Patch, Refused

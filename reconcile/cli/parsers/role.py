@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ...permissions.accounts import NAME
+from ...permissions.manifests import NAME
 
 
 def add(commands: Any) -> None:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from exporter.cli.options.listening import add_insecure_option
+from exporter.cli.options import add_insecure_option
 
 
 def add(commands: Any) -> None:

@@ -10,7 +10,7 @@ Mode `shadow` asks what `auto` asks, but for the canary: nothing of it is writte
 from __future__ import annotations
 
 from ...config.settings import Mode, SidecarConfig
-from . import amounts, canary, standing, timing
+from . import amounts, standing, timing
 from .amounts import half_used
 from .base import Alert, Ask, Blocked, Gate, Labels, QueryAnswer, QueryState, Situation
 
@@ -72,7 +72,7 @@ GATES: tuple[Gate, ...] = (
         _REPAIRS,
     ),
     Gate("edit_war", "nobody undoes what is repaired", amounts.no_edit_war, _REPAIRS, lasts=True),
-    Gate("canary", "the first repairs held: one, then two", canary.canary_held, frozenset({Mode.AUTO})),
+    Gate("canary", "the first repairs held: one, then two", amounts.canary_held, frozenset({Mode.AUTO})),
     Gate("silence", "no silence of Alertmanager is for it", timing.not_silenced, _UNASKED),
     Gate("query", "the PromQL gate has no result", timing.query_clear, _UNASKED),
     Gate("firing", "the alert fires, where the webhook is enabled", timing.alert_fires, _AUTO),

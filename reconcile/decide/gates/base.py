@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from exporter.store.record import Ref
-from exporter.store.text.skew import Skew
+from exporter.store.text.times import Skew
 
 from ...config.settings import Mode, SidecarConfig
 from ...ledger.history import Attempt, History

@@ -9,7 +9,7 @@ from exporter.config.mistakes import quoted
 
 from ...config.settings import SidecarConfig
 from ...plan.annotations import paused_by
-from ...plan.time_text import moment
+from ...plan.plan import moment
 from .base import Ask, Situation
 
 

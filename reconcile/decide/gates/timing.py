@@ -6,11 +6,11 @@ from datetime import timedelta
 
 from exporter.config.forms import write_duration
 from exporter.config.mistakes import quoted
-from exporter.store.text.skew import MOST_SKEW
+from exporter.store.text.times import MOST_SKEW
 
 from ...config.settings import SidecarConfig
 from ...config.windows import blacked_out, closed_until
-from ...plan.time_text import moment
+from ...plan.plan import moment
 from .base import Alert, Ask, Labels, QueryState, Situation
 
 

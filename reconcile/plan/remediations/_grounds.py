@@ -6,16 +6,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from exporter.store.kind import ApiKind
+from exporter.store.kinds import virtual_machine
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.velero_backup import Backup
 from exporter.store.kinds.velero_restore import Restore
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_backup import VirtualMachineBackup
 from exporter.store.kinds.virtual_machine_clone import VirtualMachineClone
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_restore import VirtualMachineRestore
 from exporter.store.kinds.virtual_machine_snapshot import VirtualMachineSnapshot
 from exporter.store.record import Record, Ref
 
+from ..patterns import ANYTHING, EMPTY, PRESENT, Begins, Each, Exactly, Is, Like
 from ..plan import Refused
 from ..remediation import Scene
 
@@ -125,3 +128,50 @@ def controller(whole: Mapping[str, Any]) -> str:
         if owner.get("controller") or owner.get("kind") == "VirtualMachinePool":
             return f"{owner.get('kind')} {owner.get('name')}"
     return ""
+
+
+# The VM of a VMI, and what of its state forbids a write.
+
+_NOT_KEPT = frozenset(("containerDisk", "emptyDisk", "ephemeral"))  # volumes that are made anew at each start
+
+
+def owning_vm(vmi: VirtualMachineInstance, scene: Scene) -> Mapping[str, Any] | Refused:
+    """The VM that owns a VMI, which has the same name; whole, and not being deleted."""
+    vm = scene.whole(virtual_machine.KIND, vmi.namespace, vmi.name)
+    meta = (vm or {}).get("metadata") or {}
+    if vm is None or meta.get("uid") != vmi.vm_uid:
+        return Refused("same_vm", f"the VM with UID {vmi.vm_uid}, which owns {vmi.ref}, is not there")
+    if meta.get("deletionTimestamp"):
+        return Refused("not_being_deleted", f"VirtualMachine {vmi.namespace}/{vmi.name} is being deleted")
+    return vm
+
+
+def lost_disks(vmi: VirtualMachineInstance, scene: Scene) -> tuple[str, ...]:
+    """The disks of a VMI whose content is gone once it has stopped, each in a few words."""
+    whole = scene.of(vmi.ref) or {}
+    volumes = (whole.get("spec") or {}).get("volumes") or ()
+    gone = (each for each in volumes if isinstance(each, dict) and not _NOT_KEPT.isdisjoint(each))
+    return tuple(f"what the guest wrote to disk {each.get('name')}" for each in gone)
+
+
+# What objects are like that several remediations write.
+
+TERMINATING = Like(metadata=Like(deletionTimestamp=PRESENT))
+LIVING = Like(metadata=Like(deletionTimestamp=EMPTY))
+
+
+def an_owner(**values: Any) -> Exactly:
+    """An owner reference with some of its values as given."""
+    every = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+    return Exactly(**{**dict.fromkeys(every, ANYTHING), **values})
+
+
+def owned_by(*kinds: str) -> Each:
+    """One owner reference to an object of KubeVirt: to its controller, whose deletion it blocks."""
+    group = Begins("kubevirt.io/")
+    return Each(
+        an_owner(
+            apiVersion=group, kind=Is(*kinds), name=PRESENT, uid=PRESENT, controller=True, blockOwnerDeletion=True
+        ),
+        one=True,
+    )

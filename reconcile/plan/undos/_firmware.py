@@ -15,10 +15,9 @@ from exporter.store.kinds.virtual_machine import VirtualMachine
 from ..plan import Refused
 from ..remediation import Scene
 from ..remediations._grounds import table
-from ..remediations.identity._firmware import PRECONDITIONS as CHANGING
-from ..remediations.identity._firmware import READS as CHANGED
-from ..remediations.identity._firmware import firmware_of, forbidden
-from ..remediations.identity._kept_state import KEEPS_NO_STATE, kept_state
+from ..remediations.identity._identities import KEEPS_NO_STATE, firmware_of, forbidden, kept_state
+from ..remediations.identity._identities import PRECONDITIONS as CHANGING
+from ..remediations.identity._identities import READS as CHANGED
 from ..undo import Given, Loss, Lost, Taken
 
 __all__ = ["IDENTITY", "LOSSES", "PRECONDITIONS", "READS", "weighed", "written_with"]

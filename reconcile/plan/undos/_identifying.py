@@ -11,8 +11,8 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ..plan import Refused
 from ..remediation import Scene
-from ..remediations.identity._firmware import PRECONDITIONS as CHANGING
-from ..remediations.identity._firmware import forbidden
+from ..remediations.identity._identities import PRECONDITIONS as CHANGING
+from ..remediations.identity._identities import forbidden
 from ..undo import Given, Loss, Taken
 from ._firmware import written_with
 

@@ -9,7 +9,7 @@ from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
 
 from ..plan import Refused
 from ..remediation import Scene
-from ..remediations.networks._came_meanwhile import came_to_run
+from ..remediations.networks._releasing import came_to_run
 from ..undo import Given, Taken, Undo
 from ._ipam_claims import LOSSES, PRECONDITIONS, READS, given_away
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from exporter.domain.networks.mac import comparable
+from exporter.domain.networks.addresses import comparable
 from exporter.store.kinds import controller_revision
 from exporter.store.kinds.pod import Pod
 
 from ..effects import at
 from ..plan import Patch, Refused, Replace
 from ..remediation import Scene
-from ..remediations.identity._firmware import READS
+from ..remediations.identity._identities import READS
 from ..remediations.identity.reassign_mac_address import having
 from ..undo import Given, Lost, Taken, Undo
 from ._identifying import PRECONDITIONS, weighed_value

@@ -13,7 +13,7 @@ from exporter.store.kinds.pod import Pod
 from ..plan import Refused
 from ..remediation import Scene
 from ..remediations._grounds import table
-from ..remediations.identity._firmware import READS, firmware_of
+from ..remediations.identity._identities import READS, firmware_of
 from ..undo import Given, Lost, Taken, Undo
 from ._identifying import PRECONDITIONS, weighed_value
 

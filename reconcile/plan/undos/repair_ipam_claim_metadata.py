@@ -11,7 +11,7 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..plan import Refused
 from ..remediation import Scene
 from ..remediations._grounds import table, texts
-from ..remediations.networks._came_meanwhile import came_to_run
+from ..remediations.networks._releasing import came_to_run
 from ..undo import Given, Taken, Undo
 from ._ipam_claims import LOSSES, PRECONDITIONS, READS, given_away
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from reconcile.plan.remediations.identity._the_copy import ALLOWED
+from reconcile.plan.remediations.identity._identities import ALLOWED
 from tests.cluster import fleet
 from tests.cluster.resources import VMS
 from tests.cluster.stage import Stage

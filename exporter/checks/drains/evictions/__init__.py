@@ -53,8 +53,8 @@ from ....domain.drains.departure import (
 from ....domain.drains.health import treated
 from ....findings.check import Check, Lookup, Scope, View
 from ....findings.finding import Finding
+from ....store.indexes.drains import HANDLER, NODE, PDB, REQUESTED, RUNNING, TARGET
 from ....store.indexes.networks import VM
-from ....store.indexes.nodes import HANDLER, NODE, PDB, REQUESTED, RUNNING, TARGET
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.kubevirt_machine import KubevirtMachine
 from ....store.kinds.node import Node
@@ -65,8 +65,7 @@ from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from .reasons import REASONS
-from .residual import residual
-from .standing import of_node
+from .standing import of_node, residual
 
 __all__ = ["CHECK"]
 

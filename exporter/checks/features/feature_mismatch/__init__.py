@@ -17,9 +17,8 @@ from collections.abc import Iterator
 
 from ....domain.instancetypes.kinds import INSTANCETYPES
 from ....findings.causes import Cause
-from ....findings.check import Check, Lookup, View
+from ....findings.check import PER_VM, Check, Lookup, View
 from ....findings.finding import Finding
-from ....findings.scopes import PER_VM
 from ....store.indexes.instancetypes import OBJECT, REVISION
 from ....store.kinds.controller_revision import ControllerRevision
 from ....store.kinds.kube_virt import KubeVirt

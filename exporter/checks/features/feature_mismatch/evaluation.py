@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from ....domain.acts import NOTHING_FORBIDDEN, Act, Forbids
 from ....domain.features.configuration import Effective, chosen, forecast
+from ....domain.features.hco import REVERTED, way_of_gate, way_of_setting
 from ....domain.features.requests import network_requests, requests_of
 from ....domain.features.rule import Ground, Request, Rule, Stage
 from ....domain.features.rules import BY_ID
@@ -16,12 +18,82 @@ from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.storage_class import StorageClass
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.record import Ref, UnansweredError
+from ....store.text.text_cache import remembered
 from .._brought import with_bringers
-from .allowing import next_step
-from .reasons import REASONS
-from .refusals import Refusals, refusals
-from .states import MismatchState, Pair, migration_fails, pairs, state_of
-from .texts import message
+from .reasons import OR_ALLOWED, REASONS
+from .states import MismatchState, Pair, message, migration_fails, pairs, state_of
+
+# Where a feature is allowed: in KubeVirt, or in what owns it. Whether it is concerns the whole cluster.
+
+_SETTINGS = {"PersistentReservation": "persistentReservationConfiguration.enabled"}  # once the gate is GA
+_CLAIMS = "virt-controller restarts then."
+_RESTARTS = {
+    "PersistentReservation": "virt-handler restarts then, on every node.",
+    **dict.fromkeys(("GPUsWithDRA", "HostDevicesWithDRA", "NetworkDevicesWithDRA"), _CLAIMS),
+}
+_LEFT = "A PVC that KubeVirt has made of the missing StorageClass has to be deleted first."
+
+
+@lru_cache(1024)
+def next_step(advice: str, rule: Rule, known: Effective, by_hco: bool) -> str:
+    """The advice with where the feature can be allowed; empty for an advice to which that does not matter."""
+    if OR_ALLOWED not in advice:
+        return ""
+    if way := _way(rule, known, by_hco):
+        return f"{advice} {way}"
+    return f"{advice.replace(OR_ALLOWED, '')} KubeVirt {known.version} has no way to allow it."
+
+
+def _way(rule: Rule, known: Effective, by_hco: bool) -> str:
+    """Where what is not allowed now can be allowed, and what happens then; empty where nothing does that."""
+    if rule.gate and not (known.gates if rule.plain else known).on(rule.gate):
+        return _gate(rule.gate, known, by_hco)
+    if not rule.decides:
+        return ""
+    if by_hco:
+        way = f"{' '.join(dict.fromkeys(map(_sentence, rule.decides)))} {REVERTED}"
+    else:
+        *others, last = rule.decides
+        way = f"In KubeVirt {', '.join(others)} and {last} decide it." if others else f"In KubeVirt {last} decides it."
+    return f"{way} {_LEFT}" if rule.storage and known.state_storage_class else way
+
+
+def _sentence(decides: str) -> str:
+    """Names of gates begin with a capital, paths of settings do not."""
+    return (way_of_gate if decides[0].isupper() else way_of_setting)(decides).sentence(None)
+
+
+def _gate(gate: str, known: Effective, by_hco: bool) -> str:
+    gates, then = known.gates, _RESTARTS.get(gate, "")
+    if gates.state(gate) in ("-", "DISC"):
+        return ""
+    if by_hco:
+        way = f"{way_of_gate(gate).sentence(True)} {REVERTED}"
+    elif gates.state(gate) == "GA":
+        way = f"In KubeVirt {_SETTINGS[gate]} decides it." if gate in _SETTINGS else ""
+    elif gates.source(gate) == "disabled":
+        way = f"To allow it, remove {gate} from disabledFeatureGates of KubeVirt."
+    else:
+        way = f"To allow it, add {gate} to featureGates of KubeVirt."
+    return f"{way} {then}" if way and then else way
+
+
+# Which requests are not allowed, and why; VMs that look alike share the answer.
+
+Refusals = dict[Rule, tuple[str, ...]]
+"""Why, for each request of a rule that is not allowed."""
+
+
+@remembered(50_000)
+def refusals(ground: Ground, requests: tuple[Request, ...]) -> Refusals:
+    """Not to be changed. Rules that look at StorageClasses only count where the ground has them, and then alone."""
+    found: dict[Rule, list[str]] = {}
+    for name, parameter in requests:
+        rule = BY_ID[name]
+        if rule.storage is (ground.storage is not None) and (why := rule.why(ground, parameter)):
+            found.setdefault(rule, []).append(why)
+    return {rule: tuple(dict.fromkeys(whys)) for rule, whys in found.items()}
+
 
 _BY_VMI = ("PendingBlocked", "PendingStartedBefore", "RunningStartedBefore", "MigrationBlocked")
 _NONE: Refusals = {}

@@ -27,9 +27,8 @@ from ....findings.check import Check, Presence, Scope, View
 from ....findings.finding import Finding
 from ....store.indexes.features import LETS, NEEDED, OFFERED, PLACE, TAKES
 from ....store.kinds import controller_revision, kube_virt, node, virtual_machine, virtual_machine_instance
-from .evaluation import unsupported
+from .evaluation import REASONS, unsupported
 from .placing import unplaced
-from .reasons import REASONS
 
 __all__ = ["CHECK"]
 

@@ -6,22 +6,158 @@ Where two nodes offer it there is nothing to say, whoever needs it: tens of thou
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
+from ....domain.acts import Act, Forbids
 from ....domain.features.configuration import Effective, chosen
 from ....domain.features.requests import requests_of
-from ....domain.features.rule import Request, Rule
+from ....domain.features.rule import Ground, Request, Rule
 from ....domain.features.rules import BY_ID
-from ....findings.check import View
-from ....findings.finding import Finding
-from ....store.indexes.features import NEEDED, TAKES, Need, needs, thing_of
+from ....domain.features.versions import Version
+from ....findings.check import Reason, View
+from ....findings.finding import Finding, Severity
+from ....store.indexes.features import NEEDED, OFFERED, OFFERS_HARDWARE_TYPES, TAKES, Need, needs, thing_of
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
-from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ....store.record import UnansweredError
+from ....store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
+from ....store.reader import ClusterView
+from ....store.record import Record, Ref, UnansweredError
 from .._brought import with_bringers
-from .asking import asked, may_migrate, offerers, related, selected, state, then
-from .reasons import REASONS
+from .._commands import ALL_NODES, HANDLERS, NODES, READ_VM, READ_VMI
+from ..feature_mismatch.reasons import VM, VMI
+from ..feature_mismatch.states import Pair
+
+# What the evaluation of one thing and of all things that a node has to offer have in common.
+
+NATIVE = "label kubernetes.io/arch="
+_HARDWARE_TYPES = Version(1, 5, 1)  # the first release that selects nodes by the hardware types that they emulate
+_CPU_MANAGER = "label kubevirt.io/cpumanager=true"
+_OLD_CPU_MANAGER, _LAST_WITH_OLD = "label cpumanager=true", (1, 7)  # what launcher pods select up to this release
+
+
+def selected(thing: str, known: Effective | str) -> str:
+    """What launcher pods ask for in the place of a thing, under this configuration."""
+    if not isinstance(known, Effective):
+        return thing
+    if thing == _CPU_MANAGER and known.version.release <= _LAST_WITH_OLD:
+        return _OLD_CPU_MANAGER
+    if thing.startswith(NATIVE) and known.on("CrossArchitectureVirtualization"):
+        return f"label kubevirt.io/vm-arch-{thing.removeprefix(NATIVE)}=true"
+    return thing
+
+
+def offerers(view: View, thing: str) -> tuple[str, ...]:
+    """Two of them at most: more are as good."""
+    return tuple(each.name for each in view.some(OFFERED, thing, 2))
+
+
+def may_migrate(record: Record) -> TypeGuard[VirtualMachineInstance]:
+    """Whether it runs somewhere, and may want to leave that."""
+    return (
+        isinstance(record, VirtualMachineInstance)
+        and bool(record.node)
+        and record.migratable == "True"
+        and record.phase not in PENDING
+    )
+
+
+def asked(view: ClusterView, rule: Rule, wanted: tuple[Need, ...], known: Effective) -> dict[str, list[str]]:
+    """What launcher pods ask of nodes by this rule, by the feature that it is reported as."""
+    release = known.version.release
+    if not rule.since <= release <= rule.until or not rule.on(known):
+        return {}
+    if rule.id == "emulated_machines" and (
+        known.version < _HARDWARE_TYPES or not view.some(TAKES, OFFERS_HARDWARE_TYPES, 1)
+    ):
+        return {}
+    found: dict[str, list[str]] = {}
+    ground = Ground(known)
+    for thing, of, parameter in wanted:
+        if of == rule.id and not rule.why(ground, parameter):
+            mediated = rule.id == "permitted_host_devices" and parameter in known.mediated_devices
+            found.setdefault("mediated_devices_types" if mediated else rule.id, []).append(thing)
+    return found
+
+
+def things_of(view: ClusterView, needed: tuple[Need, ...], known: Effective) -> tuple[str, ...]:
+    """What is asked of nodes for features: without what is refused anyway, and reported for that. The view has the
+    index TAKES.
+    """
+    rules = dict.fromkeys(rule for _, rule, _ in needed)
+    found = (thing for rule in rules for things in asked(view, BY_ID[rule], needed, known).values() for thing in things)
+    return tuple(dict.fromkeys(selected(thing, known) for thing in found))
+
+
+def state(view: View, record: VirtualMachine | VirtualMachineInstance, stuck: bool) -> tuple[str, Severity]:
+    """Reason and severity; `stuck` where only its own node could take it."""
+    if isinstance(record, VirtualMachineInstance):
+        return ("NoMigrationTarget", Severity.WARNING) if stuck else ("NoNodeSupports", Severity.CRITICAL)
+    vmi = view.named(VirtualMachineInstance, record.namespace, record.name)
+    last = vmi.phase if vmi is not None and vmi.final and vmi.vm_uid == record.uid else ""
+    return "NoNodeForStart", Severity.CRITICAL if Pair(record, None, last).wanted else Severity.WARNING
+
+
+def related(view: View, record: VirtualMachine | VirtualMachineInstance) -> tuple[Ref, ...]:
+    if isinstance(record, VirtualMachine) or not record.vm_uid:
+        return ()
+    vm = view.named(VirtualMachine, record.namespace, record.name)
+    return (vm.ref,) if vm is not None and vm.uid == record.vm_uid else ()
+
+
+def then(vmi: VirtualMachineInstance | None) -> str:
+    if vmi is None:
+        return "it cannot start"
+    if vmi.phase in PENDING:
+        return "its launcher pod is not scheduled"
+    return "it runs on, and its next start fails, as does a live migration"
+
+
+# What it means that no node offers what a VM needs, and what to do.
+
+_SWEPT = 300.0  # seconds: device plugins and labels of a node go and come back with its virt-handler
+
+_NEXT = (
+    "Find out why no node offers what the VM asks for (a cordoned node, a taint, virt-handler, a device plugin, the "
+    "hardware), or have the VM ask for less."
+)
+
+REASONS = {
+    "NoNodeSupports": Reason(
+        (Severity.CRITICAL,),
+        "No node that takes launcher pods offers what a VMI needs: a pending one is not scheduled, and one that runs "
+        "can neither migrate nor start anew.",
+        VMI,
+        grace=_SWEPT,
+        next=_NEXT,
+        commands=(READ_VMI, ALL_NODES, NODES, HANDLERS),
+        alert="VMFeatureNoNode",
+        forbids=Forbids((Act.STOP, Act.RESTART, Act.END, Act.MIGRATE, Act.DRAIN), "no node offers what it needs"),
+    ),
+    "NoNodeForStart": Reason(
+        (Severity.CRITICAL, Severity.WARNING),
+        "No node that takes launcher pods offers what a VM without a VMI needs: it cannot start; warning while "
+        "nobody wants it to run.",
+        VM,
+        grace=_SWEPT,
+        next=_NEXT,
+        commands=(READ_VM, ALL_NODES, NODES, HANDLERS),
+        alert="VMFeatureNoNode",
+        forbids=Forbids((Act.START,), "no node offers what it needs"),
+    ),
+    "NoMigrationTarget": Reason(
+        (Severity.WARNING,),
+        "A VMI counts as live-migratable, and no other node offers what it needs: its migration will fail, and a drain "
+        "of its node will hang.",
+        VMI,
+        grace=_SWEPT,
+        next="Have another node offer what the VMI asks for before its node is drained, or shut the VM down.",
+        commands=(READ_VMI, ALL_NODES, NODES),
+        alert="VMFeatureNoNode",
+        does=(Act.STOP,),
+        forbids=Forbids((Act.MIGRATE, Act.DRAIN), "no other node offers what it needs"),
+    ),
+}
+
 
 _NAMED = 3  # things in a message
 

@@ -31,10 +31,8 @@ from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ....store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ....store.text.naming import NAMED
-from .evidence import acts, facts, message, next_step
-from .keeper import KeeperChoice, keeper
+from .evidence import KeeperChoice, acts, facts, keeper, legacy_derived, message, next_step
 from .members import MemberRole, SharedValue, group_of
-from .origin import legacy_derived
 from .reasons import REASONS, of_vmi
 
 __all__ = ["CHECK"]

@@ -2,17 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from math import inf
+from typing import Any, NamedTuple
 
 from ....domain.acts import Act
-from ....domain.identity.firmware import legacy
+from ....domain.identity.firmware import derived, group_id, legacy
+from ....domain.identity.identity import effective, owned
 from ....findings.check import View
+from ....findings.finding import Finding, Severity
+from ....store.indexes.identities import LEGACY_NAME
 from ....store.kinds.kube_virt import KubeVirt
+from ....store.kinds.virtual_machine import VirtualMachine
+from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ....store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ....store.record import UnseenError
 from ....store.text.naming import NAMED, named, the
-from .keeper import KeeperChoice, keeps_state
 from .members import Member, MemberRole, SharedValue
+
+# Which member of a group should keep the UUID.
+#
+# Whether anything outside identifies a VM by its UUID can't be seen, and does not count.
+
+_TPM = "persistent TPM"
+
+
+class KeeperChoice(NamedTuple):
+    """Which one should keep the UUID, and why; without a keeper, why none is proposed."""
+
+    keeper: Member | None
+    why: str
+
+
+def keeps_state(member: Member) -> bool:
+    """Whether a new UUID loses what it keeps under the old one. EFI variables are kept under the VM's name."""
+    return _TPM in (member.vm.sealed if member.vm else "", member.vmi.sealed if member.vmi else "")
+
+
+def brought_from_elsewhere(member: Member) -> bool:
+    """Whether it was restored from a snapshot or a backup, most likely with its UUID."""
+    return member.vm is not None and member.vm.origin in ("restore", "backup")
+
+
+def _critical(member: Member) -> bool:
+    return member.vm is not None and member.vm.critical
+
+
+# In their order: what speaks for a member (the least value wins), and how that is said.
+_ORDER: tuple[tuple[Callable[[Member, str], Any], str], ...] = (
+    (lambda one, _: not keeps_state(one), "a new UUID empties its persistent TPM"),
+    (lambda one, _: not _critical(one), "its priority class is critical"),
+    (lambda one, _: not one.runs, "it runs"),
+    (lambda one, _: brought_from_elsewhere(one), "it was not restored from a snapshot or a backup"),
+    (lambda one, uuid: legacy(one.record.name) != uuid, "the UUID is derived from its own name"),
+    (lambda one, _: one.record.created or inf, "it is the oldest"),
+    (lambda one, _: one.place, "it is the first by name"),
+)
+
+
+def keeper(members: Sequence[Member], uuid: str) -> Generator[None, None, KeeperChoice]:
+    """Returns the proposal for those that share a UUID, with pauses; none where two of them would lose something with
+    a new one.
+    """
+    if sum(map(keeps_state, members)) > 1:
+        return KeeperChoice(None, "more than one has a persistent TPM, which a new UUID empties")
+    if sum(map(_critical, members)) > 1:
+        return KeeperChoice(None, "the priority class of more than one is critical")
+    left = list(members)
+    for rank, why in _ORDER:
+        ranks = [rank(each, uuid) for each in left]
+        best = min(ranks, default=None)
+        left = [each for each, found in zip(left, ranks, strict=True) if found == best]
+        if len(left) == 1:
+            return KeeperChoice(left[0], why)
+        yield
+    return KeeperChoice(None, "there is nothing to choose from")
+
 
 _ORIGINS = {
     "restore": "it was restored from a snapshot",
@@ -143,3 +209,68 @@ def _namesake(group: SharedValue, member: Member, view: View) -> str:
     name = member.record.name
     same = any(each.record.name == name for each in group.others(member, NAMED))
     return "KubeVirt derived it from their common name" if same and legacy(name) == view.partition else ""
+
+
+# UUIDs that KubeVirt derived from a VM's name.
+
+
+def legacy_derived(view: View, group: SharedValue) -> Iterator[Finding | None]:
+    """Of each member that has the UUID now, where it derives from its own or another VM's name.
+
+    Not of one whose spec has no UUID: of that NotPersisted says that it is derived from the name, and to write it.
+    """
+    names = {_name(record) for record in view.sharing(LEGACY_NAME, view.partition)}
+    for member in group.members:
+        own = derived(view.partition, member.record.name)
+        if (own or names) and not (own and _derives(member)) and not member.deleting and _has(view, member):
+            of = member.record.name if own else min(names)
+            yield Finding(
+                reason="LegacyDerived",
+                severity=Severity.INFO,
+                subject=member.ref,
+                group=group_id(view.partition),
+                message=_own(member) if own else _others(member, of),
+                next="" if own else f"Give it a UUID of its own before it runs beside {of}.",
+                evidence=_facts(view, group, member, of),
+            )
+        yield None
+
+
+def _name(record: object) -> str:
+    if isinstance(record, VirtualMachineSnapshotContent):
+        return record.source
+    return record.name if isinstance(record, VirtualMachine) else ""
+
+
+def _derives(member: Member) -> bool:
+    """Whether KubeVirt derives it at each start."""
+    return member.vm is not None and not member.vm.uuid.strip()
+
+
+def _has(view: View, member: Member) -> bool:
+    """Whether this is what it has now, and not only what it starts with next."""
+    if member.vm is None:
+        return True
+    vmi = view.named(VirtualMachineInstance, member.vm.namespace, member.vm.name)
+    return effective(member.vm, owned(vmi, member.vm)) == view.partition
+
+
+def _own(member: Member) -> str:
+    return (
+        f"{the(member.ref.kind)}'s firmware UUID is derived from its name alone: any VM called {member.record.name}, "
+        "in another namespace or cluster, may have the same"
+    )
+
+
+def _others(member: Member, of: str) -> str:
+    return (
+        f"{the(member.ref.kind)}'s firmware UUID is derived from the name {of}, not from its own: it was restored or "
+        "copied from there"
+    )
+
+
+def _facts(view: View, group: SharedValue, member: Member, of: str) -> dict[str, object]:
+    found: dict[str, object] = {"uuid": member.written or view.partition, "of": of, "hints": hints(view, group, member)}
+    if member.vm is not None and not member.vm.serial:
+        found["serial"] = "missing: it is older than KubeVirt 1.5.3, or its firmware was replaced without one"
+    return {name: fact for name, fact in found.items() if fact}

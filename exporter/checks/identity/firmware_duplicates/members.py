@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from ....domain.identity.identified import awaited, migrated_away
+from ....domain.identity.identity import awaited, migrated_away
 from ....domain.lazy import Lazy
 from ....findings.check import View
 from ....findings.partial import known

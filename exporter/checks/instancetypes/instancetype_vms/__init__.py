@@ -23,18 +23,16 @@ from collections.abc import Iterator
 
 from ....domain.instancetypes.kinds import CLUSTER_WIDE, INSTANCETYPES
 from ....domain.instancetypes.matching import ROLES, MatcherRole
-from ....findings.check import Check, Lookup, View
+from ....findings.check import PER_VM, Check, Lookup, View
 from ....findings.finding import Finding, Severity
-from ....findings.scopes import PER_VM
 from ....store.indexes.instancetypes import OBJECT, REVISION
 from ....store.kinds.controller_revision import ControllerRevision
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .context import Context
-from .fitting import field_conflict, requirements_unmet
 from .reasons import REASONS
-from .references import broken, stale_reference, unversioned
+from .references import broken, field_conflict, requirements_unmet, stale_reference, unversioned
 from .stashes import drifted, unfit
 
 __all__ = ["CHECK"]

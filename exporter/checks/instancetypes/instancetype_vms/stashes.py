@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ....domain.instancetypes.drift import MOST_PATHS, differing
+from ....domain.instancetypes.conflicts import MOST_PATHS, differing
 from ....domain.instancetypes.matching import kind_of
 from ....domain.instancetypes.resolving import ReferenceMode, Resolution, undecodable
 from ....findings.advice import filled, values_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
 from ....domain.networks.addresses import host as canonical
-from ....domain.networks.cidr import number
+from ....domain.networks.addresses import number
 from ....domain.networks.pool import AddressPlace
 from ....domain.networks.withheld import withheld_by
 from ....findings.finding import Finding, Severity, Since

@@ -4,29 +4,97 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from heapq import nsmallest
 from itertools import chain
 from typing import Any
 
 from ....domain.lazy import Lazy
 from ....domain.networks.pool import AddressPlace
+from ....domain.networks.vm_networks import claim_name
 from ....findings.advice import advised
 from ....findings.check import View
 from ....findings.finding import Finding, Severity, Since
-from ....store.indexes.networks import ADDRESS, CLAIM, NAD, address, unreadable
+from ....store.indexes.networks import ADDRESS, CLAIM, NAD, NETWORK, VM, address, unreadable, vm_key
 from ....store.kinds.ipam_claim import FINALIZER, IPAMClaim
 from ....store.kinds.namespace import Namespace
 from ....store.kinds.network_attachment_definition import NetworkAttachmentDefinition, pool_of
 from ....store.kinds.pod import REFERRED, Pod
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ....store.record import Record, Ref, UnseenError
+from ....store.record import Record, Ref, UnreadableFactError, UnseenError
 from ....store.text.naming import subject_first
 from .._referred import NadsOfNetwork, nads_of, referred_to
-from .common import MOST_PODS, Common
 from .owner import ClaimOwner, OwnerState, owner_of
-from .pressure import utilisation
 from .reasons import REASONS
+
+# What the IPAMClaims of one VM have in common: looked through once, since there may be thousands of each.
+
+MOST_PODS = 100  # of one VM, or of one claim, that are compared with a claim; a VM that migrates has two
+
+
+class Common:
+    """Of one evaluation."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._launchers: dict[str, list[Pod]] = {}
+        self._interfaces: dict[tuple[str, str, str], dict[str, list[tuple[str, str]]]] = {}
+
+    def launchers(self, namespace: str, name: str) -> list[Pod]:
+        """The pods of a VM, by name; of very many the first ones."""
+        key = vm_key(namespace, name)
+        if key not in self._launchers:
+            own = key == self._view.partition
+            pods = self._view.all(Pod) if own else self._view.members(VM, key, Pod)
+            self._launchers[key] = nsmallest(MOST_PODS, pods, key=lambda each: each.name) if len(pods) > 1 else pods
+        return self._launchers[key]
+
+    def interfaces(self, vm: VirtualMachine | VirtualMachineInstance, claim: str) -> list[tuple[str, str]]:
+        """(logical network, NAD or empty) of the VM's networks that the name of a claim stands for."""
+        key = type(vm).__name__, vm.namespace, vm.name
+        if key not in self._interfaces:
+            found = self._interfaces[key] = {}
+            for network, nad, _ in vm.networks:
+                found.setdefault(claim_name(vm.name, network), []).append((network, nad))
+        return self._interfaces[key].get(claim, [])
+
+
+# How full the network of an IPAMClaim is: what nobody needs is in the way there.
+
+
+def utilisation(view: View, ruler: NetworkAttachmentDefinition | None, attachments: frozenset[str]) -> float:
+    """The share of the fullest subnet that claims and pods hold, 0 to 1; the pods by these NADs (`namespace/name`),
+    which are all of the network. Raises UnreadableFactError where a pod's addresses can't be read.
+    """
+    if ruler is None:
+        return 0.0
+    # Thousands of claims may be left over in one network of tens of thousands of pods.
+    share = view.derived(NETWORK, ruler.network, partial(_share, view, ruler, attachments))
+    if isinstance(share, UnreadableFactError):
+        raise share.with_traceback(None)
+    return share
+
+
+def _share(view: View, ruler: NetworkAttachmentDefinition, attachments: frozenset[str]) -> float | UnreadableFactError:
+    pool, members = pool_of(ruler), view.sharing(NETWORK, ruler.network)
+    numbers: set[int] = set()
+    try:
+        for each in members:
+            if isinstance(each, IPAMClaim):
+                numbers.update(each.numbers)
+            elif isinstance(each, Pod):
+                given = zip(each.addresses, each.numbers, strict=True)
+                numbers.update(number for (attachment, _, _), number in given if attachment in attachments)
+    except UnreadableFactError as error:
+        return error
+    return pool.utilisation(pool.used(numbers))
+
+
+def percent(share: float) -> str:
+    """Rounded down, so that 100 % is full."""
+    return f"{int(share * 100)} %"
+
 
 Moment = tuple[float | None, Since]
 UNKNOWN_MOMENT: Moment = (None, Since.FIRST_SEEN)

@@ -7,9 +7,8 @@ from ....store.kinds.pod import Pod
 from .._address_holders import withheld
 from .._commands import ANNOTATE_POD, NADS, NETWORK_STACK, READ_CLAIM
 from .addresses import requested_by
-from .context import ClaimContext, Moment
+from .context import ClaimContext, Moment, percent
 from .owner import OwnerState
-from .pressure import percent
 
 # What is said of each cause of an empty claim, and the next step; any other is OVN-Kubernetes' own reason.
 _CAUSES = {

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from ....findings.check import Check, View
-from ....findings.finding import Finding
-from ....findings.scopes import PER_VM
+from ....domain.acts import Act, Forbids
+from ....domain.networks.vm_networks import VMNetwork, claim_name
+from ....findings.causes import Cause
+from ....findings.check import PER_VM, Check, Family, Reason, View
+from ....findings.finding import Finding, Severity
 from ....store.indexes.networks import ADDRESS, CLAIM, CLAIM_NAME, REFERENCE
 from ....store.kinds.deployment import Deployment
 from ....store.kinds.ipam_claim import IPAMClaim
@@ -25,14 +27,127 @@ from ....store.kinds.network_attachment_definition import NetworkAttachmentDefin
 from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
+from .._commands import ANNOTATE_VMI, NADS, NETWORK_STACK, READ_VMI, VM_PODS
 from .._explained import shown
 from .._referred import ReferredNads
 from .interface import Interface, interfaces_of
-from .predicates import cross_namespace_nad, missing_claim, name_collision, name_too_long, static_request_conflict
-from .reasons import REASONS
-from .well import evidently_well
+from .predicates import (
+    cross_namespace_nad,
+    missing_claim,
+    name_collision,
+    name_too_long,
+    static_request_conflict,
+    too_long,
+)
 
 __all__ = ["CHECK"]
+
+# VMs of which one look says that nothing is wrong with their interfaces, as with almost all: none of the predicates is
+# asked then. They remain what decides: this knows of no finding, and only of some VMs that there is none.
+
+_MOST = 50  # interfaces that are looked at without a pause
+
+
+def evidently_well(view: View, vm: VirtualMachine | VirtualMachineInstance, nads: ReferredNads) -> bool:
+    """Whether no predicate finds anything of the interfaces that it has: each whose network keeps addresses refers to a
+    NAD in its own namespace, and has a claim that no other interface shares. False where that is not evident.
+    """
+    if len(vm.networks) > _MOST:
+        return False
+    names: set[str] = set()
+    for network in vm.networks:
+        nad = nads.of(vm.namespace, network[1])
+        if nad is None or not nad.effective:
+            continue  # it has no claim, and no predicate finds anything of it
+        name = claim_name(vm.name, network[0])
+        if nad.namespace != vm.namespace or name in names or not _claimed(view, vm, network, name):
+            return False
+        names.add(name)
+    return True
+
+
+def _claimed(view: View, vm: VirtualMachine | VirtualMachineInstance, network: VMNetwork, name: str) -> bool:
+    """Whether the claim of a secondary network is there, and no VM of another name has one of the same name."""
+    if not network[1] or too_long(vm.name, network[0]):
+        return False
+    found = view.sharing(CLAIM_NAME, f"{vm.namespace}/{name}")
+    others = [each for each in found if not isinstance(each, IPAMClaim) and each.name != vm.name]
+    return not others and any(isinstance(each, IPAMClaim) for each in found)
+
+
+# What can be wrong with a VM's interface on a network with persistent IPs: the meanings and what to do.
+
+_BOTH = (Severity.WARNING, Severity.CRITICAL)
+_INTERFACE = Family("kubevirt_vm_persistent_ip_broken", "An interface of the VM cannot get or keep its persistent IP.")
+_READ_CLAIM = "kubectl get ipamclaims.k8s.cni.cncf.io -n NAMESPACE CLAIM -o yaml"
+_INTERFACES = (
+    "kubectl get virtualmachines.kubevirt.io -n NAMESPACE -o custom-columns='VM:.metadata.name,"
+    "INTERFACES:.spec.template.spec.networks[*].name,NADS:.spec.template.spec.networks[*].multus.networkName'"
+)
+
+REASONS = {
+    "MissingClaim": Reason(
+        _BOTH,
+        "The VMI's interface has no IPAMClaim; critical where its pod refers to the missing one.",
+        _INTERFACE,
+        grace=300.0,
+        next="Annotate the VMI so that KubeVirt's IPAM controller reconciles it; if it is still missing after "
+        "2 minutes, create the IPAMClaim before the VM stops.",
+        commands=(
+            READ_VMI,
+            _READ_CLAIM,
+            "kubectl get network-attachment-definitions.k8s.cni.cncf.io -n NAMESPACE -o yaml",
+            NETWORK_STACK,
+            VM_PODS,
+            ANNOTATE_VMI,
+        ),
+        alert="VMPersistentIPBroken",
+        remediation="recreate_ipam_claim",
+        forbids=Forbids((Act.STOP, Act.RESTART, Act.END), "its addresses are released when its pod ends"),
+    ),
+    "NameTooLong": Reason(
+        (Severity.WARNING,),
+        "The VM's name is too long for the IPAMClaim's label, or the IPAMClaim's for a name: it is never created.",
+        _INTERFACE,
+        next="Create the VM again under a shorter name, with the same disks.",
+        commands=(_INTERFACES,),
+        alert="VMPersistentIPBroken",
+    ),
+    "NameCollision": Reason(
+        _BOTH,
+        "Two interfaces in the namespace share the name of their IPAMClaim; critical while both VMs run.",
+        _INTERFACE,
+        next="Rename the interface of the VM that does not own the IPAMClaim; that VM gets a new address.",
+        commands=(_INTERFACES, _READ_CLAIM),
+        alert="VMPersistentIPBroken",
+        cause=Cause.IPAM_CLAIM,
+    ),
+    "CrossNamespaceNad": Reason(
+        _BOTH,
+        "The NAD is in another namespace, where OVN-Kubernetes looks for the IPAMClaim; critical while the VM runs.",
+        _INTERFACE,
+        next="Let the interface refer to a NAD of the network in the VM's own namespace.",
+        commands=(
+            _INTERFACES,
+            "kubectl get network-attachment-definitions.k8s.cni.cncf.io -n NADNAMESPACE NADNAME -o yaml",
+            NADS,
+        ),
+        alert="VMPersistentIPBroken",
+    ),
+    "StaticRequestConflict": Reason(
+        (Severity.CRITICAL, Severity.INFO),
+        "The VM requests addresses that its IPAMClaim or its network does not have, and can't start; info where it "
+        "can't be seen whether OVN-Kubernetes honours such requests.",
+        _INTERFACE,
+        next="Correct or remove the annotation network.kubevirt.io/addresses in the VM's template: it counts from "
+        "the next start.",
+        commands=(READ_VMI, _READ_CLAIM),
+        alert="VMPersistentIPBroken",
+        forbids=Forbids(
+            (Act.START, Act.STOP, Act.RESTART, Act.END), "it may not start with the addresses that it requests"
+        ),
+    ),
+}
 
 
 Predicate = Callable[[Interface], Finding | None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....domain.networks.cidr import NONE, number
+from ....domain.networks.addresses import NONE, number
 from ....domain.networks.pool import AddressPlace
 from ....domain.networks.vm_networks import claim_name, whole_claim_name
 from ....findings.finding import Finding, Severity

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ....findings.finding import Unknown
-from ....findings.severity import Severity
-from ....store.text.naming import kind_word
-from ....views.differences import Change, Difference, differences
+from ....findings.finding import Severity, Unknown
+from ....store.text.naming import counted, kind_word
+from ....views.differences import Change, Difference, Differences, differences
 from ....views.findings import Report
 from ....views.times import rfc3339
+from ..text.layout import sentence
 from ..text.screen import Row, rows_of
 
 _NO_ANSWER, _ANSWERS = "no answer", "answers"
@@ -55,3 +55,22 @@ def _unknown(change: str, these: Iterable[Unknown], others: Iterable[Unknown]) -
                 each.partition or "-",
                 each.why if change == _NO_ANSWER else "",
             )
+
+
+# What two reports differ in, as text.
+
+_HEAD = ("CHANGE", "SEVERITY", "REASON", "OBJECT", "WHAT")
+
+
+def differed(found: Differences, columns: int | None) -> str:
+    rows = [cells_of(each) for each in found.differences]
+    changes = [each.change for each in found.differences]
+    counts = ", ".join(f"{changes.count(each)} {each.value}" for each in Change if each in changes)
+    lines = rows_of(_HEAD, rows, columns) if rows else []
+    lines += [""] if rows else []
+    text = "".join(f"{line}\n" for line in lines)
+    text += sentence(f"{counts or 'No differences'}; {counted(found.same, 'finding')} as before.", "", columns)
+    if found.unanswered:
+        which = f"{counted(len(found.unanswered), 'check')} without a complete answer in just one of both"
+        text += sentence(f"{which}; `steward check` says why.", "", columns)
+    return text

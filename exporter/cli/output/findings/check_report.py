@@ -5,19 +5,48 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ....findings.severity import Severity
+from ....findings.finding import Severity
+from ....sidecar.repairs import ReportedRepair
+from ....store.source import FILE
 from ....store.text.naming import counted, kind_word
 from ....views.causes import CauseReport, acknowledged_text
 from ....views.findings import FindingReport, Report, plan_command
-from ..text.ages import age
 from ..text.aimed import HERE, Aim
-from ..text.paragraphs import paragraph, sentence
+from ..text.layout import age, indented, paragraph, sentence
 from ..text.screen import cut, rows_of
-from ..text.table import indented
 from ..text.terminal import one_line
 from .no_answer import answered, no_answer
-from .repair_text import repair
-from .unread import unread
+
+# What the sidecar says of a finding, as text.
+
+
+def repair(reported: ReportedRepair, margin: str, columns: int | None) -> str:
+    """What it would do, or why not, and how to let it; as wide as the terminal, if it is on one."""
+    why = reported.refused.why if reported.refused else "; ".join(each.why for each in reported.blocked)
+    facts = (
+        (f"{reported.remediation}, {reported.state} (mode {reported.mode})", ""),
+        (reported.write, ""),
+        (why, "but: "),
+        (reported.proposal.where if reported.proposal else "", "instead: "),
+        (reported.risk if reported.risk != "none" else "", "risk: "),
+        (", ".join(reported.loses), "loses: "),
+        (reported.undo, "undo: "),
+    )
+    said = "; ".join(f"{name}{text}" for text, name in facts if text)
+    return sentence(said, f"{margin}repair: ", columns) + indented(reported.commands, f"{margin}$ ")
+
+
+# What of a dump could not be read at all.
+
+
+def unread(report: Report) -> list[tuple[str, str]]:
+    """The files of dumps that could not be read, and why."""
+    return [
+        (f"{undecodable.cluster}: {undecodable.name}" if undecodable.cluster else undecodable.name, undecodable.why)
+        for undecodable in report.undecodable
+        if undecodable.kind == FILE
+    ]
+
 
 _FIRST = 20  # findings that are listed under a cause
 HEAD = ("SEVERITY", "REASON", "OBJECT", "AGE", "WHAT")

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 
-from ....findings.severity import Severity
+from ....findings.finding import Severity
 from ....http.html.rendering import as_file
-from ....views.ages import age, origin
 from ....views.causes import CauseReport
 from ....views.findings import FindingReport, Report
-from ....views.times import rfc3339
+from ....views.times import age, origin, rfc3339
 from .check_report import Presentation, clusters_of
 from .no_answer import answered, no_answer
 

@@ -11,7 +11,7 @@ from ....store.kind import ApiKind
 from ....store.source import FILE, SyncState
 from ....store.text.naming import counted, named, plural
 from ....views.findings import Report
-from ..text.paragraphs import paragraph
+from ..text.layout import paragraph
 from ..text.terminal import one_line
 
 _APART = 3  # kinds that a dump lacks of which each has a line of its own

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ....views.findings import Report
-from .check_report import Presentation, check_text, names, wide
-from .unread import unread
+from .check_report import Presentation, check_text, names, unread, wide
 
 __all__ = ["Presentation", "rendered", "unread"]
 
@@ -16,19 +15,19 @@ def rendered(report: Report, output: str, how: Presentation) -> str:
 
 
 def _json(report: Report, _: Presentation) -> str:
-    from ..text.structured import json_of
+    from ..text.terminal import json_of
 
     return json_of(report)
 
 
 def _yaml(report: Report, _: Presentation) -> str:
-    from ..text.structured import yaml_of
+    from ..text.terminal import yaml_of
 
     return yaml_of(report)
 
 
 def _csv(report: Report, _: Presentation) -> str:
-    from .csv_report import csv_of
+    from .exchange import csv_of
 
     return csv_of(report)
 
@@ -40,13 +39,13 @@ def _html(report: Report, how: Presentation) -> str:
 
 
 def _junit(report: Report, how: Presentation) -> str:
-    from .junit import junit
+    from .exchange import junit
 
     return junit(report, how.checks, unread(report))
 
 
 def _sarif(report: Report, how: Presentation) -> str:
-    from .sarif import sarif
+    from .exchange import sarif
 
     return sarif(report, how.checks, unread(report))
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from itertools import accumulate
 
-from .paragraphs import WIDTH
+from .layout import WIDTH
 from .terminal import one_line
 
 Row = Sequence[str]

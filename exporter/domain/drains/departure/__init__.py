@@ -9,10 +9,9 @@ Pure; whether another node has room for a VMI is not asked here.
 from __future__ import annotations
 
 from .context import INDEXES, DrainContext, NodeContext, drain_context, node_context
-from .node import departures, each_departure, in_order, orphans
 from .remedies import REMEDIES, Remedy
 from .shape import Departure, DrainState
-from .states import departure
+from .states import departure, departures, each_departure, in_order, orphans
 
 __all__ = [
     "INDEXES",

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ....store.indexes.nodes import HANDLER, NODE, PDB, RUNNING, TARGET
+from ....store.indexes.drains import HANDLER, NODE, PDB, RUNNING, TARGET
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.node import CORDON, Node
 from ....store.kinds.node_maintenance import NodeMaintenance
@@ -17,9 +17,8 @@ from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ....store.reader import ClusterView
 from ....store.record import Record
-from ....store.text.since import UNKNOWN, Since, Time
-from ..eviction import cordoned, drain_taints, kubevirt_taint
-from ..selecting import Selecting
+from ....store.text.times import UNKNOWN, Since, Time
+from ..eviction import Selecting, cordoned, drain_taints, kubevirt_taint
 from .signs import proofs, signs, standing
 
 INDEXES = (NODE, PDB, RUNNING, HANDLER, TARGET)  # a reader has to know them

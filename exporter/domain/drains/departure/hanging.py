@@ -25,15 +25,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from ....store.indexes.nodes import TARGET
+from ....store.indexes.drains import TARGET
 from ....store.kinds.node import Node
 from ....store.kinds.pod import DrainRole, Pod
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ....store.text.since import Since, Time
-from .building import of
+from ....store.text.naming import named
+from ....store.text.times import UNKNOWN, Since, Time
 from .shape import Departure, DrainState
-from .vmi import VMIContext
+from .vmi import VMIContext, of
 
 _POST_COPY = "PostCopy"
 _BEFORE = ("Pending", "Scheduling")  # the phases before its target pod is ready
@@ -193,3 +194,175 @@ def _is_handler(own: VMIContext, pod: Pod, node: str) -> bool:
     if pod.role is not DrainRole.HANDLER or pod.node != node:
         return False
     return kubevirt is None or pod.namespace == kubevirt.namespace
+
+
+# What the scheduler says of a pod that finds no node, taken apart: how many nodes each condition rules out.
+#
+# The form is that of `FitError.Error` in pkg/scheduler/framework/types.go of kubernetes/kubernetes: `0/5 nodes are
+# available: 3 Insufficient memory, 2 node(s) were unschedulable. preemption: …`. A node is counted under the first
+# condition that rules it out, by more than one resource under each of them.
+
+_AFTER = "nodes are available:"
+_MOST = 10
+_DIGITS = 7  # no cluster has more nodes
+
+# By which word of a condition one knows what can be done about it.
+_KINDS = (
+    ("Volume", ("volume", "pvc", "csinode", "storage")),
+    ("AntiAffinity", ("anti-affinity",)),
+    ("PodAffinity", ("match pod affinity",)),
+    ("Spread", ("topology spread",)),
+    ("Selector", ("node affinity", "node selector")),
+    ("Taint", ("taint",)),
+    ("Cordoned", ("were unschedulable", "was unschedulable")),
+)
+_INSUFFICIENT = "Insufficient "
+_PLAIN = ("cpu", "memory", "ephemeral-storage")
+
+
+class RuledOut(NamedTuple):
+    nodes: int
+    condition: str
+
+    @property
+    def kind(self) -> str:
+        """Device and Resource for what nodes lack; Other for what is not known."""
+        if self.condition.startswith(_INSUFFICIENT):
+            what = self.lacking
+            return "Resource" if what in _PLAIN or what.startswith("hugepages-") else "Device"
+        lower = self.condition.lower()
+        return next((kind for kind, words in _KINDS if any(word in lower for word in words)), "Other")
+
+    @property
+    def lacking(self) -> str:
+        """The resource that is short; empty for any other condition."""
+        return self.condition.removeprefix(_INSUFFICIENT) if self.condition.startswith(_INSUFFICIENT) else ""
+
+
+def ruled_out(message: str) -> tuple[RuledOut, ...]:
+    """What rules out most nodes first; none where the message has another form."""
+    _, _, rest = message.partition(_AFTER)
+    found: list[RuledOut] = []
+    for part in rest.partition("preemption:")[0].split(", "):
+        count, _, condition = part.strip().partition(" ")
+        if count.isdecimal() and len(count) <= _DIGITS and condition:
+            found.append(RuledOut(int(count), condition.partition(". ")[0].rstrip(". ")))
+        if len(found) == _MOST:
+            break
+    return tuple(sorted(found, key=lambda each: -each.nodes))
+
+
+def hindrance(message: str) -> RuledOut | None:
+    """What stands in the way of the target of a migration first: the node that it comes from does not count, which
+    KubeVirt's own anti-affinity rules out, or the cordon of a drain before it.
+    """
+    found = list(ruled_out(message))
+    for kind in ("AntiAffinity", "Cordoned"):
+        at = next((at for at, each in enumerate(found) if each.kind == kind), None)
+        if at is not None:
+            found[at] = RuledOut(found[at].nodes - 1, found[at].condition)
+            break
+    return max((each for each in found if each.nodes > 0), key=lambda each: each.nodes, default=None)
+
+
+# A target pod that does not start: no node takes it, or its containers wait for an image, a volume, the network.
+#
+# KubeVirt gives such a migration up, after 300 seconds where no node takes the pod and after 900 where one has it
+# (`handlePendingPodTimeout` in pkg/virt-controller/watch/migration/migration.go), and makes the next one where the VMI
+# still has to leave.
+
+_IMAGE = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError")
+_CPU_FEATURE = "cpu-feature.node.kubevirt.io/"
+_CREATING = ("ContainerCreating", "PodInitializing")
+
+
+def unschedulable(own: VMIContext) -> Pod | None:
+    """The target pod of its open migration, where no node takes it."""
+    pod = own.target
+    return pod if pod is not None and pod.phase == "Pending" and pod.unschedulable else None
+
+
+def starting(own: VMIContext, migration: VirtualMachineInstanceMigration, began: Time) -> Departure | None:
+    """Of a VMI whose target pod does not start. Whether that takes too long is for who knows the time."""
+    pod = own.target
+    if pod is None or pod.phase != "Pending" or pod.deleting is not None:
+        return None
+    if pod.unschedulable:
+        return _unplaced(own, migration, pod, began)
+    return _waiting(own, migration, pod) if pod.node and pod.waiting else None
+
+
+def _unplaced(own: VMIContext, migration: VirtualMachineInstanceMigration, pod: Pod, began: Time) -> Departure:
+    first, stale = hindrance(pod.unschedulable), _stale(own, pod)
+    # Without preemption, which never helps a pod without a priority of its own, and doubles the text.
+    conditions = [f"{each.nodes} {each.condition}" for each in ruled_out(pod.unschedulable)]
+    case = "Stale" if stale else first.kind if first is not None else ""
+    made = of(
+        own,
+        DrainState.BLOCKED,
+        "TargetUnschedulable",
+        f"no node takes the target pod of the VMI's migration: {', '.join(conditions) or pod.unschedulable}"
+        + (f"; it asks for CPU features that not even {own.vmi.node} has a label of: {named(stale)}" if stale else ""),
+        case,
+        since=began,
+        values={"RESOURCE": first.lacking} if first is not None else {},
+        migration=migration.name,
+        pod=pod.name,
+        scheduler=pod.unschedulable,
+        cause=case,
+        staleFeatures=stale,
+        ruledOut={each.condition: each.nodes for each in ruled_out(pod.unschedulable)} or None,
+    )
+    return replace(made, related=(migration.ref, pod.ref))
+
+
+def _stale(own: VMIContext, pod: Pod) -> list[str]:
+    """The CPU features that it asks for and that not even the node has a label of on which the guest runs: KubeVirt
+    copies them from pod to pod, and another release of libvirt reports others (kubevirt/kubevirt#17812).
+    """
+    labels = dict(own.node.node.label_pairs) if own.node.node is not None else {}
+    if not any(key.startswith(_CPU_FEATURE) for key in labels):
+        return []
+    asked = (each for each in pod.placement.selector if each.key.startswith(_CPU_FEATURE) and not each.holds(labels))
+    return sorted(each.key.removeprefix(_CPU_FEATURE) for each in asked)
+
+
+def _waiting(own: VMIContext, migration: VirtualMachineInstanceMigration, pod: Pod) -> Departure:
+    container, reason, message = pod.waiting
+    case, what = _case(pod, reason)
+    said = ": ".join(filter(None, (reason or "Waiting", message)))
+    made = of(
+        own,
+        DrainState.MIGRATING,
+        "TargetNotStarting",
+        f"target pod {pod.name} on {pod.node} does not start: {what}container {container} waits ({said})",
+        case,
+        since=(pod.scheduled, Since.CONDITION),
+        to=pod.node,
+        values={"TARGETPOD": pod.name, "TARGETNODE": pod.node},
+        migration=migration.name,
+        targetPod=pod.name,
+        targetNode=pod.node,
+        container=container,
+        waiting=said,
+        cause=case,
+    )
+    return replace(made, related=(migration.ref, pod.ref))
+
+
+def _case(pod: Pod, reason: str) -> tuple[str, str]:
+    if reason in _IMAGE:
+        return "Image", ""
+    if reason in _CREATING and pod.sandboxed == "False":
+        return "Sandbox", "its volumes or its network are not there, and "
+    return ("Creating" if reason in _CREATING else "Container"), ""
+
+
+def explained(own: VMIContext, made: Departure) -> Departure:
+    """With what the target pod of its open migration waits for: KubeVirt does not say why it gave up those before."""
+    waits = starting(own, own.open, UNKNOWN) if own.open is not None else None
+    if waits is None or waits.evidence["cause"] == "Creating":
+        return made
+    why = f"{made.why.removesuffix('.')}; now {waits.why[:1].lower()}{waits.why[1:]}"
+    evidence = {**made.evidence, "waiting": waits.evidence.get("waiting", "")}
+    return replace(made, why=why, remedy=waits.remedy, values={**made.values, **waits.values}, evidence=evidence)

@@ -10,13 +10,11 @@ from dataclasses import replace
 
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ....store.text.naming import named
-from ....store.text.since import Since, Time
+from ....store.text.times import Since, Time
 from ..failures import classified, failed_migration
-from .building import of, text
-from .hanging import hanging
+from .hanging import explained, hanging, starting, unschedulable
 from .shape import Departure, DrainState
-from .starting import explained, starting, unschedulable
-from .vmi import VMIContext
+from .vmi import VMIContext, of, text
 
 FAILING = 2  # evacuations in a row that failed: one alone is tried again and says little
 LONGEST_NAME = 63  # KubeVirt's migration webhook puts the name into a label

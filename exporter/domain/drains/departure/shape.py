@@ -9,8 +9,8 @@ from enum import StrEnum
 from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.record import Record, Ref
-from ....store.text.placeholders import filled
-from ....store.text.since import UNKNOWN, Time
+from ....store.text.naming import filled
+from ....store.text.times import UNKNOWN, Time
 from ..eviction import EvictionAnswer
 from .remedies import NOTHING, Remedy
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ....domain.networks.cidr import NONE, Block, blocks, covered, number, overlap, parse_block
+from ....domain.networks.addresses import NONE, Block, blocks, covered, number, overlap, parse_block
 from ....domain.networks.pool import Ranges, by_family, implicit
 from ...text.nesting import whole
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sys import intern
 
-from ....domain.features.asks import asks_of
 from ....domain.features.rule import IGNITION, SIDECARS, Asking, Request
+from ....domain.features.spec_facts import asks_of
 from ....domain.identity.firmware import WireFirmware, identifying
 from ...record import Record, Wire, WireMeta, epoch, identity
 from .vm_spec import WireDomain, WireVMSpec

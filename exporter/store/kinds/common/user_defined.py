@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from sys import intern
 from typing import Any, NamedTuple, TypeVar
 
-from ....domain.networks.cidr import blocks
+from ....domain.networks.addresses import blocks
 from ...record import Record, Wire, WireCondition, WireMeta, epoch, identity
 
 PROTECTION = "k8s.ovn.org/user-defined-network-protection"

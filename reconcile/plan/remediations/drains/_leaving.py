@@ -6,7 +6,7 @@ from exporter.domain.drains.departure import drain_context, node_context
 from exporter.domain.drains.departure.vmi import VMIContext
 from exporter.domain.drains.health import ailment
 from exporter.findings.finding import Finding
-from exporter.store.indexes.nodes import HANDLER, NODE, PDB, RUNNING
+from exporter.store.indexes.drains import HANDLER, NODE, PDB, RUNNING
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.kubevirt_machine import KubevirtMachine
 from exporter.store.kinds.namespace import Namespace

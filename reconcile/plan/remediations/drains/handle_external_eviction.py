@@ -10,9 +10,9 @@ Undo: none. Nothing is written.
 
 from __future__ import annotations
 
-from exporter.domain.drains.departure.building import text
+from exporter.domain.drains.departure.vmi import text
 from exporter.findings.finding import Finding
-from exporter.store.indexes.nodes import HANDLER
+from exporter.store.indexes.drains import HANDLER
 from exporter.store.kinds.kubevirt_machine import KubevirtMachine
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance

@@ -24,8 +24,7 @@ from ...patterns import PRESENT, Begins, Exactly, Like
 from ...plan import Create, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...writes import Created, Write
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, under_way
-from .._owning import owning_vm
+from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, owning_vm, under_way
 from ._leaving import INDEXES, ONE_KUBEVIRT, READS, ails, leaving, unfinished
 
 _PREFIX = "steward-evacuation-"

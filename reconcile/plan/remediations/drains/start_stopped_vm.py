@@ -24,8 +24,8 @@ import msgspec
 from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
 from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.findings.finding import Finding
+from exporter.store.indexes.drains import DRAINED_NODE, STOPPED
 from exporter.store.indexes.networks import VM, vm_key
-from exporter.store.indexes.stops import DRAINED_NODE, STOPPED
 from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.namespace import Namespace
@@ -41,7 +41,7 @@ from ...plan import Add, Op, Patch, Plan, Refused, Remove, Replace, Risk, Test
 from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, controller, ending, table, tables, under_way
-from ..instancetypes._resolvable import RESOLVABLE, unresolved
+from ..instancetypes._instancetypes import RESOLVABLE, unresolved
 from ._leaving import ONE_KUBEVIRT
 
 _PATH = f"/metadata/annotations/{STOPPED_FOR_DRAIN.replace('/', '~1')}"

@@ -48,9 +48,8 @@ from ...plan import Patch, Plan, Proposal, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
 from ...requests import MANAGER
 from ...writes import Field, Patched, Write
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, under_way
-from .._owning import lost_disks, owning_vm
-from ..instancetypes._resolvable import RESOLVABLE, unresolved
+from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, lost_disks, owning_vm, under_way
+from ..instancetypes._instancetypes import RESOLVABLE, unresolved
 from ._leaving import INDEXES, ONE_KUBEVIRT, READS, ails, leaving, unfinished
 
 _ALLOWED = "steward.kubevirt-steward.io/stop-allowed"

@@ -26,8 +26,7 @@ from exporter.domain.features.hco import REVERTED, way_of_gate
 from exporter.findings.finding import Finding
 from exporter.store.kinds.kube_virt import KubeVirt, changed
 
-from ...known_owners import JSON_PATCH
-from ...owners import claimed
+from ...owners import JSON_PATCH, claimed
 from ...plan import Op, Patch, Plan, Proposal, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
 from .._grounds import table

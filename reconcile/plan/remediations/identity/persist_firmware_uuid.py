@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from exporter.domain.drains.departure.building import text
+from exporter.domain.drains.departure.vmi import text
 from exporter.domain.identity.firmware import comparable, invalid, legacy
 from exporter.domain.identity.identity import next_boot
 from exporter.findings.finding import Finding
@@ -34,7 +34,7 @@ from ...plan import Patch, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
 from .._grounds import table, wholes
-from ._firmware import PATH, PRECONDITIONS, READS, firmware_of, forbidden, put, restores_of
+from ._identities import PATH, PRECONDITIONS, READS, firmware_of, forbidden, put, restores_of
 
 _SETTLED = 3600.0  # seconds in which whoever restored a VM may still write the UUID that it had
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

@@ -39,9 +39,19 @@ from ...plan import Patch, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
 from .._grounds import table
-from ._firmware import PRECONDITIONS, READS, firmware_of, forbidden, put, vm_of
-from ._kept_state import KEEPS_NO_STATE, kept_state
-from ._stopped import STOPPED, saved, stopped
+from ._identities import (
+    KEEPS_NO_STATE,
+    PRECONDITIONS,
+    READS,
+    STOPPED,
+    firmware_of,
+    forbidden,
+    kept_state,
+    put,
+    saved,
+    stopped,
+    vm_of,
+)
 
 ALLOWED = f"{PREFIX}new-uuid-allowed"
 _NAMESPACE = UUID("0b6f2c1e-5f0a-4d0c-9c1b-6a4b1e1d7a55")  # of the new UUIDs; never to be changed

@@ -29,9 +29,21 @@ from ...patterns import PRESENT
 from ...plan import Patch, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
-from ._firmware import PATH, PRECONDITIONS, READS, firmware_of, forbidden, put, vm_of
-from ._stopped import STOPPED, saved, stopped
-from ._the_copy import ALLOWED, THE_COPY, not_the_copy
+from ._identities import (
+    ALLOWED,
+    PATH,
+    PRECONDITIONS,
+    READS,
+    STOPPED,
+    THE_COPY,
+    firmware_of,
+    forbidden,
+    not_the_copy,
+    put,
+    saved,
+    stopped,
+    vm_of,
+)
 
 _NAMESPACE = UUID("5d1f0c55-2f2b-4b8e-9a3e-0b0d7c1c4e21")  # of the new serials; never to be changed
 

@@ -28,9 +28,20 @@ from ...patterns import PRESENT
 from ...plan import Patch, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
-from ._firmware import PATH, PRECONDITIONS, READS, firmware_of, forbidden, put, vm_of
-from ._kept_state import KEEPS_NO_STATE, kept_state
-from ._stopped import STOPPED, saved, stopped
+from ._identities import (
+    KEEPS_NO_STATE,
+    PATH,
+    PRECONDITIONS,
+    READS,
+    STOPPED,
+    firmware_of,
+    forbidden,
+    kept_state,
+    put,
+    saved,
+    stopped,
+    vm_of,
+)
 
 _NAMESPACE = UUID("b6a3b5ce-7f0e-4e2f-8d5f-3f5c6a1f9d02")  # of the new UUIDs; never to be changed
 

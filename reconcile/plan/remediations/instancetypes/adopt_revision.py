@@ -26,11 +26,9 @@ from ...patterns import Begins, Each, Is, Like
 from ...plan import Add, Op, Patch, Plan, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
-from .._grounds import table
-from .._shapes import an_owner, owned_by
+from .._grounds import an_owner, owned_by, table
 from ._copies import names
-from ._held import HELD, READS, Held, copied, held, others
-from ._instancetypes import KEPT, LABEL, owner_reference
+from ._instancetypes import HELD, KEPT, LABEL, READS, Held, copied, held, others, owner_reference
 
 _PATH = "/metadata/ownerReferences"
 _UNDO = "put the owner back that it had, or none"

@@ -32,8 +32,7 @@ from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
 from .._grounds import table
 from ._copies import STORED
-from ._held import HELD, READS, Held, copied, held
-from ._instancetypes import LABEL
+from ._instancetypes import HELD, LABEL, READS, Held, copied, held
 
 NAMES = ("generation", "kind", "name", "uid", "version")
 _PATH = "/metadata/labels"

@@ -42,11 +42,8 @@ from ...plan import Patch, Plan, Refused, Risk, escaped
 from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, under_way
-from ._copies import STORED, names, running_spec
-from ._held import copied
-from ._instancetypes import LABEL, SETTLED, settled_kubevirt
-from ._resolvable import RESOLVABLE, unresolved
-from ._running import differs
+from ._copies import STORED, differs, names, running_spec
+from ._instancetypes import LABEL, RESOLVABLE, SETTLED, copied, settled_kubevirt, unresolved
 
 NUDGED = f"{PREFIX}nudged-for-copy"
 _UNDO = "remove the annotation; a copy that KubeVirt made stays"

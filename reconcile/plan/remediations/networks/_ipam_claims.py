@@ -4,7 +4,7 @@ and honours IPAMClaims works. Each answers with a refusal, or None.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -16,17 +16,74 @@ from exporter.store.kinds.deployment import Deployment, own_parts
 from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from exporter.store.kinds.pod import Pod
+from exporter.store.kinds.pod import GIVEN, REFERRED, Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from exporter.store.record import Ref
+from exporter.store.record import Ref, UnansweredError
+from exporter.store.source import Undecodable
 
 from ...plan import Refused
 from ...remediation import Scene
-from ...unseen import undecodable
-from .._grounds import under_way
-from ._network_reach import attachable, of_network, unread_use
+from ...unseen import unanswered, undecodable
+from .._grounds import table, under_way
+
+# Whom an object that can't be read may concern: which pods can be attached to the network of an IPAMClaim.
+#
+# An address is given to a pod by an attachment to the network, and that is by a NAD: one of the pod's namespace, where
+# the primary one needs no mention, or one that the pod selects, wherever that is. So a pod whose addresses can't be
+# read is in the way of the IPAMClaims of its own namespace, and of the networks of those NADs. Of all others it is not:
+# who may write pods in one namespace must not be able to keep the IPAMClaims of all others as they are. Whoever may
+# create NADs of a network in their namespace can be attached to it indeed.
+#
+# A selection that can't be read attaches to nothing: Multus and OVN-Kubernetes can't read it either. What was given
+# before it became so is in another annotation (k8s.ovn.org/pod-networks). OVN-Kubernetes matches IPAMClaims by
+# `spec.network` alone, wherever they are, and takes none of which that is no text.
+#
+# Not seen: whoever takes annotations off a pod, which then looks as if it used nothing.
+
+
+def unread_use(scene: Scene, claim: IPAMClaim, pod: Pod) -> Refused | None:
+    """Refuses with `everything_seen` for annotations that can't be read, where the pod may use the IPAMClaim."""
+    for fact in pod.unread:
+        given = fact.annotation in GIVEN and attachable(
+            scene, claim, pod.namespace, (key for key, _ in pod.known_selections)
+        )
+        if given or (fact.annotation in REFERRED and pod.namespace == claim.namespace):
+            why = f"{pod.ref} may use it: annotation {fact.annotation} could not be read: {fact.why}"
+            return unanswered(why, pod.ref)
+    return None
+
+
+def attachable(scene: Scene, claim: IPAMClaim, namespace: str, selected: Iterable[str] = ()) -> bool:
+    """Whether a pod in a namespace, with NADs that it selects by `namespace/name`, may be attached to the network."""
+    if namespace == claim.namespace:
+        return True
+    names = [f"{nad.namespace}/{nad.name}" for nad in scene.within(NetworkAttachmentDefinition, namespace)]
+    return any(_of_network(scene, claim, key) for key in dict.fromkeys((*names, *selected)))
+
+
+def _of_network(scene: Scene, claim: IPAMClaim, key: str) -> bool:
+    """Whether a NAD may be of the network: one that can't be read is where it has the network's name in it."""
+    namespace, _, name = key.partition("/")
+    nad = scene.named(NetworkAttachmentDefinition, namespace, name)
+    if nad is None:
+        return namespace == claim.namespace  # it is gone, and still serves the pods that it has attached
+    if nad.readable:
+        return nad.network == claim.network
+    whole = scene.whole(NetworkAttachmentDefinition.KIND, namespace, name) or {}
+    return claim.network in str(table(whole.get("spec")).get("config"))
+
+
+def of_network(scene: Scene, claim: IPAMClaim, other: Undecodable) -> bool:
+    """Whether an IPAMClaim that can't be decoded may be of the same network, by what can be read of it."""
+    try:
+        whole = scene.whole(IPAMClaim.KIND, other.namespace, other.object_name)
+    except UnansweredError:
+        return True
+    network = table((whole or {}).get("spec")).get("network")
+    return network == claim.network if isinstance(network, str) else other.namespace == claim.namespace
+
 
 NOT_MIGRATING = {"not_migrating": "no migration of a VMI that the IPAMClaim names is pending or running"}
 NO_POD_USES_IT = {
@@ -206,3 +263,44 @@ def stack_broken(scene: Scene) -> Refused | None:
     """A component that is not seen may run elsewhere, as the control plane of a hosted cluster does."""
     down = broken(own_parts(scene.all(Deployment)), scene.all(MutatingWebhookConfiguration))
     return next((Refused("stack_healthy", f"{_BROKEN[reason]}; repair that first") for reason in down), None)
+
+
+# The VM, or the VMI that stands alone, that owns an IPAMClaim or is to own it, and the reference by which it does.
+
+ClaimOwner = VirtualMachine | VirtualMachineInstance
+OF_KUBEVIRT = ("VirtualMachine", "VirtualMachineInstance")
+_API_VERSION = "kubevirt.io/v1"
+
+
+Named = tuple[VirtualMachine | None, VirtualMachineInstance | None]
+
+
+def named_owner(scene: Scene, claim: IPAMClaim, name: str) -> Named:
+    """The VM and the VMI of a name in the IPAMClaim's namespace; none of no name."""
+    if not name:
+        return None, None
+    within = claim.namespace
+    return scene.named(VirtualMachine, within, name), scene.named(VirtualMachineInstance, within, name)
+
+
+def unsettled(owner: ClaimOwner, vm: VirtualMachine | None, vmi: VirtualMachineInstance | None) -> Refused | None:
+    """Refuses with `owner_lives` where the owner is going, or the VM and the VMI of its name do not belong together."""
+    if owner.deleting is not None:
+        return Refused("owner_lives", f"{owner.ref} is being deleted")
+    if vmi is not None and vmi.vm_uid and vmi.vm_uid != (vm.uid if vm is not None else ""):
+        return Refused("owner_lives", f"{vmi.ref} runs for a VM with UID {vmi.vm_uid}, which no longer exists")
+    if isinstance(owner, VirtualMachine) and vmi is not None and not vmi.vm_uid:
+        return Refused("owner_lives", f"{vmi.ref} is not of {owner.ref}: either may use the IPAMClaim")
+    return None
+
+
+def reference(owner: ClaimOwner) -> dict[str, Any]:
+    """As ipam-extensions writes it (pkg/vminetworkscontroller, ownerReferenceFor)."""
+    return {
+        "apiVersion": _API_VERSION,
+        "kind": owner.ref.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

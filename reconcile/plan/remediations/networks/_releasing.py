@@ -7,12 +7,16 @@ from typing import Any
 
 from exporter.findings.finding import Finding
 from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
+from ...annotations import PREFIX
 from ...patterns import Has, Like
 from ...plan import Patch, Plan, Refused, Remove, Risk, Test
-from ...remediation import Remediation
+from ...remediation import Remediation, Scene
 from ...writes import Deleted, Item, Patched
-from .._shapes import TERMINATING
+from .._grounds import TERMINATING, table, tables
+from ._ipam_claims import claim_of, in_use, made_for, namesakes, waits
 
 _CONTROLLER_SECONDS = 600.0  # as the finding's grace; a controller that works needs seconds
 SEND_SECONDS = 2.0  # a VM that is created, or started, has no pod with an address by then
@@ -65,4 +69,102 @@ def released(
         undo=NO_UNDO if claim.hosts else "none: the IPAMClaim is gone; it held no address",
         loses=claim.ips,
         vm=vm or finding.vm,
+    )
+
+
+# Who came to use an IPAMClaim while it was released: by what is read right after.
+
+
+def came_meanwhile(plan: Plan, before: Mapping[str, Any], scene: Scene) -> str | Refused:
+    """A pod with one of the addresses may have been given it after the release, as it should: nothing tells which."""
+    claim = claim_of(before) if isinstance(plan.step, Patch) and plan.target.kind == "IPAMClaim" else None
+    if claim is None or not claim.hosts:
+        return ""
+    vms = (each for each in namesakes(scene, VirtualMachine, claim) if not waits(claim, each))
+    vmis = namesakes(scene, VirtualMachineInstance, claim)
+    return _came([f"{each.ref} exists, whose IPAMClaim it would be" for each in (*vms, *vmis)], scene, claim)
+
+
+def came_to_run(plan: Plan, before: Mapping[str, Any], scene: Scene) -> str | Refused:
+    """The same of a release that took a VM its address on purpose: only who runs with it counts."""
+    claim = _gone(plan, before, scene)
+    if claim is None:
+        return ""
+    vmis = (each for each in namesakes(scene, VirtualMachineInstance, claim) if not each.final)
+    return _came([f"{each.ref} runs, whose IPAMClaim it was" for each in vmis], scene, claim)
+
+
+def came_to_use(plan: Plan, before: Mapping[str, Any], scene: Scene) -> str | Refused:
+    """The same where the VM may run, without the interface that it was for."""
+    claim = _gone(plan, before, scene)
+    if claim is None:
+        return ""
+    vmis = (each for each in scene.within(VirtualMachineInstance, claim.namespace) if made_for(claim, each))
+    came = [f"{each.ref} runs, whose IPAMClaim it was" for each in vmis if not each.final]
+    return _came(came, scene, claim, of_vm=False)
+
+
+def _gone(plan: Plan, before: Mapping[str, Any], scene: Scene) -> IPAMClaim | None:
+    """The IPAMClaim that went with the write, with the addresses that it held; None of any other write."""
+    claim = claim_of(before) if isinstance(plan.step, Patch) and plan.target.kind == "IPAMClaim" else None
+    there = scene.named(IPAMClaim, plan.target.namespace, plan.target.name)
+    stays = there is not None and there.uid == plan.target.uid
+    return claim if claim is not None and claim.hosts and not stays else None
+
+
+def _came(came: list[str], scene: Scene, claim: IPAMClaim, *, of_vm: bool = True) -> str | Refused:
+    refused = in_use(scene, claim, of_vm=of_vm, may="everything_seen")
+    if refused is not None and refused.precondition != "everything_seen":
+        came.append(refused.why)
+    if came:
+        return (
+            f"{claim.ref} was released under a user that came meanwhile: {'; '.join(came)}. Network {claim.network} "
+            f"may allocate {', '.join(claim.hosts)} a second time: stop what uses it, and start it again, so that it "
+            "gets an address of its own"
+        )
+    return refused or ""
+
+
+# That a VM is stopped and stays so, and that its owner has said that it may get another address.
+
+ALLOWED = f"{PREFIX}new-address-allowed"
+"""Annotation of a VM, with the value "true": it may start with other addresses than it had."""
+
+VM_STOPPED = {
+    "vm_stopped": "the VM has the run strategy Halted or Manual, is not asked to start, and has no VMI; no other VM "
+    "has an interface whose IPAMClaim has this name"
+}
+GIVEN_UP = {"new_address_allowed": f'the VM has the annotation {ALLOWED}: "true", or the IPAMClaim holds no address'}
+NEW_ADDRESS = "The VM gets another address when it starts."
+_WAITING = ("Halted", "Manual")  # start nothing by themselves
+
+
+def awake(scene: Scene, claim: IPAMClaim, vm: VirtualMachine) -> Refused | None:
+    others = [each for each in namesakes(scene, VirtualMachine, claim) if each.ref != vm.ref]
+    if others:
+        return Refused("vm_stopped", f"{others[0].ref} may use the IPAMClaim too")
+    if vm.invalid or vm.run_strategy not in _WAITING:
+        why = f"has run strategy {vm.run_strategy or '(none)'}: KubeVirt starts it"
+        return Refused("vm_stopped", f"{vm.ref} {f'may start at any moment: {vm.invalid}' if vm.invalid else why}")
+    # A restart is a stop and a start; the stop may be over before it is struck from the list.
+    requests = tables(table((scene.of(vm.ref) or {}).get("status")).get("stateChangeRequests"))
+    if any(each.get("action") == "Start" for each in requests):
+        return Refused("vm_stopped", f"{vm.ref} is asked to start")
+    if vmis := namesakes(scene, VirtualMachineInstance, claim):
+        return Refused("vm_stopped", f"{vmis[0].ref} exists")
+    return None
+
+
+def allows(scene: Scene, vm: VirtualMachine) -> bool:
+    whole = scene.of(vm.ref) or {}
+    return table(table(whole.get("metadata")).get("annotations")).get(ALLOWED) == "true"
+
+
+def kept(scene: Scene, claim: IPAMClaim, vm: VirtualMachine) -> Refused | None:
+    """Refuses while the VM is to keep its address: nobody but its owner knows who else relies on that."""
+    if not claim.hosts or allows(scene, vm):
+        return None
+    how = f"kubectl annotate virtualmachines.kubevirt.io -n {vm.namespace} {vm.name} {ALLOWED}=true"
+    return Refused(
+        "new_address_allowed", f"{vm.ref} would lose {', '.join(claim.hosts)}; its owner allows that by: {how}"
     )

@@ -42,24 +42,37 @@ from ...patterns import PRESENT, Each
 from ...plan import Patch, Plan, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
 from ...writes import Field, Patched, Write
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS
-from .._shapes import LIVING, an_owner, owned_by
-from ._came_meanwhile import came_to_use
-from ._claim_owner import OF_KUBEVIRT, ClaimOwner, named_owner, reference, unsettled
+from .._grounds import LIVING, NO_SNAPSHOT_OR_RESTORE, SAVERS, an_owner, owned_by
 from ._ipam_claims import (
     NO_OTHER_HOLDER,
     NO_POD_USES_IT,
     NOT_MIGRATING,
+    OF_KUBEVIRT,
     STACK_HEALTHY,
+    ClaimOwner,
     in_use,
     migrating,
     misfit,
+    named_owner,
+    reference,
     restored,
     shared,
     stack_broken,
+    unsettled,
 )
-from ._releasing import CONTROLLER_HAD_TIME, RELEASED, SEND_SECONDS, had_time, released
-from ._stopped_vm import GIVEN_UP, NEW_ADDRESS, VM_STOPPED, awake, kept
+from ._releasing import (
+    CONTROLLER_HAD_TIME,
+    GIVEN_UP,
+    NEW_ADDRESS,
+    RELEASED,
+    SEND_SECONDS,
+    VM_STOPPED,
+    awake,
+    came_to_use,
+    had_time,
+    kept,
+    released,
+)
 
 _PATH = "/metadata/ownerReferences"
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import msgspec
 
-from exporter.domain.networks.cidr import number
+from exporter.domain.networks.addresses import number
 from exporter.domain.networks.pool import AddressPlace
 from exporter.findings.finding import Finding
 from exporter.store.kinds.deployment import Deployment
@@ -34,17 +34,19 @@ from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachi
 from ...plan import Patch, Plan, Proposal, Refused, Risk
 from ...remediation import Remediation, Scene
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS
-from ._claim_owner import ClaimOwner, named_owner, unsettled
 from ._ipam_claims import (
     NO_OTHER_HOLDER,
     NOT_MIGRATING,
     STACK_HEALTHY,
+    ClaimOwner,
     in_use,
     migrating,
     misfit,
+    named_owner,
     restored,
     shared,
     stack_broken,
+    unsettled,
 )
 from ._nudging import NUDGED
 

@@ -29,7 +29,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from exporter.checks.networks import ipam_networks
 from exporter.findings.finding import Finding
+from exporter.store.kind import ApiKind
 from exporter.store.kinds.deployment import Deployment
 from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
@@ -41,8 +43,6 @@ from ...plan import Delete, Patch, Plan, Proposal, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...writes import Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS
-from . import _pool_pressure
-from ._came_meanwhile import came_to_use
 from ._ipam_claims import (
     NO_OTHER_HOLDER,
     NO_POD_USES_IT,
@@ -55,19 +55,44 @@ from ._ipam_claims import (
     shared,
     stack_broken,
 )
-from ._pool_pressure import ADDRESSES_NEEDED, unneeded
 from ._releasing import (
+    ALLOWED,
     CONTROLLER_HAD_TIME,
     DELETED,
+    GIVEN_UP,
+    NEW_ADDRESS,
     NO_UNDO,
     PROTECTED,
     RELEASED,
     SEND_SECONDS,
+    VM_STOPPED,
+    allows,
+    awake,
+    came_to_use,
     had_time,
+    kept,
     released,
     unprotected,
 )
-from ._stopped_vm import ALLOWED, GIVEN_UP, NEW_ADDRESS, VM_STOPPED, allows, awake, kept
+
+# Whether a network needs the addresses of an IPAMClaim: by the check that reports a network as short of them.
+
+_SHORT = "PoolPressure"
+ADDRESSES_NEEDED = {
+    "addresses_needed": f"the IPAMClaim holds an address, and its network is short of them: {_SHORT} is found of it"
+}
+READS = tuple(kind for kind in ipam_networks.CHECK.reads if isinstance(kind, ApiKind))
+INDEXES = ipam_networks.CHECK.indexes
+
+
+def unneeded(scene: Scene, claim: IPAMClaim) -> Refused | None:
+    if not claim.hosts:
+        return Refused("addresses_needed", f"{claim.ref} holds no address")
+    found = ipam_networks.CHECK.find(scene.view(ipam_networks.CHECK, claim.network))
+    if any(each is not None and each.reason == _SHORT for each in found):
+        return None
+    return Refused("addresses_needed", f"{_SHORT} is not found of network {claim.network or '(none)'}")
+
 
 _COMES_BACK = "If the interface comes back, also by the restore of a snapshot, it gets another address."
 
@@ -161,16 +186,10 @@ REMEDIATION = Remediation(
     answers={"ipam_claims": ("LeakedClaim", "IdleReservation", "StuckTerminatingDeletedByHand")},
     reads=tuple(
         dict.fromkeys(
-            (
-                *_pool_pressure.READS,
-                Deployment.KIND,
-                MutatingWebhookConfiguration.KIND,
-                VirtualMachineInstanceMigration.KIND,
-                *SAVERS,
-            )
+            (*READS, Deployment.KIND, MutatingWebhookConfiguration.KIND, VirtualMachineInstanceMigration.KIND, *SAVERS)
         )
     ),
-    indexes=_pool_pressure.INDEXES,
+    indexes=INDEXES,
     writes=(Write("k8s.cni.cncf.io", "ipamclaims", ("delete", "patch"), (DELETED, RELEASED)),),
     plan=_plan,
     preconditions={

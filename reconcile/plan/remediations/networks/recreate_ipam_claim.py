@@ -27,10 +27,8 @@ from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachi
 from ...plan import Plan, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...writes import Patched, Write
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, under_way
-from .._shapes import LIVING
-from ._claim_owner import unsettled
-from ._ipam_claims import STACK_HEALTHY, attached_by, moving, stack_broken
+from .._grounds import LIVING, NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, under_way
+from ._ipam_claims import STACK_HEALTHY, attached_by, moving, stack_broken, unsettled
 from ._nudging import NOT_TRIED, NUDGED, NUDGED_FIELD, nudge, tried
 
 

@@ -32,9 +32,7 @@ from exporter.store.record import epoch
 from ...plan import Plan, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...writes import Patched, Write
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, table
-from .._shapes import TERMINATING
-from ._came_meanwhile import came_meanwhile
+from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, TERMINATING, table
 from ._ipam_claims import (
     NO_OTHER_HOLDER,
     NO_POD_USES_IT,
@@ -48,7 +46,7 @@ from ._ipam_claims import (
     waits,
 )
 from ._nudging import NUDGED, NUDGED_FIELD, nudge, nudged
-from ._releasing import CONTROLLER_HAD_TIME, NO_UNDO, RELEASED, SEND_SECONDS, had_time, released
+from ._releasing import CONTROLLER_HAD_TIME, NO_UNDO, RELEASED, SEND_SECONDS, came_meanwhile, had_time, released
 
 __all__ = ["NUDGED", "REMEDIATION"]
 

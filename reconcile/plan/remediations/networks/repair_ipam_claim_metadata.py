@@ -30,10 +30,20 @@ from ...patterns import EMPTY, PRESENT
 from ...plan import Add, Op, Patch, Plan, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
 from ...writes import Field, Item, Patched, Write
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, table
-from .._shapes import LIVING, owned_by
-from ._claim_owner import OF_KUBEVIRT, ClaimOwner, named_owner, reference, unsettled
-from ._ipam_claims import NOT_MIGRATING, STACK_HEALTHY, migrating, misfit, restored, stack_broken
+from .._grounds import LIVING, NO_SNAPSHOT_OR_RESTORE, SAVERS, owned_by, table
+from ._ipam_claims import (
+    NOT_MIGRATING,
+    OF_KUBEVIRT,
+    STACK_HEALTHY,
+    ClaimOwner,
+    migrating,
+    misfit,
+    named_owner,
+    reference,
+    restored,
+    stack_broken,
+    unsettled,
+)
 
 _LABEL = "kubevirt.io/vm"
 _LONGEST_LABEL = 63  # characters of the value of a label

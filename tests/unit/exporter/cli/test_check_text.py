@@ -16,7 +16,7 @@ import pytest
 from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
 from exporter.cli.output.findings.check_report import HEAD
-from exporter.cli.output.text.ages import age, duration
+from exporter.cli.output.text.layout import age, duration
 from exporter.cli.output.text.screen import rows_of
 from tests.all_of import each_of
 from tests.dumps import many

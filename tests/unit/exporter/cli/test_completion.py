@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from exporter.__main__ import main
-from exporter.cli.output.completion.tree import Command, tree
+from exporter.cli.output.completion import Command, tree
 from exporter.cli.parsing import steward
 from tests.all_of import each_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exporter.cli.output.text.grid import grid
+from exporter.cli.output.text.layout import grid
 
 HEAD = ("KIND", "NAME", "VMS", "STATE", "FINDINGS")
 ROWS = [

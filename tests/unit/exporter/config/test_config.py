@@ -18,17 +18,16 @@ from hypothesis import strategies as st
 from exporter.__main__ import main
 from exporter.checks import all_checks
 from exporter.config.documents import as_rows, as_yaml, pages, schema
+from exporter.config.file import read
 from exporter.config.forms import parse_duration, write_duration
 from exporter.config.keys import keys_of
 from exporter.config.loading import Loaded, Sources, load
 from exporter.config.mistakes import Mistakes
-from exporter.config.reader import read
 from exporter.config.settings import Config
-from exporter.findings.check import Check, Reason, Setting, View
+from exporter.findings.check import PER_VM, Check, Reason, Setting, View
 from exporter.findings.finding import Finding
-from exporter.findings.scopes import PER_VM
 from exporter.kube.watch.reflector import Timeouts
-from exporter.metrics.series_limit import SeriesLimit
+from exporter.metrics.text import SeriesLimit
 from exporter.store.kinds import ipam_claim
 from tests.all_of import each_of
 from tests.evaluation import Evaluation

@@ -25,12 +25,11 @@ from exporter.config.file import digest_of
 from exporter.config.loading import Loaded, Sources, load
 from exporter.config.mistakes import Mistakes
 from exporter.config.reloading import Reloading, ReloadStatus, Watched
-from exporter.findings.check import Check, Family, Reason, Setting, View
+from exporter.findings.check import PER_VM, Check, Family, Reason, Setting, View
 from exporter.findings.finding import Finding, Severity
-from exporter.findings.scopes import PER_VM
 from exporter.kube.transport import Transport
 from exporter.metrics.exposition import Exposition
-from exporter.metrics.series_limit import SeriesLimit
+from exporter.metrics.text import SeriesLimit
 from exporter.store.kinds import ipam_claim
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.views import all_views

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from exporter.checks import all_checks
-from exporter.domain.instancetypes.contributions import Contributions, contributions
-from exporter.domain.instancetypes.drift import differing
+from exporter.domain.instancetypes.conflicts import differing
 from exporter.domain.instancetypes.matching import MatcherRole
+from exporter.domain.instancetypes.resolving import Contributions, contributions
 from exporter.domain.instancetypes.specs import canonical
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.virtual_machine import VirtualMachine
-from exporter.store.text.since import Since
+from exporter.store.text.times import Since
 from tests.evaluation import Evaluation
 from tests.rows import full
 

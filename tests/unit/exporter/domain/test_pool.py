@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from exporter.domain.networks.cidr import SIX, number, parse_block, parse_entry
+from exporter.domain.networks.addresses import SIX, number, parse_block, parse_entry
 from exporter.domain.networks.pool import AddressPlace, Pool
 
 PRIMARY = {"role": "primary"}

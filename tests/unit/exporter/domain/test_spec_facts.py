@@ -9,12 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.domain.features.asks import asks_of
 from exporter.domain.features.demand import demand_of
-from exporter.domain.features.hardware import hardware_of
-from exporter.domain.features.memory_demand import memory_demand
 from exporter.domain.features.rule import Asking
-from exporter.domain.features.spec_facts import SpecFacts, spec_facts
+from exporter.domain.features.spec_facts import SpecFacts, asks_of, hardware_of, memory_demand, spec_facts
 from exporter.store.kinds.common.vm_spec import WireVMSpec
 from tests.all_of import all_of, whole
 

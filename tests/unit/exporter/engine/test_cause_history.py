@@ -6,8 +6,7 @@ import random
 
 import pytest
 
-from exporter.engine.cause_history import DAY, HOUR, WEEK, CauseHistory, Count
-from exporter.engine.cause_store import CauseStore
+from exporter.engine.causes import DAY, HOUR, WEEK, CauseHistory, CauseStore, Count
 from exporter.store.source import SyncState
 from tests.cause_counts import BY_ID, missing
 from tests.evaluation import NOW, Evaluation

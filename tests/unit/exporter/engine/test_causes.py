@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.engine.cause_history import HOUR, WEEK, Changes, Count
-from exporter.engine.cause_store import CauseStore
+from exporter.engine.causes import HOUR, WEEK, CauseStore, Changes, Count
 from exporter.engine.engine import Engine
 from exporter.findings.causes import Cause, cause_id
 from exporter.findings.check import Check
@@ -19,9 +18,8 @@ from exporter.findings.finding import Finding, Severity
 from exporter.http.access.viewer import Visible
 from exporter.http.reports.listings import Listings
 from exporter.http.reports.result_cache import Versions
-from exporter.metrics.causes import NAME, Causes
-from exporter.metrics.exposition import Exposition
-from exporter.metrics.series_limit import SeriesLimit
+from exporter.metrics.exposition import NAME, Causes, Exposition
+from exporter.metrics.text import SeriesLimit
 from exporter.sidecar.repairs import Repairs
 from exporter.views.causes import CauseReport, causes_of, ended, reports
 from exporter.views.findings import Filter

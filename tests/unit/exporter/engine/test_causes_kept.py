@@ -13,16 +13,14 @@ import msgspec
 import pytest
 
 from exporter.checks import all_checks
-from exporter.engine.cause_history import HOUR, WEEK, Count
-from exporter.engine.cause_store import CauseStore
-from exporter.engine.sorted_keys import SortedKeys
+from exporter.engine.causes import HOUR, WEEK, CauseStore, Count
+from exporter.engine.open_cause import SortedKeys
 from exporter.findings.finding import Finding, Severity
 from exporter.http.access.viewer import Visible
 from exporter.http.reports.listings import Listings
 from exporter.http.reports.result_cache import Versions
-from exporter.metrics.causes import NAME, Causes
-from exporter.metrics.exposition import Exposition
-from exporter.metrics.series_limit import SeriesLimit
+from exporter.metrics.exposition import NAME, Causes, Exposition
+from exporter.metrics.text import SeriesLimit
 from exporter.sidecar.repairs import Repairs
 from exporter.views.causes import CauseReport, cause_order, causes_of, reports
 from exporter.views.findings import Filter

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.engine.cause_history import HOUR, WEEK
+from exporter.engine.causes import HOUR, WEEK
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
-from exporter.findings.check import PER_CLUSTER, PER_NAMESPACE, Check, Family, Reason, Scope, View
+from exporter.findings.check import PER_CLUSTER, PER_NAMESPACE, PER_VM, Check, Family, Reason, Scope, View
 from exporter.findings.finding import Finding, Severity
-from exporter.findings.scopes import PER_VM
-from exporter.metrics.check_states import CheckState, check_states
 from exporter.metrics.exposition import Exposition
+from exporter.metrics.telemetry import CheckState, check_states
 from exporter.states import all_states
 from exporter.states.base import Aggregates
 from exporter.store.index import ByName, Index

@@ -9,9 +9,8 @@ import msgspec
 
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
-from exporter.findings.check import Check, Family, Reason, View
+from exporter.findings.check import PER_VM, Check, Family, Reason, View
 from exporter.findings.finding import Finding, Severity
-from exporter.findings.scopes import PER_VM
 from exporter.kube.watch.decode import Decoder
 from exporter.store.index import ByName, Index
 from exporter.store.kind import ApiKind

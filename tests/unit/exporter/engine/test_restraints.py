@@ -7,7 +7,7 @@ from random import Random
 
 from exporter.domain.acts import NOTHING_FORBIDDEN, Act, Forbids
 from exporter.engine.restraints import Restraints
-from exporter.findings.beside import key_of, with_others
+from exporter.findings.advice import key_of, with_others
 from exporter.findings.finding import Finding, Severity
 from exporter.store.record import Ref
 

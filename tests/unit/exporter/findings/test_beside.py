@@ -12,8 +12,7 @@ import pytest
 from exporter.checks import all_checks
 from exporter.domain.acts import Act, Forbids
 from exporter.domain.drains.departure import REMEDIES
-from exporter.findings.advice import advised
-from exporter.findings.beside import with_others
+from exporter.findings.advice import advised, with_others
 from exporter.findings.check import Check, Reason
 from exporter.findings.finding import Finding
 from exporter.store.record import Ref

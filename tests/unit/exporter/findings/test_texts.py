@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from exporter.checks import all_checks
-from exporter.domain.features.fields import FIELDS
+from exporter.domain.features.rule import FIELDS
 from exporter.domain.features.rules import BY_ID
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding

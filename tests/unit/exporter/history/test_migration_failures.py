@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from exporter.history import failure_counts, migrations
+from exporter.history import migrations
 from exporter.store.source import SyncState
 from tests.failed_migrations import CPU, MIGRATION, STUCK, VMI, Fleet, failed, minute, status_of, vmi
 from tests.rows import full
@@ -241,7 +241,7 @@ async def test_nor_does_a_kind_that_was_not_served_for_a_while(fleet: Fleet) -> 
 
 
 async def test_the_uids_that_are_known_have_an_end(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failure_counts, "_KNOWN", 3)
+    monkeypatch.setattr(migrations, "_KNOWN", 3)
     for at in range(9):
         fleet.see(failed(f"m{at}", at, CPU))
     assert len(fleet.failures._counts._known) == 3

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from exporter.http import application, routes
 from exporter.http.reports.result_cache import Shared
-from exporter.http.server import connections, descriptors, sending
+from exporter.http.server import connections, rooms, sending
 from tests.rows import full
 from tests.served import Served, established, served
 
@@ -235,7 +235,7 @@ def test_connections_leave_most_descriptors_to_others() -> None:
     try:
         for soft_limit, most in ((128, 32), (512, 128), (1024, 256), (4096, 256)):
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, hard))
-            assert descriptors.most_connections() == most
+            assert rooms.most_connections() == most
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 

@@ -23,7 +23,7 @@ from exporter import views
 from exporter.__main__ import main
 from exporter.checks import all_checks
 from exporter.findings.check import PER_FLEET
-from exporter.http.reports import everyone
+from exporter.http.reports import listing
 from exporter.store.kind import ApiKind
 from exporter.views import all_views
 from exporter.views.causes import CausesReport
@@ -196,7 +196,7 @@ async def test_the_page_shows_the_next_step_with_commands_and_runbook(
 ) -> None:
     commands = ("kubectl get vmi -n ns db", 'kubectl patch vm db -p \'{"a":"<b>&c"}\'')
     shown = {"next": "Stop the VM, or <b>wait</b>.", "commands": commands, "runbook": "https://example.org/Runbook.md"}
-    monkeypatch.setattr(everyone, "reported", advised(**shown))
+    monkeypatch.setattr(listing, "reported", advised(**shown))
     html = await page_of(own_http, "NotMigratable")
     step = html[html.index('id="next"') :].partition("</section>")[0]
 
@@ -209,7 +209,7 @@ async def test_the_page_shows_the_next_step_with_commands_and_runbook(
     assert '<a href="/runbooks/VMEvictionNotMigratable.md#notmigratable"' in html
     assert "out of date" not in html
 
-    monkeypatch.setattr(everyone, "reported", advised(next="", commands=(), runbook=""))
+    monkeypatch.setattr(listing, "reported", advised(next="", commands=(), runbook=""))
     html = await page_of(own_http, "NotMigratable")
     assert "NotMigratable" in html
     assert 'id="next"' not in html
@@ -218,7 +218,7 @@ async def test_the_page_shows_the_next_step_with_commands_and_runbook(
 async def test_the_page_says_why_a_finding_may_be_out_of_date(
     own_http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(everyone, "reported", advised(unknown="no connection for pods"))
+    monkeypatch.setattr(listing, "reported", advised(unknown="no connection for pods"))
     assert "May be out of date: no connection for pods" in await page_of(own_http, "NotMigratable")
 
 

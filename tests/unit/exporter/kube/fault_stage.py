@@ -25,7 +25,7 @@ from exporter.checks import all_checks
 from exporter.engine.engine import Engine
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding, Since
-from exporter.kube.timeouts import Timeouts
+from exporter.kube.client import Timeouts
 from exporter.kube.transport import Transport
 from exporter.store.source import Source, SyncState
 from tests.evaluation import Evaluation, api_kinds

@@ -11,9 +11,8 @@ from typing import Any, cast
 
 import pytest
 
-from exporter.kube.client import Client
+from exporter.kube.client import Client, Timeouts
 from exporter.kube.errors import AbsentError, KubeError, MalformedError, StatusError, UnreachableError
-from exporter.kube.timeouts import Timeouts
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
 from exporter.store.record import Record

@@ -16,10 +16,9 @@ import pytest
 from aiohttp import web
 
 from exporter.engine.intake import Intake
-from exporter.kube import body
-from exporter.kube.client import Client
+from exporter.kube import get_json
+from exporter.kube.client import Client, Timeouts
 from exporter.kube.errors import MalformedError, StatusError, UnreachableError
-from exporter.kube.timeouts import Timeouts
 from exporter.kube.transport import Transport
 from exporter.kube.watch.reflector import Reflector
 from exporter.store.kinds.ipam_claim import IPAMClaim
@@ -322,7 +321,7 @@ ENDLESS: dict[str, Callable[[int], bytes]] = {
 
 @pytest.mark.parametrize("why", ENDLESS)
 async def test_pages_without_an_end_are_given_up_in_time(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(body, "_MOST_OBJECTS", 100)
+    monkeypatch.setattr(get_json, "_MOST_OBJECTS", 100)
     pages = [ENDLESS[why](at) for at in range(30)]
     played = await play(StatusError(400, "no"), pages=pages, page_of=[claim("a", 45)], until=0.5)
     assert (SyncState.FAILING, f"cannot list or watch {CLAIMS}: the list of {CLAIMS} does not end: {why}") in played.why
@@ -367,7 +366,7 @@ async def test_a_streaming_list_without_an_end_is_given_up_after_minutes() -> No
 
 
 async def test_a_streaming_list_of_too_much_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(body, "_MOST_OBJECTS", 100)
+    monkeypatch.setattr(get_json, "_MOST_OBJECTS", 100)
     endless = (added(f"a{at}", at) for at in itertools.count(1))
     played = await play(endless, page_of=[claim("b", 40)])
     why = f"the list of {CLAIMS} does not end: it has more than 100 objects"

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from exporter.checks import all_checks
 from exporter.findings.finding import Finding, Severity
 from exporter.metrics.exposition import LABELS, Exposition
-from exporter.metrics.series_limit import SeriesLimit
+from exporter.metrics.text import SeriesLimit
 from exporter.store.record import Ref
 from tests.exposed import names, orphan, text
 

@@ -17,8 +17,8 @@ from exporter.app import assemble, serve, wait_until_seen
 from exporter.checks import all_checks
 from exporter.config.settings import Config, MetricsSettings
 from exporter.kube.transport import Transport
-from exporter.metrics.profile import Profile
 from exporter.metrics.telemetry import METRICS, PREFIX
+from exporter.metrics.text import Profile
 from exporter.states import all_states
 from tests.alerting_reasons import EVERY_RULE
 from tests.all_of import all_of, named, whole

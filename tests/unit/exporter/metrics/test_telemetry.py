@@ -12,16 +12,23 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from exporter.checks import all_checks
 from exporter.config.reloading import ReloadStatus
-from exporter.findings.check import Check, Family, Reason, Scope, View
+from exporter.findings.check import PER_NAMESPACE, PER_VM, Check, Family, Reason, Scope, View
 from exporter.findings.finding import Finding, Severity
-from exporter.findings.scopes import PER_NAMESPACE, PER_VM
-from exporter.metrics.check_states import CheckState, check_states
-from exporter.metrics.event_delay import BUCKETS, EventDelay
 from exporter.metrics.exposition import Exposition
-from exporter.metrics.telemetry import METRICS, PREFIX, Served, Telemetry, registry_of
+from exporter.metrics.telemetry import (
+    BUCKETS,
+    METRICS,
+    PREFIX,
+    CheckState,
+    EventDelay,
+    Served,
+    Telemetry,
+    check_states,
+    registry_of,
+)
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.source import SyncState
-from exporter.store.text.skew import Skew
+from exporter.store.text.times import Skew
 from tests.evaluation import Evaluation
 from tests.rows import full
 

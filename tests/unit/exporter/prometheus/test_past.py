@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from exporter.prometheus.answer import MOST_POINTS, Question, decoded
-from exporter.prometheus.past import Bounds
+from exporter.prometheus import MOST_POINTS, Bounds, Question, decoded
 from tests.all_of import each_of
 from tests.evaluation import NOW
 from tests.past_server import Stub, answer, asking

@@ -23,7 +23,7 @@ from exporter.findings.finding import Severity
 from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.rules import all_areas
 from exporter.rules.hub import RECORDED as RECORDED_FOR_HUBS
-from exporter.rules.paging import paging
+from exporter.rules.urgency import paging
 from exporter.states import all_states
 from reconcile.plan.remediations import all_remediations
 from reconcile.show.metrics import Measures

@@ -11,8 +11,8 @@ import pytest
 
 from exporter.config.settings import MetricsSettings
 from exporter.domain.identity.firmware import legacy
-from exporter.metrics.series_limit import SeriesLimit
 from exporter.metrics.states import States
+from exporter.metrics.text import SeriesLimit
 from exporter.states.base import Aggregates
 from exporter.states.firmware_uuids import STATE
 from exporter.store.source import SyncState

@@ -11,8 +11,8 @@ import pytest
 
 from exporter.domain.instancetypes.matching import ROLES
 from exporter.domain.instancetypes.resolving import ReferenceMode, resolve, target
-from exporter.metrics.series_limit import SeriesLimit
 from exporter.metrics.states import States
+from exporter.metrics.text import SeriesLimit
 from exporter.states.base import Aggregates
 from exporter.states.instancetypes import STATE
 from exporter.store.kinds.kube_virt import KubeVirt

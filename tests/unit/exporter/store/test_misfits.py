@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.store.text.misfits import misfit
+from exporter.store.text.nesting import misfit
 
 
 class Status(msgspec.Struct):

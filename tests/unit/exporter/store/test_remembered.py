@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from exporter.domain.instancetypes.conflicts import conflicts
-from exporter.domain.instancetypes.drift import MOST_PATHS, differing
+from exporter.domain.instancetypes.conflicts import MOST_PATHS, conflicts, differing
 from exporter.domain.instancetypes.specs import canonical
 from exporter.store.decode import Decoded, ObjectDecoder
 from exporter.store.kinds import controller_revision, virtual_machine, virtual_machine_instancetype

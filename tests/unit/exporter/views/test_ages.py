@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from exporter.store.text.since import Since
-from exporter.views.ages import age, duration, origin
-from exporter.views.times import rfc3339
+from exporter.store.text.times import Since
+from exporter.views.times import age, duration, origin, rfc3339
 
 NOW = 1_790_000_000.0
 

@@ -449,15 +449,15 @@ def test_an_object_that_can_not_be_read_may_be_on_the_node() -> None:
 def test_nodes_by_name_by_label_and_those_that_are_cordoned() -> None:
     nodes = [node("a1", labels={"zone": "a"}), node("a2", labels={"zone": "a", "gpu": ""}), node("b1", cordoned=True)]
     cluster = Drained(nodes=nodes).engine.cluster
-    assert drain.chosen(cluster, ["b1", "b1"]) == ["b1"]
-    assert drain.chosen(cluster, [], selector_in("zone=a")) == ["a1", "a2"]
-    assert drain.chosen(cluster, ["b1"], selector_in("zone=a,!gpu")) == ["b1", "a1"]
-    assert drain.chosen(cluster, [], selector_in("zone!=a")) == ["b1"]
-    assert drain.chosen(cluster, [], cordoned=True) == ["b1"]
+    assert drain.chosen_nodes(cluster, ["b1", "b1"]) == ["b1"]
+    assert drain.chosen_nodes(cluster, [], selector_in("zone=a")) == ["a1", "a2"]
+    assert drain.chosen_nodes(cluster, ["b1"], selector_in("zone=a,!gpu")) == ["b1", "a1"]
+    assert drain.chosen_nodes(cluster, [], selector_in("zone!=a")) == ["b1"]
+    assert drain.chosen_nodes(cluster, [], cordoned=True) == ["b1"]
     with pytest.raises(drain.NoSuchNodeError, match="no node is called 'a3'; did you mean a"):
-        drain.chosen(cluster, ["a3"])
+        drain.chosen_nodes(cluster, ["a3"])
     with pytest.raises(drain.NoSuchNodeError, match="no node has the labels zone=c"):
-        drain.chosen(cluster, [], selector_in("zone=c"))
+        drain.chosen_nodes(cluster, [], selector_in("zone=c"))
 
 
 @pytest.mark.parametrize("text", ["", "zone in a", "zone in (a, b", "!zone=a", "=a"])

@@ -8,8 +8,7 @@ from typing import Any
 from exporter.checks import all_checks
 from exporter.findings.check import PER_FLEET
 from exporter.store.source import SyncState
-from exporter.views.findings import Report, merged, take
-from exporter.views.fleet import UNSEEN_FLEET, FleetSummary
+from exporter.views.findings import UNSEEN_FLEET, FleetSummary, Report, merged, take
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
 from tests.served import served

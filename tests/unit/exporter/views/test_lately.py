@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from exporter.engine.cause_history import Changes, Count
-from exporter.views.lately import changes_said, latest
-from exporter.views.times import rfc3339
+from exporter.engine.causes import Changes, Count
+from exporter.views.times import changes_said, latest, rfc3339
 from tests.evaluation import NOW
 
 CHANGES = Changes(Count(3, 1), Count(10, 4), Count(1240, 38))

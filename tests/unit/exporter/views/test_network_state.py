@@ -8,7 +8,7 @@ import pytest
 
 from exporter.cli.output.networks import listed_networks
 from exporter.store.source import SyncState
-from exporter.views.network_state import STATES, NetworkState
+from exporter.views.networks import STATES, NetworkState
 from tests.viewed_networks import Viewed
 
 Row = dict[str, Any]

@@ -12,7 +12,7 @@ from exporter.checks import all_checks
 from exporter.cli.output.networks import listed_networks
 from exporter.store.source import SyncState
 from exporter.usage.addresses import AddressUse
-from exporter.views.reclaimable import RECLAIMABLE
+from exporter.views.networks import RECLAIMABLE
 from tests.rows import full
 from tests.viewed_networks import Viewed
 

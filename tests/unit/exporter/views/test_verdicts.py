@@ -17,7 +17,7 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.source import SyncState
 from exporter.views import vm
 from exporter.views.vm import Verdict
-from exporter.views.vm.verdicts import verdicts
+from exporter.views.vm.view import verdicts
 from tests.all_of import each_of, named
 from tests.check_cases import CASES_OF, CHECKS
 from tests.drain_rows import node

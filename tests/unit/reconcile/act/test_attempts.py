@@ -17,9 +17,9 @@ from exporter.kube.clocks import boottime
 from reconcile.confirm.confirm import Confirmed
 from reconcile.confirm.confirm_undo import confirm_undo
 from reconcile.ledger import Event
+from reconcile.ledger.attempts import taken
 from reconcile.ledger.history import History
 from reconcile.ledger.settling import ARRIVES
-from reconcile.ledger.taken import taken
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediations.networks.delete_orphan_ipam_claim import REMEDIATION
 from reconcile.plan.remediations.networks.release_ipam_claim import REMEDIATION as RELEASE

@@ -11,7 +11,7 @@ import pytest
 
 from demo.apiserver.errors import ApiError
 from exporter.kube.transport import Transport
-from exporter.store.text.skew import Skew
+from exporter.store.text.times import Skew
 from reconcile.ledger import Entry, Event, Ledger
 from reconcile.ledger.manual import ManualLedger, folder
 from reconcile.ledger.settling import ARRIVES, Settling

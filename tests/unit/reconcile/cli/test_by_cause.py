@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exporter.store.record import Ref
-from reconcile.cli.by_cause import in_order, of_cause
+from reconcile.cli.several import in_order, of_cause
 from reconcile.confirm.confirm import Hint
 from reconcile.observe.source import Found, Observed
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from exporter.store.record import Ref
-from reconcile.cli.kustomization import component, snippet
+from reconcile.cli.commands.plan import component, snippet
 from reconcile.config.settings import Mode
 from reconcile.confirm.confirm import Confirmed, Hint
 from reconcile.observe.source import Found

@@ -15,8 +15,7 @@ from reconcile.cli.plan_text import shown_by_cause
 from reconcile.ledger import Counted, Event, Ledger
 from reconcile.ledger.manual import folder
 from reconcile.plan.plan import Plan, Refused
-from reconcile.show.plans import Repair
-from reconcile.show.repair_causes import grouped
+from reconcile.show.plans import Repair, grouped
 from tests.ledgers import plan
 
 DAY = 86_400.0

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from exporter.store.record import Ref
-from reconcile.cli.plan_diff import diffs
+from reconcile.cli.commands.plan import diffs
 from reconcile.config.settings import Mode
 from reconcile.confirm.confirm import Confirmed, Hint
 from reconcile.observe.source import Found

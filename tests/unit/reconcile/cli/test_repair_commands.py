@@ -9,15 +9,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from exporter.cli.output.text.structured import written
+from exporter.cli.output.text.terminal import written
 from exporter.store.record import Ref
 from reconcile.cli.plan_text import shown, shown_wide
 from reconcile.cli.writing import named_directory, taking_back
 from reconcile.confirm.confirm import Confirmed
 from reconcile.decide.gates import Blocked
 from reconcile.plan.plan import Add, Compared, Create, Delete, Patch, Plan, Refused, Remove
-from reconcile.show.plans import Repair, sentence
-from reconcile.show.repair_causes import grouped
+from reconcile.show.plans import Repair, grouped, sentence
 from tests.ledgers import plan
 
 PLAN = plan()

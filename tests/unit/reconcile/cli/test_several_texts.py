@@ -8,7 +8,7 @@ import pytest
 
 from exporter.store.kinds import virtual_machine
 from exporter.store.record import Ref
-from reconcile.cli.leftovers import Leftover
+from reconcile.cli.commands.remove import Leftover
 from reconcile.cli.several import Listed
 
 

@@ -13,7 +13,7 @@ from demo.apiserver.calls import ApiCall
 from demo.apiserver.resources import RESOURCES
 from demo.command import kubeconfig
 from exporter.__main__ import main
-from exporter.cli.input.subcommands import subcommands
+from exporter.cli.options import subcommands
 from exporter.cli.parsing import steward
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.fakeapi.faults import Fault, forbidden, unauthorized

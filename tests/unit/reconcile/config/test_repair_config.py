@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from exporter.config.file import read
 from exporter.config.keys import keys_within
 from exporter.config.mistakes import Mistakes
-from exporter.config.reader import read
 from reconcile.config.loading import LoadedSidecar, load
 from reconcile.config.modes import may_write, mode_of
 from reconcile.config.settings import Mode, SidecarConfig, model_of

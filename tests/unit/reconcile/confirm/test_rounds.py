@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from exporter.store.kinds.namespace import Namespace
-from reconcile.confirm.confirm import Confirmed
+from reconcile.confirm.confirm import Confirmed, look_again
 from reconcile.confirm.reading import settled
-from reconcile.confirm.second_look import look_again
-from reconcile.fresh.cluster import FreshCluster, Need
+from reconcile.fresh import FreshCluster, Need
 from reconcile.plan.plan import Patch, Plan, Refused
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations

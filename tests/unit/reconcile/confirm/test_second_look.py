@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.confirm.second_look import look_again
+from reconcile.confirm.confirm import look_again
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediations import all_remediations
 from tests.confirming import MemoryReads

@@ -19,7 +19,7 @@ from reconcile.decide.storms import Sizes, Storms
 from reconcile.ledger.history import History
 from reconcile.observe.source import Found
 from reconcile.run.context import Candidate
-from reconcile.run.turns import in_turn
+from reconcile.run.loop import in_turn
 from tests.repairs import NOW, REPAIR, ask, config, situation, written
 
 __all__ = ["MINUTE", "Scene"]

@@ -11,14 +11,14 @@ import pytest
 import yaml
 
 from exporter.store.record import Ref
-from exporter.store.text.skew import Skew
+from exporter.store.text.times import Skew
 from reconcile.config.settings import Mode
 from reconcile.decide.canary import tried
 from reconcile.decide.gates import GATES, Blocked, QueryAnswer, QueryState, blocked
 from reconcile.decide.storm import Storm, Weather
 from reconcile.ledger.entry import Entry
 from reconcile.ledger.history import History
-from reconcile.observe.silences import alert_labels
+from reconcile.observe.alertmanager import alert_labels
 from reconcile.plan.annotations import PAUSED, annotations_of
 from tests.all_of import each_of
 from tests.repairs import CLAIM, NOW, REPAIR, VM, ask, config, entry, situation, written

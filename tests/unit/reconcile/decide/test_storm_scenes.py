@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from reconcile.decide.carried import KNOWN
+from reconcile.decide.rises import KNOWN
 from tests.unit.reconcile.decide.storm_scenes import MINUTE, Scene
 
 SEVENTY_THREE = {"shop": 20, "bank": 20, "lab": 13, "web": 10, "db": 10}

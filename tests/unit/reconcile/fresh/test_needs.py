@@ -12,7 +12,7 @@ from exporter.store.indexes.identities import POOL
 from exporter.store.kinds.node import Node
 from exporter.store.kinds.pod import Pod
 from exporter.store.reader import ClusterView, Reading
-from reconcile.fresh.cluster import FreshCluster
+from reconcile.fresh import FreshCluster
 from tests.all_of import each_of
 from tests.evaluation import api_kinds
 

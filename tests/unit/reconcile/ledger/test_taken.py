@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconcile.ledger import Entry, Event
-from reconcile.ledger.taken import taken
+from reconcile.ledger.attempts import taken
 from tests.all_of import each_of
 from tests.ledgers import plan
 

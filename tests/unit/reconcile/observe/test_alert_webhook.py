@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from reconcile.config.servers import WebhookSettings
+from reconcile.config.forms import WebhookSettings
 from reconcile.observe.webhook import Firing, receiver
 from tests.all_of import each_of
 from tests.repairs import config

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from reconcile.config.servers import AlertmanagerSettings, PrometheusSettings
+from reconcile.config.forms import AlertmanagerSettings, PrometheusSettings
 from reconcile.decide.gates import QueryState
 from reconcile.observe.alertmanager import PromQLGate, Silences
 from tests.repairs import ask, config

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from exporter.store.record import Ref
-from reconcile.observe.silences import Silence, alert_labels, read, silenced_by
+from reconcile.observe.alertmanager import Silence, alert_labels, read, silenced_by
 from tests.all_of import each_of
 from tests.silence_rows import silence
 

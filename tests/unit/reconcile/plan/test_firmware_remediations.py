@@ -14,7 +14,7 @@ from exporter.domain.identity.firmware import comparable, legacy
 from exporter.store.kinds import namespace
 from exporter.store.record import Ref
 from reconcile.confirm.confirm import Confirmed
-from reconcile.fresh.cluster import FreshCluster
+from reconcile.fresh import FreshCluster
 from reconcile.plan.plan import Patch, Plan, Refused
 from reconcile.plan.remediation import Remediation, Scene
 from reconcile.plan.remediations._grounds import ending

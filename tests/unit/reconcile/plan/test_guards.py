@@ -8,10 +8,10 @@ import pytest
 
 from exporter.store.record import Ref
 from reconcile.plan.effects import changed_since, inverse
-from reconcile.plan.guards import guard, guarded
 from reconcile.plan.managed_fields import applied
 from reconcile.plan.plan import Patch
 from reconcile.plan.remediations.instancetypes.guard_instancetype import FINALIZER
+from reconcile.plan.removal import guard, guarded
 from tests.all_of import each_of
 
 REF = Ref("VirtualMachineInstancetype", "shop", "small", "u1")

@@ -12,7 +12,7 @@ import pytest
 from reconcile.plan.patterns import ANYTHING, EMPTY, PRESENT, Both, Each, Exactly, Is, Like, Pattern
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations.identity import persist_firmware_uuid
-from reconcile.plan.remediations.identity._firmware import PATH
+from reconcile.plan.remediations.identity._identities import PATH
 from reconcile.plan.writes import PAUSE, Entries, Field, Form, Item, Patched, Path
 from tests.all_of import each_of
 from tests.manifests import Object

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from reconcile.cli.commands.run import follow
-from reconcile.config.loading import LoadedSidecar, load
-from reconcile.config.reloading import in_effect, reloaded
+from reconcile.config.loading import LoadedSidecar, in_effect, load, reloaded
 from reconcile.config.settings import SidecarConfig
 from reconcile.plan.remediations import all_remediations
 from tests.fakeapi.faults import Fault

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from exporter.http.access.form_tokens import LASTS
-from reconcile.show import sent_forms
-from reconcile.show.sent_forms import SentForms
+from exporter.http.access.same_origin import LASTS
+from reconcile.show import actions
+from reconcile.show.actions import SentForms
 
 NOW = 1_790_000_000
 
@@ -33,7 +33,7 @@ def test_one_of_before_the_start_is_not_taken_since_it_may_have_been() -> None:
 def test_so_many_are_remembered_as_may_be_good_and_no_more() -> None:
     clock = Clock()
     forms = SentForms(clock)
-    assert [forms.refusal(f"{NOW}.{each}") for each in range(sent_forms.MOST)] == [""] * sent_forms.MOST
+    assert [forms.refusal(f"{NOW}.{each}") for each in range(actions.MOST)] == [""] * actions.MOST
     assert "try again later" in forms.refusal(f"{NOW}.more")
     assert "was sent before" in forms.refusal(f"{NOW}.0")
     clock.now += LASTS + 1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.domain.features.device_names import like
+from exporter.domain.features.configuration import like
 from exporter.domain.features.settings import Device
 from exporter.findings.finding import Finding
 from tests.evaluation import Evaluation

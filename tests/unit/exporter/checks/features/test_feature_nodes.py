@@ -10,7 +10,7 @@ import pytest
 
 from exporter.checks.features import feature_mismatch, feature_nodes, feature_storage
 from exporter.domain.features import configuration
-from exporter.domain.features.device_names import like
+from exporter.domain.features.configuration import like
 from exporter.domain.features.rules import RULES
 from exporter.domain.features.settings import Device
 from exporter.store.index import Index

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from exporter.domain.drains.failures import classified, failures_shown
-from exporter.store.indexes.nodes import PART
+from exporter.store.indexes.drains import PART
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from tests.evaluation import Evaluation
 from tests.failed_migrations import failed, minute, status_of, vmi

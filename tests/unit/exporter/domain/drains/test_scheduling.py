@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exporter.domain.drains.scheduling import hindrance, ruled_out
+from exporter.domain.drains.departure.hanging import hindrance, ruled_out
 
 # As Kubernetes 1.30 to 1.36 write it.
 MESSAGES = {

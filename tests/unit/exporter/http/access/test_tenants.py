@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from exporter.http.server import descriptors
+from exporter.http.server import rooms
 from tests.rows import full
 from tests.served import Served, served
 from tests.tenants import by_header, names
@@ -146,7 +146,7 @@ async def test_an_undecodable_object_is_shown_to_who_sees_its_namespace(server: 
 
 
 async def test_tenants_that_wait_leave_room_for_those_who_see_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(descriptors, "_MOST", 8)
+    monkeypatch.setattr(rooms, "_MOST", 8)
     async with served(guard=by_header) as server:
         before, _, _ = await tagged(server)
         wait = f"/api/v1/findings?wait=50&generation={before}"

@@ -17,7 +17,7 @@ from exporter.http.reports.listing import Listing
 from exporter.http.reports.listings import Listings
 from exporter.http.reports.result_cache import Versions
 from exporter.sidecar.repairs import Repairs, decoding
-from exporter.store.indexes.nodes import NODE
+from exporter.store.indexes.drains import NODE
 from exporter.store.record import Ref
 from exporter.store.source import SyncState
 from exporter.store.text.naming import NAMED

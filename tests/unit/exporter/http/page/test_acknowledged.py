@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any
 
-from exporter.findings.acknowledged import Acknowledgement, Acknowledgements
-from exporter.findings.severity import Severity
+from exporter.findings.causes import Acknowledgement, Acknowledgements
+from exporter.findings.finding import Severity
 from tests.many_causes import causes_of_vms
 from tests.served import Served, served
 from tests.tenants import by_header

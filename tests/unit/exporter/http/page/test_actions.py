@@ -16,8 +16,8 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from exporter.http.access.credentials import token_of
-from exporter.http.access.form_tokens import LASTS, form_token
+from exporter.http.access.access import token_of
+from exporter.http.access.same_origin import LASTS, form_token
 from exporter.http.access.viewer import admit
 from exporter.kube.reviews import Resource
 from exporter.sidecar.repairs import Repairs, decoding

@@ -13,7 +13,7 @@ from exporter.config.outside import Link
 from exporter.findings.check import PER_CLUSTER, Check, Family, Reason
 from exporter.findings.finding import Finding, Severity
 from exporter.http.page.outside import Outside
-from exporter.prometheus.past import Bounds
+from exporter.prometheus import Bounds
 from exporter.store.kinds import ipam_claim
 from exporter.store.record import Ref
 from tests.evaluation import NOW

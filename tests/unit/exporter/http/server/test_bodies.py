@@ -24,7 +24,7 @@ from exporter.http.page import actions as forms
 from exporter.http.server.rooms import SharedPlaces, take
 from exporter.kube.reviews import Resource, User
 from exporter.sidecar.repairs import Repairs
-from reconcile.config.servers import WebhookSettings
+from reconcile.config.forms import WebhookSettings
 from reconcile.observe.webhook import Firing, receiver
 from reconcile.show import actions
 from tests.login_stage import login_stage
@@ -62,7 +62,7 @@ def test_bodies_are_read_in_one_way_by_these_alone(tmp_path: Path) -> None:
     files = [*(ROOT / "exporter").rglob("*.py"), *(ROOT / "reconcile").rglob("*.py")]
     sources = {each.relative_to(ROOT).as_posix(): each.read_text(encoding="utf-8") for each in files}
     reading = re.compile(r"request\.(read|text|json|post|multipart)\(|request\.content\.(iter|read)")
-    assert {path for path, text in sources.items() if reading.search(text)} == {"exporter/http/server/bodies.py"}
+    assert {path for path, text in sources.items() if reading.search(text)} == {"exporter/http/server/connections.py"}
     using = {path for path, text in sources.items() if "server.bodies import" in text}
     assert using == {f"{each.__module__.replace('.', '/')}.py" for each in readers(tmp_path).values()}
 

@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from exporter.config.settings import TLSSettings
 from exporter.http import application
-from exporter.http.server import certificates, connections, descriptors
+from exporter.http.server import certificates, connections, rooms
 from exporter.http.server.certificates import Certificates, certificates_of
 from exporter.kube.errors import ConfigError
 from tests.served import Served, established, served
@@ -262,7 +262,7 @@ async def test_a_handshake_that_fails_leaves_nothing_in_memory(
     mounted: Mounted, sent: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each has buffers of half a megabyte, and the collector of garbage runs seldom."""
-    monkeypatch.setattr(descriptors, "_MOST", 8)
+    monkeypatch.setattr(rooms, "_MOST", 8)
     gc.collect()
     gc.disable()
     try:
@@ -280,7 +280,7 @@ async def test_a_handshake_that_fails_leaves_nothing_in_memory(
 
 
 async def test_who_asks_and_reads_nothing_gives_way(mounted: Mounted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(descriptors, "_MOST", 4)
+    monkeypatch.setattr(rooms, "_MOST", 4)
     async with secured(mounted, 20_000) as made:
         clients = []
         for _ in range(4):
@@ -301,7 +301,7 @@ async def test_who_asks_and_reads_nothing_gives_way(mounted: Mounted, monkeypatc
 async def test_a_crowd_of_one_address_does_not_push_out_another(
     mounted: Mounted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(descriptors, "_MOST", 8)
+    monkeypatch.setattr(rooms, "_MOST", 8)
     async with secured(mounted) as made:
         reader, writer = await made.connect()
         writer.write(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -1,0 +1,386 @@
+"""The lists of feature gates and the settings of the KubeVirt object: what in them does not do what it seems to.
+
+KubeVirt takes any name for a gate without a warning, and from 1.9 on it ignores those that it does not know. Which
+gates a release knows and in which stage stands in model/features/gate_table.py, for all releases from 1.0 on. One
+invalid value makes KubeVirt ignore the whole configuration: its components go on with the last valid one, and with the
+defaults once they restart. While an upgrade is under way, each gate that it switches on or off is reported: 1.9
+switches on every Beta gate that nobody disables.
+
+Not seen here: whether a VM asks for what is off (feature_mismatch); gates of releases that are newer than the table; a
+downstream build that registers gates of its own; of the names in one list that no release knows, more than the first
+hundred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import msgspec
+
+from ...domain.features.configuration import Effective, chosen, forecast, understood
+from ...domain.features.hco import HYPERCONVERGED, REVERTED, way_of_gate, way_of_setting
+from ...domain.features.settings import Switch, problems, settings
+from ...findings.causes import Cause
+from ...findings.check import PER_CLUSTER, Check, Family, Reason, View
+from ...findings.finding import Finding, Severity
+from ...store.kinds.kube_virt import EVEN_PARITY, KubeVirt
+from ...store.record import UnansweredError
+from ._commands import READ_KUBEVIRT
+
+__all__ = ["CHECK"]
+
+# What is wrong with lists and settings of the KubeVirt object: the meanings and what to do.
+
+_FAMILY = Family(
+    "kubevirt_feature_configuration",
+    "A feature gate or a setting of the KubeVirt object does not do what it seems to, or an upgrade changes it.",
+)
+
+READ_LISTS = (
+    "kubectl get kubevirts.kubevirt.io -n NAMESPACE NAME -o jsonpath='{.status.observedKubeVirtVersion}"
+    '{"\\n"}{.spec.configuration.developerConfiguration}{"\\n"}\''
+)
+_READ_ALL = "kubectl get kubevirts.kubevirt.io -A"
+READ_HYPERCONVERGED = f"kubectl get hyperconvergeds.hco.kubevirt.io -n NAMESPACE {HYPERCONVERGED} -o yaml"
+
+_EDITED = 60.0  # who owns the object reverts an edit within seconds
+
+
+def _info(meaning: str, next_: str, remediation: str = "") -> Reason:
+    made = Reason((Severity.INFO,), meaning, _FAMILY, grace=_EDITED, next=next_, commands=(READ_LISTS,))
+    return replace(made, remediation=remediation)
+
+
+REASONS = {
+    "UnknownGate": _info(
+        "A name in the lists of feature gates is none of this release: KubeVirt does not say so, and ignores it.",
+        "Correct the name, which is case-sensitive, or remove it from the list.",
+        remediation="clean_feature_gates",
+    ),
+    "InertGate": _info(
+        "A gate is listed, or a setting made, and has no effect.",
+        "Remove it, or set up what it needs: see the message.",
+        remediation="clean_feature_gates",
+    ),
+    "GateInBothLists": _info(
+        "A gate is in featureGates and in disabledFeatureGates; KubeVirt refuses the next edit of the lists that "
+        "leaves it so.",
+        "Remove it from one of the lists; several such gates at once, in one edit.",
+        remediation="clean_feature_gates",
+    ),
+    "DeprecatedGate": _info(
+        "A gate is listed that works and is deprecated: it has no effect in a later release.",
+        "Prepare for a release without it.",
+    ),
+    "RedundantGate": _info(
+        "A gate is listed that is always on in this release.",
+        "Remove it from featureGates; nothing changes by that.",
+        remediation="clean_feature_gates",
+    ),
+    "GateNotDisabled": _info(
+        "A gate is in disabledFeatureGates and stays on: what is GA can't be disabled.",
+        "Remove it from disabledFeatureGates, and do not rely on it being off.",
+        remediation="clean_feature_gates",
+    ),
+    "InvalidConfiguration": Reason(
+        (Severity.CRITICAL,),
+        "A value is invalid, and KubeVirt ignores its whole configuration: its components go on with the last valid "
+        "one, and with the defaults once they restart.",
+        _FAMILY,
+        grace=_EDITED,
+        next="Correct the value before a component of KubeVirt restarts.",
+        commands=(READ_KUBEVIRT,),
+        alert="KubeVirtConfigurationInvalid",
+        cause=Cause.SUBJECT,
+    ),
+    "ChangesAtUpgrade": _info(
+        "KubeVirt is being upgraded to a release in which a gate is on or off unlike now.",
+        "Add the gate to a list before the upgrade is through, if it is to stay as it is.",
+    ),
+    "SeveralKubeVirts": Reason(
+        (Severity.WARNING,),
+        "More than one KubeVirt object is deployed, and nobody knows which one counts.",
+        _FAMILY,
+        grace=_EDITED,
+        next="Find out which of them is to stay. Deleting one may remove KubeVirt from the cluster.",
+        commands=(_READ_ALL,),
+        alert="KubeVirtConfigurationInvalid",
+        cause=Cause.CLUSTER,
+    ),
+}
+
+
+# Advice where the HyperConverged Cluster Operator owns the KubeVirt object: it reverts what others write there.
+
+
+def advised_by_hco(finding: Finding, kubevirt: KubeVirt) -> Finding:
+    """The finding with where its gate or setting is decided, if that is not in the KubeVirt object."""
+    if not kubevirt.managed_by_hco:
+        return finding
+    setting = finding.reason == "InvalidConfiguration"
+    way = way_of_setting(finding.feature) if setting else way_of_gate(finding.feature)
+    namespace = kubevirt.namespace
+    return msgspec.structs.replace(
+        finding,
+        next=f"{way.sentence(None)} {REVERTED}",
+        commands=tuple(
+            each.replace("NAMESPACE", namespace).replace("NAME", kubevirt.name)
+            for each in (READ_HYPERCONVERGED, READ_LISTS)
+        ),
+    )
+
+
+# Each gate of the two lists: whether it does there what it seems to.
+
+_LISTED, _DISABLED = "featureGates", "disabledFeatureGates"
+# While one is listed, KubeVirt before 1.8 takes edits of VMs that still have such an interface.
+_EDITABLE = ("Macvtap", "Passt")
+_HYPERVISOR = "ConfigurableHypervisor"
+
+_WITHOUT_EFFECT = ("MultiArchitecture",)  # of the deprecated ones: nothing asks for them any more
+_INSTEAD = {
+    "HotplugVolumes": "; DeclarativeHotplugVolumes takes its place",
+    "DisableMDEVConfiguration": "; mediatedDevicesConfiguration.enabled takes its place",
+    "ExperimentalVirtiofsSupport": "; EnableVirtioFsConfigVolumes and EnableVirtioFsStorageVolumes take its place",
+}
+
+
+class _Said(NamedTuple):
+    reason: str
+    message: str
+
+
+def of_the_lists(kubevirt: KubeVirt, known: Effective, coming: Effective | None) -> Iterator[Finding]:
+    """`coming` is what an upgrade that is under way leads to: what has an effect there is listed for it."""
+    gates = known.gates
+    for gate in sorted({*gates.enabled, *gates.disabled}):
+        if coming is not None and not gates.known(gate) and coming.gates.known(gate):
+            continue
+        said = _said(gate, known)
+        if said is not None and said.reason == "InertGate" and coming is not None and _serves(gate, coming):
+            continue
+        if said is not None:
+            lists = {_LISTED: gate in gates.enabled, _DISABLED: gate in gates.disabled}
+            nearest = "" if gates.known(gate) else gates.nearest(gate)
+            yield Finding(
+                reason=said.reason,
+                severity=Severity.INFO,
+                subject=kubevirt.ref,
+                message=said.message,
+                feature=gate,
+                group=gate,
+                evidence={
+                    "gate": gate,
+                    "lists": [name for name, there in lists.items() if there],
+                    "stage": gates.stage(gate),
+                    "on": known.on(gate),
+                    "release": known.version.tag,
+                    **({"nearest": nearest} if nearest else {}),
+                },
+            )
+    hypervisors = [each.name for each in known.settings.hypervisors or () if each is not None and each.name]
+    if hypervisors not in ([], ["kvm"]) and not gates.on(_HYPERVISOR):
+        yield Finding(
+            reason="InertGate",
+            severity=Severity.INFO,
+            subject=kubevirt.ref,
+            message=f"Field hypervisors has no effect, since {_HYPERVISOR} is off: kvm is used",
+            feature="hypervisors",
+            group="hypervisors",
+            evidence={"gate": _HYPERVISOR, "hypervisors": hypervisors},
+        )
+
+
+def _serves(gate: str, coming: Effective) -> bool:
+    said = _said(gate, coming)
+    return said is None or said.reason != "InertGate"
+
+
+def _said(gate: str, known: Effective) -> _Said | None:
+    gates = known.gates
+    if not gates.known(gate):
+        return _unknown(gate, known)
+    if gate in gates.enabled and gate in gates.disabled:
+        words = "on" if gates.on(gate) else "off"
+        return _Said("GateInBothLists", f"{gate} is in {_LISTED} and in {_DISABLED}: it is {words}")
+    return _enabled(gate, known) if gate in gates.enabled else _disabled(gate, known)
+
+
+def _unknown(gate: str, known: Effective) -> _Said | None:
+    nearest = known.gates.nearest(gate)
+    if known.gates.newer and nearest.lower() != gate.strip().lower():
+        return None  # it may be a gate that is newer than the table
+    hint = f"; did you mean {nearest}?" if nearest else ""
+    return _Said("UnknownGate", f'"{gate[:80]}" is no feature gate of {known.version.tag}, and has no effect{hint}')
+
+
+def _enabled(gate: str, known: Effective) -> _Said | None:
+    gates = known.gates
+    if gate in _EDITABLE and gates.state(gate) == "DISC" and known.version.release < (1, 8):
+        why = "no VM is created with this binding any more, and old ones can only be edited while it is listed"
+        return _Said("DeprecatedGate", f"{gate} is in {_LISTED}, and discontinued: {why}")
+    if why := _inert(gate, known):
+        return _Said("InertGate", f"{gate} is in {_LISTED} and has no effect: {why}")
+    if gates.state(gate) == "GA":
+        if known.source(gate) == "listed":
+            return None  # the list decides although it is GA
+        return _Said("RedundantGate", f"{gate} is in {_LISTED}, and is on without it in {known.version.tag}")
+    if gates.state(gate) == "DEP":
+        instead = _INSTEAD.get(gate, "")
+        return _Said("DeprecatedGate", f"{gate} is on, and deprecated in {known.version.tag}{instead}")
+    return None
+
+
+def _inert(gate: str, known: Effective) -> str:
+    """Why a gate has no effect although it is listed; empty where it has one."""
+    gates = known.gates
+    if gates.state(gate) == "DISC":
+        return f"it is discontinued in {known.version.tag}"
+    if gates.state(gate) == "DEP" and gate in _WITHOUT_EFFECT:
+        return f"what it stands for is always on in {known.version.tag}"
+    if setting := _decides(gate, known):
+        return f"{setting} decides it"
+    if gate == "DeclarativeHotplugVolumes" and gates.on("HotplugVolumes"):
+        return "HotplugVolumes is on as well, and takes precedence"
+    if gate == "AlignCPUs" and EVEN_PARITY not in known.annotations:
+        return f"the annotation {EVEN_PARITY} is not there"
+    return ""
+
+
+def _decides(gate: str, known: Effective) -> str:
+    """The path of the setting that decides in the place of a listed gate; empty where the list decides."""
+    of, state = known.settings, known.gates.state(gate)
+    if gate == "ClusterProfiler" and known.source(gate) == "off":
+        return "developerConfiguration.clusterProfiler"
+    if gate == "CommonInstancetypesDeploymentGate" and not known.on(gate):
+        return "commonInstancetypesDeployment.enabled"
+    if gate == "Template" and not known.on(gate):
+        return "virtTemplateDeployment.enabled"
+    if gate == "DisableMDEVConfiguration" and state == "DEP" and _set(of.mediated_devices_configuration):
+        return "mediatedDevicesConfiguration.enabled"
+    if gate == "PersistentReservation" and state == "GA" and _set(of.persistent_reservation_configuration):
+        return "persistentReservationConfiguration.enabled"
+    return ""
+
+
+def _set(section: Switch | None) -> bool:
+    return section is not None and section.enabled is not None
+
+
+def _disabled(gate: str, known: Effective) -> _Said | None:
+    gates = known.gates
+    if known.on(gate) and gates.state(gate) == "GA":
+        return _Said("GateNotDisabled", f"{gate} is in {_DISABLED}, and stays on: it is GA in {known.version.tag}")
+    if not gates.disabling:
+        why = "this list has none before v1.9.0"
+    elif gates.source(gate) == "disabled":
+        return None
+    else:
+        why = "it is off wherever it is not listed"
+    return _Said("InertGate", f"{gate} is in {_DISABLED} and has no effect there: {why}")
+
+
+# What an upgrade that is under way switches on or off.
+
+_WHY = {
+    "always": "it is always on from then",
+    "default": "it is Beta, and on by default from then",
+    "listed": "it is set to be on",
+    "disabled": "it is in disabledFeatureGates",
+    "off": "it has to be listed from then",
+}
+_NEXT = {
+    "default": "Add GATE to disabledFeatureGates before the upgrade is through, if it is to stay off.",
+    "always": "See what GATE changes for the VMs before the upgrade is through: it can't be disabled.",
+}
+
+
+def at_upgrade(kubevirt: KubeVirt, now: Effective, coming: Effective | None) -> Iterator[Finding]:
+    if coming is None:
+        return
+    for gate in sorted({*now.gates.names, *coming.gates.names}):
+        before, after = now.on(gate), coming.on(gate)
+        if before != after:
+            source = coming.source(gate)
+            words = "on" if after else "off"
+            yield Finding(
+                reason="ChangesAtUpgrade",
+                severity=Severity.INFO,
+                subject=kubevirt.ref,
+                message=f"{gate} will be {words} in {coming.version.tag}, unlike in {now.version.tag}: {_WHY[source]}",
+                feature=gate,
+                group=gate,
+                next=_NEXT.get(source, "").replace("GATE", gate),
+                evidence={
+                    "gate": gate,
+                    "before": "on" if before else "off",
+                    "after": words,
+                    "stage": coming.gates.stage(gate),
+                    "target": kubevirt.target,
+                },
+            )
+
+
+def find(view: View) -> Iterator[Finding]:
+    kubevirts = sorted(view.all(KubeVirt), key=lambda each: each.ref)
+    kubevirt = chosen(kubevirts)
+    if not isinstance(kubevirt, str):
+        yield from (advised_by_hco(finding, kubevirt) for finding in _of(kubevirt))
+        return
+    deployed = [each for each in kubevirts if not isinstance(chosen([each]), str)]
+    for each in deployed:
+        yield Finding(
+            reason="SeveralKubeVirts",
+            severity=Severity.WARNING,
+            subject=each.ref,
+            message=f"{kubevirt}: which of them KubeVirt's components read is up to chance",
+            related=tuple(other.ref for other in deployed if other is not each),
+            evidence={"kubeVirts": [other.ref.path for other in deployed]},
+        )
+
+
+def _of(kubevirt: KubeVirt) -> Iterator[Finding]:
+    """Of a configuration that KubeVirt ignores only that. Raises UnansweredError where nobody knows the gates of its
+    version.
+    """
+    invalid = list(_invalid(kubevirt))
+    if invalid:
+        yield from invalid
+        return
+    known = understood(kubevirt)
+    if isinstance(known, str):
+        raise UnansweredError(known)
+    coming = forecast(kubevirt)
+    yield from of_the_lists(kubevirt, known, coming)
+    yield from at_upgrade(kubevirt, known, coming)
+
+
+def _invalid(kubevirt: KubeVirt) -> Iterator[Finding]:
+    try:
+        found = problems(settings(kubevirt.configuration))
+    except msgspec.DecodeError:
+        return  # nobody knows, and `understood` says so
+    for path, why in found:
+        yield Finding(
+            reason="InvalidConfiguration",
+            severity=Severity.CRITICAL,
+            subject=kubevirt.ref,
+            message=f"KubeVirt ignores its whole configuration, since {path} is invalid: {why}",
+            feature=path,
+            group=path,
+            evidence={"why": why} | ({"hyperConverged": way_of_setting(path).place} if kubevirt.managed_by_hco else {}),
+        )
+
+
+CHECK = Check(
+    id="feature_configuration",
+    title="Feature gates and settings of KubeVirt that do not do what they seem to",
+    reads=(KubeVirt.KIND,),
+    scope=PER_CLUSTER,
+    cause=Cause.FEATURE,
+    reasons=REASONS,
+    find=find,
+    requires=(KubeVirt.KIND,),
+)

@@ -1,0 +1,269 @@
+"""What commands are called with: options that several share. Nothing here imports what a command needs to run."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..config.section import CONFIG_VARIABLE, LISTEN
+from ..findings.finding import Severity
+
+# The options that select a cluster.
+
+
+def add_cluster_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("cluster")
+    group.add_argument(
+        "--kubeconfig", metavar="FILE", help="default: $KUBECONFIG, ~/.kube/config, else the pod's ServiceAccount"
+    )
+    group.add_argument("--context", metavar="NAME", help="context of the kubeconfig; default: the current one")
+
+
+# The option that names a configuration.
+
+
+def add_config_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help=f"YAML; default: ${CONFIG_VARIABLE}. docs/config.md has every key"
+    )
+
+
+# The options that name a dump.
+
+_HELP = (
+    "a directory, tar or zip archive, or file of YAML or JSON, as kubectl get, must-gather and oc adm inspect write "
+    "them; - for standard input"
+)
+
+
+class _Once(argparse.Action):
+    """Refuses an option that is given again, where argparse would forget the first."""
+
+    def __call__(
+        self, _: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, __: str | None = None
+    ) -> None:
+        if getattr(namespace, self.dest) is not None:
+            raise argparse.ArgumentError(self, "is given twice, and this command looks at one dump")
+        setattr(namespace, self.dest, values)
+
+
+def add_dump_options(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """`several` is for a command that takes more than one: `dump` then is a list, for `dumps_of`."""
+    group = parser.add_argument_group(f"{'dumps' if several else 'dump'}, instead of a cluster")
+    if several:
+        more = "; may be repeated, for several clusters, each called NAME or after its file"
+        group.add_argument("--from", dest="dump", metavar="[NAME=]PATH", action="append", help=_HELP + more)
+    else:
+        group.add_argument("--from", dest="dump", metavar="PATH", action=_Once, help=_HELP)
+    group.add_argument(
+        "--complete",
+        action="store_true",
+        help="the dump holds the whole cluster: a kind that is not in it has no objects",
+    )
+
+
+# The options by which the API server is asked about edits.
+
+MOST = 200
+
+
+def add_probe_options(parser: argparse.ArgumentParser, option: str, which: str) -> None:
+    parser.add_argument(
+        option,
+        dest="probe",
+        action="store_true",
+        help=f"ask the API server too, by a dry-run patch without a change of each VM {which}, two a second: nothing "
+        "is changed, but the ServiceAccount needs permission to patch virtualmachines (ClusterRole "
+        "steward-feature-probe)",
+    )
+    parser.add_argument(
+        "--probe-most", type=_number, default=MOST, metavar="NUMBER", help=f"of VMs that are asked for; default: {MOST}"
+    )
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text[:9]) < 100_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of VMs; write it as {MOST}")
+    return int(text)
+
+
+# The options that say which findings are shown.
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+
+
+def add_filter_options(parser: Any) -> None:
+    group = parser.add_argument_group("what is shown")
+    group.add_argument(
+        "what",
+        metavar="WHAT",
+        nargs="*",
+        help="only of vm/NAME, vm/NAMESPACE/NAME, node/NAME, network/NAME or another object as `-o name` prints it, or "
+        "of the cause or finding with this id; default: all",
+    )
+    group.add_argument(
+        "--check", metavar="ID", action="append", help="only what this check finds and does not know; may be repeated"
+    )
+    where = group.add_mutually_exclusive_group()
+    where.add_argument("--namespace", "-n", metavar="NS", action="append", help="only of this one; may be repeated")
+    group.add_argument(
+        "--selector",
+        "-l",
+        type=labels,
+        metavar="LABELS",
+        help="only of VMs with these labels, such as app=shop,!canary or tier in (web,db)",
+    )
+    where.add_argument("--all-namespaces", "-A", action="store_true", help="of all of them, which is the default")
+    group.add_argument(
+        "--reason",
+        metavar="NAME",
+        action="append",
+        help="only findings of this reason, such as OrphanClaim, and what their checks do not know; may be repeated",
+    )
+    group.add_argument(
+        "--feature",
+        metavar="ID",
+        action="append",
+        help="only what is about this feature, feature gate or setting, such as gpu_dra, and what the checks feature_* "
+        "do not know; may be repeated",
+    )
+    group.add_argument(
+        "--severity",
+        choices=[each.value for each in Severity],
+        action="append",
+        help="only of this one; may be repeated",
+    )
+    group.add_argument(
+        "--min-severity", choices=[each.value for each in Severity], default="info", help="default: info, which is all"
+    )
+    group.add_argument(
+        "--min-age",
+        metavar="AGE",
+        type=_duration,
+        default=0.0,
+        help="leave out what is younger, such as 90s, 10m, 2h or 1d; what has no known age is new",
+    )
+    group.add_argument(
+        "--now", metavar="TIME", type=_time, help="what ages are counted to, such as 2026-11-21T17:30:00Z; default: now"
+    )
+
+
+def labels(text: str) -> Any:
+    """The selector of labels that a text is."""
+    from ..store.selector import selector_in  # only where one is given
+
+    try:
+        return selector_in(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _duration(text: str) -> float:
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write it as 90s, 10m, 2h or 1d")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def _time(text: str) -> float:
+    from ..store.record import epoch  # only where one is given
+
+    try:
+        moment = epoch(text)
+    except ValueError:
+        moment = None
+    if moment is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time; write it as 2026-11-21T17:30:00Z")
+    return moment
+
+
+# The options of what serves.
+
+
+def add_listen_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--listen", metavar="HOST:PORT", type=_address, help=f"default: {LISTEN}")
+
+
+def add_insecure_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--insecure",
+        action="store_const",
+        const="true",
+        help="serve plain HTTP without tokens: whoever reaches it can read everything",
+    )
+
+
+def _address(text: str) -> str:
+    from ..config.forms import address  # only where one is given
+
+    try:
+        address(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+# The options of what looks once, at a cluster or at a dump of one, and prints a report.
+
+
+def add_look_options(
+    parser: argparse.ArgumentParser, *, several: bool = False, formats: Sequence[str] = ("table", "json", "yaml")
+) -> None:
+    """Where to look, for how long, and how to print it, where there are `formats`. `several` is for a command that
+    takes more than one dump.
+    """
+    add_config_option(parser)
+    add_cluster_options(parser)
+    add_dump_options(parser, several=several)
+    if formats:
+        how = f"default: table; one of {', '.join(formats)}"
+        parser.add_argument("-o", "--output", choices=formats, default="table", metavar="FORMAT", help=how)
+    parser.add_argument(
+        "--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        given = float(text.removesuffix("s"))
+    except ValueError:
+        given = 0.0
+    if given <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds; write it as 60")
+    return given
+
+
+# The options by which a command asks a steward that runs, and lists nothing itself.
+
+
+def add_exporter_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("a running steward, instead of a cluster")
+    group.add_argument(
+        "--exporter", metavar="URL", help="take the answer from this one, such as https://localhost:9877"
+    )
+    for option, what in (
+        (
+            "--token-file",
+            "file with its bearer token, as `kubectl create token` prints one; default: the kubeconfig's, over https",
+        ),
+        ("--ca-file", "CA certificates to trust for it; default: the system's, and the kubeconfig's"),
+    ):
+        group.add_argument(option, type=Path, metavar="FILE", help=what)
+    group.add_argument("--server-name", metavar="NAME", help="of its certificate; default: the URL's host")
+
+
+# The commands of a parser.
+
+
+def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Their parsers by name; empty where it has none."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    return {}

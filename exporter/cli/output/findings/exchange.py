@@ -1,0 +1,162 @@
+"""Findings as CSV: one row each, for a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from ....checks import all_checks
+from ....findings.finding import Severity
+from ....runbook import link
+from ....store.text.naming import cell
+from ....version import installed
+from ....views.findings import FindingReport, Report, advice
+from ..text.terminal import json_of
+
+_HEAD = (
+    *("severity", "reason", "check", "cluster", "kind", "namespace", "name", "vm", "node", "network", "feature"),
+    *("since", "sinceSource", "message", "next", "cause", "fingerprint"),
+)
+
+
+def csv_of(report: Report) -> str:
+    written = io.StringIO()
+    rows = csv.writer(written, lineterminator="\n")
+    rows.writerow(_HEAD)
+    for each in report.findings:
+        subject = each.subject
+        rows.writerow(
+            cell(each_cell)
+            for each_cell in (
+                *(each.severity, each.reason, each.check, each.cluster, subject.kind, subject.namespace, subject.name),
+                *(each.vm, each.node, each.network, each.feature, each.since, each.since_source, each.message),
+                *(each.next, each.cause, each.fingerprint),
+            )
+        )
+    return written.getvalue()
+
+
+# A report as JUnit XML: a suite for each check, a failure for each finding, an error for each thing not known.
+
+_NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_DUMP = "dump"  # the suite of files that could not be read
+
+Row = tuple[str, str, str, str, str]  # failure or error, the test's name, the type, the message, what to do
+
+
+def junit(report: Report, checks: frozenset[str], unread: Iterable[tuple[str, str]]) -> str:
+    """`checks` are the ids of the chosen ones, `unread` files and why. A check without any is one test that passes."""
+    root = Element("testsuites", name="steward")
+    for check in all_checks():
+        if check.id in checks:
+            rows = [
+                ("error", _at(u.partition or "everywhere", u.cluster), "unknown", u.why, "")
+                for u in report.unknown
+                if u.check == check.id
+            ]
+            rows += [_failure(finding) for finding in report.findings if finding.check == check.id]
+            _suite(root, check.id, check.title, rows)
+    if files := [("error", name, "unread", why, "") for name, why in unread]:
+        _suite(root, _DUMP, "The files can be read", files)
+    for count in ("tests", "failures", "errors"):
+        root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+def _suite(root: Element, name: str, title: str, rows: list[Row]) -> None:
+    kinds = [kind for kind, *_ in rows]
+    suite = SubElement(root, "testsuite", name=name, tests=str(len(rows) or 1))
+    suite.set("failures", str(kinds.count("failure")))
+    suite.set("errors", str(kinds.count("error")))
+    if not rows:
+        SubElement(suite, "testcase", classname=name, name=title)
+    for kind, test, type_, message, next_ in rows:
+        case = SubElement(suite, "testcase", classname=name, name=_clean(test))
+        SubElement(case, kind, type=type_, message=_clean(message)).text = _clean(f"{message}\n{next_}".strip())
+
+
+def _failure(finding: FindingReport) -> Row:
+    test = _at(f"{finding.reason} {finding.subject}", finding.cluster)
+    message = f"{finding.severity}: {finding.message} (since {finding.since})"
+    return "failure", test, finding.reason, message, "\n".join((f"fingerprint {finding.fingerprint}", *advice(finding)))
+
+
+def _at(text: str, cluster: str) -> str:
+    return f"{text} in {cluster}" if cluster else text
+
+
+def _clean(text: str) -> str:
+    """Without the characters that no XML may hold, not even escaped."""
+    return _NO_XML.sub("?", text)
+
+
+# A report as SARIF 2.1.0, which code hosts show: a rule for each reason, a result for each finding.
+#
+# What is not known, and files that were not read, are notifications of the run, which then did not succeed.
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_LEVELS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+
+Obj = dict[str, Any]
+
+
+def sarif(report: Report, checks: frozenset[str], unread: Iterable[tuple[str, str]]) -> str:
+    """`checks` are the ids of the chosen ones, `unread` files and why."""
+    rules = list(_rules(checks))
+    places = {rule["id"]: index for index, rule in enumerate(rules)}
+    unseen = [f"{_in(u.cluster)}{u.check}, {u.partition or 'everywhere'}: {u.why}" for u in report.unknown]
+    unseen += [f"{name} was not read: {why}" for name, why in unread]
+    driver = {"name": "steward", "version": installed(), "rules": rules}
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [
+            {
+                "executionSuccessful": not unseen,
+                "toolExecutionNotifications": [{"level": "error", "message": {"text": text}} for text in unseen],
+            }
+        ],
+        "results": [_result(finding, places) for finding in report.findings],
+    }
+    whole = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json_of(whole)
+
+
+def _rules(checks: frozenset[str]) -> Iterator[Obj]:
+    for check in all_checks():
+        if check.id in checks:
+            for name, reason in check.reasons.items():
+                yield {
+                    "id": f"{check.id}/{name}",
+                    "name": name,
+                    "shortDescription": {"text": reason.meaning},
+                    "defaultConfiguration": {"level": _LEVELS[reason.severities[0]]},
+                    **({"help": {"text": reason.next}} if reason.next else {}),
+                    **({"helpUri": link(reason.alert, name)} if reason.alert else {}),
+                }
+
+
+def _result(finding: FindingReport, places: dict[str, int]) -> Obj:
+    rule, subject, cluster = f"{finding.check}/{finding.reason}", finding.subject, finding.cluster
+    path = f"{cluster}/{subject.kind}/{subject.path}" if cluster else f"{subject.kind}/{subject.path}"
+    place = {"name": subject.name, "fullyQualifiedName": path, "kind": "resource"}
+    # A copy of a cluster has the same objects: its results must not be taken for those of the other one.
+    fingerprint = f"{cluster}/{finding.fingerprint}" if cluster else finding.fingerprint
+    more = {"cluster": cluster} if cluster else {}
+    return {
+        "ruleId": rule,
+        "ruleIndex": places[rule],
+        "level": _LEVELS[Severity(finding.severity)],
+        "message": {"text": "\n".join((f"{_in(cluster)}{subject}: {finding.message}", *advice(finding)))},
+        "locations": [{"logicalLocations": [place]}],
+        "partialFingerprints": {"steward/v1": fingerprint},
+        "properties": {"severity": finding.severity, "since": finding.since, "network": finding.network, **more},
+    }
+
+
+def _in(cluster: str) -> str:
+    return f"{cluster}: " if cluster else ""
