@@ -13,8 +13,8 @@ from reconcile.confirm.confirm_undo import confirm_undo
 from reconcile.plan.managed_fields import applied
 from reconcile.plan.plan import Create, Patch, Refused
 from reconcile.plan.remediation import Remediation
+from reconcile.plan.remediations import undo_of
 from reconcile.plan.undo import Taken
-from reconcile.plan.undos import undo_of
 from tests.confirming import MemoryReads
 from tests.evaluation import NOW
 from tests.remediation_cases import answered

@@ -24,9 +24,8 @@ from reconcile.permissions.manifests import in_lines
 from reconcile.permissions.rbac import base_roles, write_role
 from reconcile.plan import words
 from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation
-from reconcile.plan.remediations import all_remediations
+from reconcile.plan.remediations import all_remediations, undo_of
 from reconcile.plan.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
-from reconcile.plan.undos import undo_of
 from reconcile.plan.writes import Write
 from reconcile.show.metrics import Measures
 from reconcile.show.plans import ShownRepairs

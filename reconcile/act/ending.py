@@ -25,8 +25,8 @@ from ..ledger.settling import Settling, may_arrive
 from ..plan.effects import happened, never_happened
 from ..plan.plan import Create, Plan, Refused, Step, moment
 from ..plan.remediation import Remediation
+from ..plan.remediations import undo_of
 from ..plan.undo import NoUndo
-from ..plan.undos import undo_of
 from .events import event
 from .execute import PlanWriter, ServerAnswer, WriteOutcome
 

@@ -18,10 +18,10 @@ from ..confirm.reading import document
 from ..ledger import Entry, Event, Ledger
 from ..ledger.attempts import taken
 from ..plan.plan import Refused
+from ..plan.remediations import all_undos
 from ..plan.removal import GUARD, guard, guarded
 from ..plan.requests import metadata
 from ..plan.undo import Taken, Unaccepted
-from ..plan.undos import all_undos
 from ..run.attempt import AttemptState, Fence, Result
 from .applying import ended
 from .fitting import readable

@@ -21,9 +21,8 @@ from ..ledger import Ledger, LedgerLockedError
 from ..ledger.manual import folder
 from ..ledger.settling import Settling
 from ..plan.plan import Delete, Plan
-from ..plan.remediations import all_remediations
+from ..plan.remediations import all_remediations, undo_of
 from ..plan.undo import NoUndo
-from ..plan.undos import undo_of
 from ..run.attempt import Attempts, Fence
 from .session import Session, configured
 

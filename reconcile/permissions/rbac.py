@@ -21,8 +21,8 @@ from exporter.store.selector import Selector
 from ..config.modes import may_write, mode_of, modes_of, shadows
 from ..config.settings import Mode, SidecarConfig
 from ..plan.remediation import Remediation
+from ..plan.remediations import undo_of
 from ..plan.undo import Undo
-from ..plan.undos import undo_of
 from .approvals import approvals
 from .manifests import NAME, ServiceAccount, metadata_of
 from .policy import Enabled, Lease, policy

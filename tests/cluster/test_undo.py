@@ -23,11 +23,11 @@ from reconcile.ledger.manual import folder
 from reconcile.plan.annotations import PAUSED
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import Remediation
+from reconcile.plan.remediations import all_undos
 from reconcile.plan.remediations.identity import reassign_firmware_uuid
 from reconcile.plan.remediations.instancetypes import guard_instancetype, restash_missing_revision
 from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED, FINALIZER
 from reconcile.plan.remediations.networks import repair_ipam_claim_metadata
-from reconcile.plan.undos import all_undos
 from reconcile.run.attempt import AttemptState
 from reconcile.run.witness import cluster_uid
 from tests.cluster import fleet

@@ -12,8 +12,8 @@ from reconcile.confirm.confirm_undo import confirm_undo
 from reconcile.ledger import Entry, Event
 from reconcile.ledger.attempts import taken
 from reconcile.plan.plan import Refused
+from reconcile.plan.remediations import undo_of
 from reconcile.plan.undo import LOSSES, Undo
-from reconcile.plan.undos import undo_of
 
 from .access import Turn
 from .steward import REMEDIATIONS, Steward

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,9 +19,9 @@ from reconcile.confirm import confirm, confirm_undo, reading
 from reconcile.fresh import FreshCluster
 from reconcile.ledger import Entry, Event, history
 from reconcile.plan.plan import Refused
+from reconcile.plan.remediations import all_undos
 from reconcile.plan.remediations.instancetypes import _copies
 from reconcile.plan.undo import Given, Taken, Undo
-from reconcile.plan.undos import all_undos
 from reconcile.run import attempt
 from tests.remediation_cases import module_of
 
@@ -41,23 +40,19 @@ _MODULES = {
     "_nudging": "claims",
     "_ipam_claims": "claims",
     "_releasing": "claims",
-    "_claim_owner": "claims",
-    "_stopped_vm": "claims",
     "_grounds": "",
     "persist_firmware_uuid": "firmware",
     "reassign_firmware_uuid": "firmware",
     "replace_invalid_uuid": "firmware",
-    "_firmware": "firmware",
+    "_identities": "firmware",
+    "_taken_back": "firmware",
     "restash_missing_revision": "instancetypes",
-    "_sources": "instancetypes",
     "_instancetypes": "instancetypes",
     "delete_orphan_revision": "instancetypes",
     "guard_instancetype": "instancetypes",
-    **dict.fromkeys(("adopt_revision", "label_pinned_revision", "_held"), "revisions"),
+    **dict.fromkeys(("adopt_revision", "label_pinned_revision"), "revisions"),
     **dict.fromkeys(("drop_stale_reference", "nudge_unversioned_vm"), "revisions"),
-    "_kept_state": "firmware",
-    "_stopped": "firmware",
-    **dict.fromkeys(("reassign_serial", "reassign_mac_address", "_the_copy"), "marks"),
+    **dict.fromkeys(("reassign_serial", "reassign_mac_address"), "marks"),
 }
 """Of the remediations, with the areas in which they make a difference.
 
@@ -74,16 +69,11 @@ _AREAS = {
     **dict.fromkeys(("adopt_revision", "label_pinned_revision"), "revisions"),
 }
 """Of the remediations whose writes are taken back."""
-_UNDOS = {
-    "adopt_ipam_claim": "claims",
-    "repair_ipam_claim_metadata": "claims",
-    "_ipam_claims": "claims",
-    "release_ipam_claim": "claims",
-    "_firmware": "firmware",
-    "_revisions": "instancetypes",
-    "guard_instancetype": "instancetypes",
-    "drop_stale_reference": "revisions",
-}
+_FUNCTIONS = {"not_the_copy": "marks", "held": "revisions"}
+"""Of functions of a module that make a difference in another area than the rest of it."""
+
+_ELSEWHERE = ("owning_vm", "unresolved", "weighed_value", "known_by_mac", "unneeded")
+"""Functions whose refusals the world that is played here has no use for: they are held to by their cases."""
 _KINDS = (
     *("IPAMClaim", "NetworkAttachmentDefinition", "Namespace", "Deployment", "MutatingWebhookConfiguration"),
     *("VirtualMachineInstanceMigration", "VirtualMachineRestore", "VirtualMachineSnapshot", "VirtualMachineClone"),
@@ -114,10 +104,10 @@ _RACES = {
     "that what was read is young": "namesake of a slow process",
     "that VMs are read once more": "namesake in a large cluster",
     "that it is looked again after a release": "namesake of a late release",
-    "_stopped_vm: vm_stopped (2, in awake)": "start that is slow",
-    "_stopped_vm: vm_stopped (4, in awake)": "start that is slow",
-    "undo of _ipam_claims: no_user (1, in _used)": "taken back under a VMI",
-    "undo of _ipam_claims: no_user (2, in _used)": "taken back under a pod",
+    "_releasing: vm_stopped (2, in awake)": "start that is slow",
+    "_releasing: vm_stopped (4, in awake)": "start that is slow",
+    "_releasing: no_user (1, in _used)": "taken back under a VMI",
+    "_releasing: no_user (2, in _used)": "taken back under a pod",
     "undo of repair_ipam_claim_metadata: address_kept": "taken back under a VM",
     "_grounds: no_snapshot_or_restore (1, in under_way)": "a VirtualMachineClone begins",
     "_grounds: no_snapshot_or_restore (2, in under_way)": "a Restore begins",
@@ -127,9 +117,8 @@ _RACES = {
 
 
 def mutants() -> list[Mutant]:
-    remediations = (each for name in _MODULES for each in _preconditions("remediations", name, _MODULES[name]))
-    undos = (each for name in _UNDOS for each in _preconditions("undos", name, _UNDOS[name]))
-    found = (*_structural(), *_reads(), *remediations, *undos, *_losses())
+    remediations = (each for name in _MODULES for each in _preconditions(name, _MODULES[name]))
+    found = (*_structural(), *_reads(), *remediations, *_losses())
     return [replace(each, race=_RACES.get(each.name, "")) for each in found]
 
 
@@ -237,16 +226,14 @@ def _accepting(
     return asks(taken, undo, msgspec.structs.replace(given, losses=left))
 
 
-def _preconditions(package: str, name: str, area: str) -> Iterator[Mutant]:
-    """Each `return` of a refusal in a module of the remediations or undos, one by one."""
-    module = (
-        module_of(name) if package == "remediations" else importlib.import_module(f"reconcile.plan.{package}.{name}")
-    )
+def _preconditions(name: str, area: str) -> Iterator[Mutant]:
+    """Each `return` of a refusal in a module of the remediations, one by one: of what is planned and of its undo."""
+    module = module_of(name)
     source = inspect.getsource(module)
     sites = [
         (function.name, node.lineno, refusal)
         for function in ast.parse(source).body
-        if isinstance(function, ast.FunctionDef)
+        if isinstance(function, ast.FunctionDef) and function.name not in _ELSEWHERE
         for node in ast.walk(function)
         if isinstance(node, ast.Return) and (refusal := _refusal(node))
     ]
@@ -255,10 +242,9 @@ def _preconditions(package: str, name: str, area: str) -> Iterator[Mutant]:
         nth = [each[1] for each in sites if each[2] == refusal].index(line) + 1
         alone = sum(each[2] == refusal for each in sites) == 1
         yield Mutant(
-            f"{'undo of ' if package == 'undos' else ''}{name}: {refusal}"
-            + ("" if alone else f" ({nth}, in {function})"),
+            f"{name}: {refusal}" + ("" if alone else f" ({nth}, in {function})"),
             codes=((taken, _without(source, module, function, line)),),
-            area=area,
+            area=_FUNCTIONS.get(function, area),
         )
 
 

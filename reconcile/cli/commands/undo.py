@@ -16,8 +16,8 @@ from ...ledger.attempts import taken
 from ...observe.situation import annotated
 from ...plan.annotations import APPROVED_PLAN, PAUSED, paused_by
 from ...plan.plan import Create, Delete, Patch, Refused
+from ...plan.remediations import undo_of
 from ...plan.undo import AnyUndo, Taken, Unaccepted
-from ...plan.undos import undo_of
 from ...run.attempt import AttemptState, Result
 from ...run.witness import cluster_uid
 from ..applying import ended

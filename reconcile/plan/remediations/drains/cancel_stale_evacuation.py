@@ -18,6 +18,7 @@ from exporter.store.kinds.node import Node
 
 from ...plan import Action, Call, Plan, Refused, Risk
 from ...remediation import Remediation, Scene, Write
+from ...undo import NoUndo
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, under_way
 from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
 
@@ -120,4 +121,13 @@ REMEDIATION = Remediation(
     },
     risk=Risk.NONE,
     undo="an eviction of its pod on the same node makes the request anew, where KubeVirt migrates it; otherwise none",
+)
+
+
+# An evacuation request that was cancelled is made by nothing but an eviction.
+
+UNDO = NoUndo(
+    "cancel_stale_evacuation",
+    "Evict the VMI's pod if it has to leave its node after all: where KubeVirt migrates the VMI, it makes the request "
+    "anew.",
 )

@@ -24,6 +24,7 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...patterns import Begins, Each, Like
 from ...plan import Delete, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
+from ...undo import NoUndo
 from ...writes import Deleted, Write
 from .._grounds import ending, table, tables
 
@@ -106,4 +107,13 @@ REMEDIATION = Remediation(
     },
     risk=Risk.NONE,
     undo="create the PDB again, as the ledger keeps it",
+)
+
+
+# A PDB of KubeVirt that a person creates again has an owner that is gone.
+
+UNDO = NoUndo(
+    "delete_orphan_pdb",
+    "Created again it protects nothing either; and with an owner reference to a VMI that is gone, garbage collection "
+    "deletes it once more.",
 )

@@ -32,9 +32,11 @@ from ...managed_fields import writers
 from ...patterns import ANYTHING, BLANK, EMPTY, PRESENT, Both, Exactly
 from ...plan import Patch, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
+from ...undo import Given, Taken, Undo
 from ...writes import Field, Patched, Write
 from .._grounds import table, wholes
 from ._identities import PATH, PRECONDITIONS, READS, firmware_of, forbidden, put, restores_of
+from ._taken_back import LOSSES, UNDO_PRECONDITIONS, UNDO_READS, weighed
 
 _SETTLED = 3600.0  # seconds in which whoever restored a VM may still write the UUID that it had
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -199,4 +201,25 @@ REMEDIATION = Remediation(
     risk=Risk.NONE,
     undo="put back the firmware that the spec had, as the ledger has it; KubeVirt from 1.6 on fills in a missing UUID",
     indexes=(IDENTITY,),
+)
+
+
+# The UUID that was written is the one in use: where another one is put back, the guest sees that at its next start.
+
+
+def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+    return weighed(taken, scene, _in_use)
+
+
+def _in_use(_: Taken, __: Scene, vm: VirtualMachine) -> str:
+    return f"{vm.ref} had it in use when it was written"
+
+
+UNDO = Undo(
+    id="persist_firmware_uuid",
+    reads=UNDO_READS,
+    indexes=(IDENTITY,),
+    weigh=_weigh,
+    preconditions=UNDO_PRECONDITIONS,
+    losses=LOSSES,
 )

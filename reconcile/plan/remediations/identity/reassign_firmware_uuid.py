@@ -37,6 +37,7 @@ from ...annotations import PREFIX
 from ...patterns import PRESENT
 from ...plan import Patch, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
+from ...undo import Given, Taken, Undo
 from ...writes import Field, Patched, Write
 from .._grounds import table
 from ._identities import (
@@ -52,6 +53,7 @@ from ._identities import (
     stopped,
     vm_of,
 )
+from ._taken_back import LOSSES, UNDO_PRECONDITIONS, UNDO_READS, started, weighed
 
 ALLOWED = f"{PREFIX}new-uuid-allowed"
 _NAMESPACE = UUID("0b6f2c1e-5f0a-4d0c-9c1b-6a4b1e1d7a55")  # of the new UUIDs; never to be changed
@@ -141,4 +143,21 @@ REMEDIATION = Remediation(
     risk=Risk.IDENTITY,
     undo="put the old UUID back; exact while the VM has not been started since",
     indexes=(IDENTITY,),
+)
+
+
+# The old UUID is free for the VM as long as nobody else has it, and its guest does not know the new one.
+
+
+def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+    return weighed(taken, scene, started)
+
+
+UNDO = Undo(
+    id="reassign_firmware_uuid",
+    reads=(*UNDO_READS, Pod.KIND),
+    indexes=(IDENTITY,),
+    weigh=_weigh,
+    preconditions=UNDO_PRECONDITIONS,
+    losses=LOSSES,
 )

@@ -33,14 +33,17 @@ from exporter.domain.features.rule import IGNITION
 from exporter.domain.networks.addresses import comparable
 from exporter.domain.networks.vm_networks import parted
 from exporter.findings.finding import Finding
+from exporter.store.kinds import controller_revision
 from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
+from ...effects import at
 from ...patterns import PRESENT
 from ...plan import Patch, Plan, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
+from ...undo import Given, Lost, Taken, Undo
 from ...writes import Entries, Field, Patched, Write
 from .._grounds import table, tables
 from ._identities import (
@@ -55,6 +58,7 @@ from ._identities import (
     stopped,
     vm_of,
 )
+from ._taken_back import KNOWN_BY_PRECONDITIONS, weighed_value
 
 # Whether the configuration that a VM brings for its guest knows an interface by its MAC address.
 #
@@ -208,4 +212,32 @@ REMEDIATION = Remediation(
     },
     risk=Risk.IDENTITY,
     undo="put the old MAC address back; exact while the VM has not been started since",
+)
+
+
+# The old MAC address is free for the VM as long as nobody else has it, and its guest does not know the new one.
+
+
+def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+    ops = taken.plan.step.ops if isinstance(taken.plan.step, Patch) else ()
+    path = next(op.path for op in ops if isinstance(op, Replace))
+
+    def mac(whole: Mapping[str, Any]) -> str:
+        found = at(whole, path)
+        return found if isinstance(found, str) else ""
+
+    return weighed_value(
+        taken, scene, "MAC address", "mac_is_free", mac, lambda found: having(scene, comparable(found))
+    )
+
+
+UNDO = Undo(
+    id="reassign_mac_address",
+    reads=(*READS, controller_revision.KIND, Pod.KIND),
+    weigh=_weigh,
+    preconditions=KNOWN_BY_PRECONDITIONS,
+    losses={
+        "same_identity": (Lost.IDENTITY, "the guest has not been started with the MAC address that goes"),
+        "mac_is_free": (Lost.UNIQUENESS, "no other VM has the MAC address that is put back"),
+    },
 )

@@ -16,11 +16,14 @@ accepted.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID, uuid5
 
 from exporter.domain.identity.firmware import serial_key
 from exporter.findings.finding import Finding
 from exporter.store.indexes.identities import SERIAL
+from exporter.store.kinds import controller_revision
 from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
@@ -28,7 +31,9 @@ from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachine
 from ...patterns import PRESENT
 from ...plan import Patch, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
+from ...undo import Given, Lost, Taken, Undo
 from ...writes import Field, Patched, Write
+from .._grounds import table
 from ._identities import (
     ALLOWED,
     PATH,
@@ -44,6 +49,7 @@ from ._identities import (
     stopped,
     vm_of,
 )
+from ._taken_back import KNOWN_BY_PRECONDITIONS, weighed_value
 
 _NAMESPACE = UUID("5d1f0c55-2f2b-4b8e-9a3e-0b0d7c1c4e21")  # of the new serials; never to be changed
 
@@ -91,4 +97,31 @@ REMEDIATION = Remediation(
     risk=Risk.IDENTITY,
     undo="put the old serial back; exact while the VM has not been started since",
     indexes=(SERIAL,),
+)
+
+
+# The old serial is free for the VM as long as nobody else has it, and its guest does not know the new one.
+
+
+def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+    def having(serial: str) -> list[str]:
+        return [each.ref.path for each in scene.sharing(SERIAL, serial_key(serial))]
+
+    return weighed_value(taken, scene, "serial", "serial_is_free", _serial, having)
+
+
+def _serial(whole: Mapping[str, Any]) -> str:
+    return str(table(firmware_of(whole)).get("serial") or "")
+
+
+UNDO = Undo(
+    id="reassign_serial",
+    reads=(*READS, controller_revision.KIND, Pod.KIND),
+    indexes=(SERIAL,),
+    weigh=_weigh,
+    preconditions=KNOWN_BY_PRECONDITIONS,
+    losses={
+        "same_identity": (Lost.IDENTITY, "the guest has not been started with the serial that goes"),
+        "serial_is_free": (Lost.UNIQUENESS, "no other VM has the serial that is put back"),
+    },
 )

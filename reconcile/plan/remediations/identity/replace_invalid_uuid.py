@@ -27,6 +27,7 @@ from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachine
 from ...patterns import PRESENT
 from ...plan import Patch, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
+from ...undo import Given, Taken, Undo
 from ...writes import Field, Patched, Write
 from ._identities import (
     KEEPS_NO_STATE,
@@ -42,6 +43,7 @@ from ._identities import (
     stopped,
     vm_of,
 )
+from ._taken_back import LOSSES, UNDO_PRECONDITIONS, UNDO_READS, started, weighed
 
 _NAMESPACE = UUID("b6a3b5ce-7f0e-4e2f-8d5f-3f5c6a1f9d02")  # of the new UUIDs; never to be changed
 
@@ -97,4 +99,21 @@ REMEDIATION = Remediation(
     risk=Risk.IDENTITY,
     undo="put the old UUID back; exact while the VM has not been started since",
     indexes=(IDENTITY,),
+)
+
+
+# The old text may come back as long as the guest does not know the new UUID: it identifies no VM.
+
+
+def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+    return weighed(taken, scene, started)
+
+
+UNDO = Undo(
+    id="replace_invalid_uuid",
+    reads=(*UNDO_READS, Pod.KIND),
+    indexes=(IDENTITY,),
+    weigh=_weigh,
+    preconditions=UNDO_PRECONDITIONS,
+    losses={name: loss for name, loss in LOSSES.items() if name == "same_identity"},
 )

@@ -25,10 +25,26 @@ from exporter.store.kinds.virtual_machine import VirtualMachine
 from ...patterns import Begins, Each, Is, Like
 from ...plan import Add, Op, Patch, Plan, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
+from ...undo import Given, Taken, Undo
 from ...writes import Field, Patched, Write
-from .._grounds import an_owner, owned_by, table
+from .._grounds import an_owner, owned_by, table, tables
 from ._copies import names
-from ._instancetypes import HELD, KEPT, LABEL, READS, Held, copied, held, others, owner_reference
+from ._instancetypes import (
+    HELD,
+    INDEXES,
+    KEPT,
+    LABEL,
+    LOSSES,
+    PRECONDITIONS,
+    READS,
+    UNDO_READS,
+    Held,
+    copied,
+    going,
+    held,
+    others,
+    owner_reference,
+)
 
 _PATH = "/metadata/ownerReferences"
 _UNDO = "put the owner back that it had, or none"
@@ -122,4 +138,22 @@ REMEDIATION = Remediation(
     },
     risk=Risk.NONE,
     undo=_UNDO,
+)
+
+
+# An owner that is gone has garbage collection delete the ControllerRevision at once; without one it is left behind.
+
+
+def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+    ref, subject = taken.plan.target, taken.plan.subject
+    owners = tables(table(taken.before.get("metadata")).get("ownerReferences"))
+    if not owners:
+        return Given(effect=f"{ref} has no owner again, and is left behind when {subject} is deleted.")
+    if any(each.get("uid") == subject.uid for each in owners):
+        return Given(effect=f"{ref} belongs to {subject}, which does not control it.")
+    return going(scene, ref, f"{ref} belongs to a VM that is gone, and garbage collection deletes it.")
+
+
+UNDO = Undo(
+    id="adopt_revision", reads=UNDO_READS, indexes=INDEXES, weigh=_weigh, preconditions=PRECONDITIONS, losses=LOSSES
 )

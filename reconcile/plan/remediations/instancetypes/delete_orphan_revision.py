@@ -28,6 +28,7 @@ from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachine
 from ...patterns import EMPTY, Begins, Each, Like
 from ...plan import Delete, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
+from ...undo import NoUndo
 from ...writes import Deleted, Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, tables, texts, under_way
 
@@ -112,4 +113,13 @@ REMEDIATION = Remediation(
     },
     risk=Risk.NONE,
     undo=_UNDO,
+)
+
+
+# A ControllerRevision that a person creates again is found by its name, if its owner is there.
+
+UNDO = NoUndo(
+    "delete_orphan_revision",
+    "Created again it serves whoever refers to it, by its name alone; but where no VM has the UID that its owner "
+    "reference names, garbage collection deletes it once more: take the owner reference out first.",
 )

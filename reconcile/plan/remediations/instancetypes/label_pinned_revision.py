@@ -29,10 +29,11 @@ from exporter.store.kinds.virtual_machine import VirtualMachine
 from ...patterns import EMPTY, PRESENT, Is, Like
 from ...plan import Add, Op, Patch, Plan, Refused, Risk, Test, escaped
 from ...remediation import Remediation, Scene
+from ...undo import Given, Taken, Undo
 from ...writes import Field, Patched, Write
 from .._grounds import table
 from ._copies import STORED
-from ._instancetypes import HELD, LABEL, READS, Held, copied, held
+from ._instancetypes import HELD, INDEXES, LABEL, LOSSES, PRECONDITIONS, READS, UNDO_READS, Held, copied, going, held
 
 NAMES = ("generation", "kind", "name", "uid", "version")
 _PATH = "/metadata/labels"
@@ -114,4 +115,22 @@ REMEDIATION = Remediation(
     },
     risk=Risk.NONE,
     undo=_UNDO,
+)
+
+
+# Without its labels KubeVirt deletes the ControllerRevision with the next event of a VM that names it.
+
+
+def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+    ref = taken.plan.target
+    return going(scene, ref, f"{ref} has no labels of KubeVirt again, which deletes it under a VM that names it.")
+
+
+UNDO = Undo(
+    id="label_pinned_revision",
+    reads=UNDO_READS,
+    indexes=INDEXES,
+    weigh=_weigh,
+    preconditions=PRECONDITIONS,
+    losses=LOSSES,
 )

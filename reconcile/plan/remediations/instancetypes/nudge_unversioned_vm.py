@@ -40,6 +40,7 @@ from ...effects import annotation
 from ...patterns import PRESENT
 from ...plan import Patch, Plan, Refused, Risk, escaped
 from ...remediation import Remediation, Scene
+from ...undo import Given, Taken, Undo
 from ...writes import Field, Patched, Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, under_way
 from ._copies import STORED, differs, names, running_spec
@@ -184,3 +185,13 @@ REMEDIATION = Remediation(
     risk=Risk.NONE,
     undo=_UNDO,
 )
+
+
+# The annotation means nothing to anybody; what KubeVirt made because of it stays.
+
+
+def _weigh(taken: Taken, _: Scene) -> Given | Refused:
+    return Given(effect=f"The annotation of {taken.plan.target} goes. A copy that KubeVirt made meanwhile stays.")
+
+
+UNDO = Undo(id="nudge_unversioned_vm", reads=(VirtualMachine.KIND,), weigh=_weigh)

@@ -43,10 +43,23 @@ from exporter.store.record import Ref
 from ...patterns import EMPTY, PRESENT, Begins, Is, Like
 from ...plan import Compared, Create, Op, Patch, Plan, Refused, Remove, Risk, Test
 from ...remediation import Remediation, Scene
+from ...undo import Given, Taken, Undo
 from ...writes import Created, Field, Patched, Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, owned_by, table, under_way
 from ._copies import STORED, instancetype_of, names, running_spec, unproven
-from ._instancetypes import KEPT, LABEL, SETTLED, kubevirt_of, owner_reference, settled_kubevirt
+from ._instancetypes import (
+    INDEXES,
+    KEPT,
+    LABEL,
+    LOSSES,
+    PRECONDITIONS,
+    SETTLED,
+    UNDO_READS,
+    going,
+    kubevirt_of,
+    owner_reference,
+    settled_kubevirt,
+)
 
 # Where the lost ControllerRevision of a VM can be had from again, exactly: the same object in the same generation.
 
@@ -334,4 +347,21 @@ REMEDIATION = Remediation(
     },
     risk=Risk.DOWNTIME,
     undo="delete the ControllerRevision that was created; a new copy of the live object is for good",
+)
+
+
+# A ControllerRevision that was restored is needed by then: without it KubeVirt neither starts nor stops the VM.
+
+
+def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+    return going(scene, taken.plan.target, f"{taken.plan.target} is gone.")
+
+
+UNDO = Undo(
+    id="restash_missing_revision",
+    reads=UNDO_READS,
+    indexes=INDEXES,
+    weigh=_weigh,
+    preconditions=PRECONDITIONS,
+    losses=LOSSES,
 )

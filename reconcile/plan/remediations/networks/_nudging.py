@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from exporter.store.kind import ApiKind
 from exporter.store.record import Ref
 
 from ...annotations import PREFIX
 from ...patterns import PRESENT
 from ...plan import Add, Op, Patch, Refused, Replace, Test, escaped
+from ...undo import Given, Undo
 from ...writes import Field
 from .._grounds import table
 
@@ -51,3 +53,15 @@ def nudge(target: Ref, meta: Mapping[str, Any], what: str) -> Patch:
     else:
         ops = (Test(_PATH, notes[NUDGED]), Replace(_PATH, f"{notes[NUDGED]} {what}".strip()))
     return Patch(target=target, ops=ops)
+
+
+# How an annotation is taken back that was written for its event alone.
+
+
+def annotation_only(remediation: str, kind: ApiKind[Any], then: str) -> Undo:
+    """The undo of a remediation that annotates objects of this kind; `then` are sentences about what follows."""
+    return Undo(
+        id=remediation,
+        reads=(kind,),
+        weigh=lambda taken, _: Given(effect=f"{taken.plan.target} no longer has the annotation. {then}"),
+    )

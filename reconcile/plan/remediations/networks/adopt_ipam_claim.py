@@ -30,7 +30,7 @@ from typing import Any
 
 from exporter.findings.finding import Finding
 from exporter.store.kinds.deployment import Deployment
-from exporter.store.kinds.ipam_claim import IPAMClaim
+from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
 from exporter.store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from exporter.store.kinds.pod import Pod
@@ -41,6 +41,7 @@ from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachi
 from ...patterns import PRESENT, Each
 from ...plan import Patch, Plan, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
+from ...undo import Given, Taken, Undo
 from ...writes import Field, Patched, Write
 from .._grounds import LIVING, NO_SNAPSHOT_OR_RESTORE, SAVERS, an_owner, owned_by
 from ._ipam_claims import (
@@ -63,12 +64,17 @@ from ._ipam_claims import (
 from ._releasing import (
     CONTROLLER_HAD_TIME,
     GIVEN_UP,
+    LOSSES,
     NEW_ADDRESS,
+    PRECONDITIONS,
+    READS,
     RELEASED,
     SEND_SECONDS,
     VM_STOPPED,
     awake,
+    came_to_run,
     came_to_use,
+    given_away,
     had_time,
     kept,
     released,
@@ -185,4 +191,34 @@ REMEDIATION = Remediation(
     undo="put back the owner reference; none for a release: the network may allocate the addresses at once",
     send_seconds=SEND_SECONDS,
     looks_again=came_to_use,
+)
+
+
+# With its old owner reference an IPAMClaim is nobody's again, and garbage collection deletes it.
+#
+# What released one can't be taken back.
+
+_GOING = "garbage collection deletes it, whose owner is gone"
+
+
+def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+    ref = taken.plan.target
+    claim = scene.named(IPAMClaim, ref.namespace, ref.name)
+    if claim is None:
+        return Refused("same_object", f"{ref} does not exist")
+    if FINALIZER in claim.finalizers:
+        return Given(
+            effect=f"{ref} is of the earlier VM again: {_GOING}, and its finalizer keeps its addresses. It can't be "
+            "given to the VM any more then."
+        )
+    return given_away(scene, claim, _GOING)
+
+
+UNDO = Undo(
+    id="adopt_ipam_claim",
+    reads=READS,
+    weigh=_weigh,
+    looks_again=came_to_run,
+    preconditions=PRECONDITIONS,
+    losses=LOSSES,
 )

@@ -26,6 +26,7 @@ from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachi
 
 from ...plan import Delete, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
+from ...undo import NoUndo
 from ...writes import Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS
 from ._ipam_claims import (
@@ -103,4 +104,14 @@ REMEDIATION = Remediation(
     },
     risk=Risk.NONE,
     undo="none: a deletion can't be taken back; the ledger keeps the IPAMClaim whole",
+)
+
+
+# An IPAMClaim that was deleted is no longer the same one when a person creates it again.
+
+UNDO = NoUndo(
+    "delete_orphan_ipam_claim",
+    "While the IPAMClaim is terminating its addresses are reserved and its name is taken. Created again it has no "
+    "address, since the API server drops the status of what is created; and while no VM has the UID that its owner "
+    "reference names, garbage collection deletes it once more.",
 )

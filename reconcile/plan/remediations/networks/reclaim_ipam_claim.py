@@ -41,6 +41,7 @@ from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachi
 
 from ...plan import Delete, Patch, Plan, Proposal, Refused, Risk
 from ...remediation import Remediation, Scene
+from ...undo import NoUndo
 from ...writes import Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS
 from ._ipam_claims import (
@@ -210,4 +211,15 @@ REMEDIATION = Remediation(
     undo=NO_UNDO,
     send_seconds=SEND_SECONDS,
     looks_again=came_to_use,
+)
+
+
+# An IPAMClaim that was deleted, or released, does not come back with its address.
+
+UNDO = NoUndo(
+    "reclaim_ipam_claim",
+    "What was released can't be taken back: the network may give the addresses to another VM or pod. While the "
+    "IPAMClaim is terminating they are reserved. An IPAMClaim that is created again has none, since the API server "
+    "drops the status of what is created, and KubeVirt's IPAM controller creates one by itself when the VM has the "
+    "interface and starts.",
 )

@@ -17,6 +17,7 @@ Undo: remove the annotation. It says nothing, and the IPAMClaim stays.
 from __future__ import annotations
 
 from exporter.findings.finding import Finding
+from exporter.store.kinds import virtual_machine_instance
 from exporter.store.kinds.deployment import Deployment
 from exporter.store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from exporter.store.kinds.namespace import Namespace
@@ -29,7 +30,7 @@ from ...remediation import Remediation, Scene
 from ...writes import Patched, Write
 from .._grounds import LIVING, NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, under_way
 from ._ipam_claims import STACK_HEALTHY, attached_by, moving, stack_broken, unsettled
-from ._nudging import NOT_TRIED, NUDGED, NUDGED_FIELD, nudge, tried
+from ._nudging import NOT_TRIED, NUDGED, NUDGED_FIELD, annotation_only, nudge, tried
 
 
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
@@ -93,4 +94,11 @@ REMEDIATION = Remediation(
     },
     risk=Risk.NONE,
     undo="remove the annotation",
+)
+
+
+# Without the annotation the VMI is as before, and the IPAMClaim stays.
+
+UNDO = annotation_only(
+    "recreate_ipam_claim", virtual_machine_instance.KIND, "The IPAMClaim stays, if it was created meanwhile."
 )

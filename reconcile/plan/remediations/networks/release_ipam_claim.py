@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from exporter.findings.finding import Finding
+from exporter.store.kinds import virtual_machine
 from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from exporter.store.kinds.pod import Pod
@@ -45,7 +46,7 @@ from ._ipam_claims import (
     shared,
     waits,
 )
-from ._nudging import NUDGED, NUDGED_FIELD, nudge, nudged
+from ._nudging import NUDGED, NUDGED_FIELD, annotation_only, nudge, nudged
 from ._releasing import CONTROLLER_HAD_TIME, NO_UNDO, RELEASED, SEND_SECONDS, came_meanwhile, had_time, released
 
 __all__ = ["NUDGED", "REMEDIATION"]
@@ -170,4 +171,14 @@ REMEDIATION = Remediation(
     undo=NO_UNDO,
     send_seconds=SEND_SECONDS,
     looks_again=came_meanwhile,
+)
+
+
+# What released an IPAMClaim can't be taken back. The annotation that was tried before can.
+
+UNDO = annotation_only(
+    "release_ipam_claim",
+    virtual_machine.KIND,
+    "KubeVirt's IPAM controller reconciles it once more, and may then release its IPAMClaims, as it does with any VM "
+    "in deletion.",
 )

@@ -21,11 +21,11 @@ from reconcile.ledger.attempts import taken
 from reconcile.ledger.history import History
 from reconcile.ledger.settling import ARRIVES
 from reconcile.plan.plan import Refused
+from reconcile.plan.remediations import undo_of
 from reconcile.plan.remediations.networks.delete_orphan_ipam_claim import REMEDIATION
 from reconcile.plan.remediations.networks.release_ipam_claim import REMEDIATION as RELEASE
 from reconcile.plan.remediations.networks.repair_ipam_claim_metadata import REMEDIATION as REPAIR
 from reconcile.plan.undo import Undo
-from reconcile.plan.undos import undo_of
 from reconcile.run.attempt import AttemptState, Result
 from tests.confirming import hint_of
 from tests.evaluation import NOW

@@ -17,9 +17,8 @@ from reconcile.confirm.reading import settled
 from reconcile.fresh import FreshCluster, Need
 from reconcile.plan.plan import Patch, Plan, Refused
 from reconcile.plan.remediation import Remediation
-from reconcile.plan.remediations import all_remediations
+from reconcile.plan.remediations import all_remediations, all_undos
 from reconcile.plan.undo import Undo
-from reconcile.plan.undos import all_undos
 from tests.all_of import all_of
 from tests.case_files import read_yaml
 from tests.confirming import MemoryReads, confirmed, hint_of

@@ -26,10 +26,9 @@ from reconcile.permissions.manifests import NAME, ServiceAccount
 from reconcile.permissions.rbac import base_roles, guarded, needed, write_role
 from reconcile.plan.plan import Create, Plan
 from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation
-from reconcile.plan.remediations import all_remediations
+from reconcile.plan.remediations import all_remediations, all_undos, undo_of
 from reconcile.plan.requests import Request, request
 from reconcile.plan.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
-from reconcile.plan.undos import all_undos, undo_of
 from reconcile.show.metrics import Measures
 from reconcile.show.plans import ShownRepairs
 from reconcile.show.server import build

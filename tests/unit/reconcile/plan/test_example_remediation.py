@@ -20,7 +20,7 @@ import exporter.checks
 from exporter.checks import drains as check_area
 from exporter.findings.check import Check
 from reconcile.confirm.confirm import Confirmed
-from reconcile.plan import remediations, undos
+from reconcile.plan import remediations
 from reconcile.plan.plan import Patch, Refused
 from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation
 from reconcile.plan.remediations import drains as remediation_area
@@ -39,7 +39,6 @@ UNDONE: dict[str, dict[str, Any]] = read_yaml(FILE.read_text(encoding="utf-8"))[
 PLACED = (
     (check_area, EXAMPLE / "exporter/checks/drains", "paused_vms"),
     (remediation_area, EXAMPLE / "reconcile/plan/remediations/drains", ID),
-    (undos, EXAMPLE / "reconcile/plan/undos", ID),
 )
 
 
@@ -51,7 +50,7 @@ def placed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
     checks = exporter.checks.all_checks.__wrapped__()
     monkeypatch.setattr(confirming, "all_checks", lambda: checks)
-    monkeypatch.setattr(undoing, "undo_of", undos.all_undos.__wrapped__().get)
+    monkeypatch.setattr(undoing, "undo_of", remediations.all_undos.__wrapped__().get)
     yield
     for package, _, name in PLACED:
         if (module := f"{package.__name__}.{name}") not in known:
@@ -73,7 +72,7 @@ def remediation() -> Remediation:
 
 @pytest.fixture
 def undo() -> Undo:
-    found = undos.all_undos.__wrapped__()[ID]
+    found = remediations.all_undos.__wrapped__()[ID]
     assert isinstance(found, Undo)
     return found
 

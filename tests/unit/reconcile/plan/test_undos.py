@@ -16,9 +16,8 @@ from reconcile.plan.annotations import APPROVED_PLAN, PAUSED
 from reconcile.plan.managed_fields import applied
 from reconcile.plan.plan import Delete, Patch, Refused
 from reconcile.plan.remediation import Remediation
-from reconcile.plan.remediations import all_remediations
+from reconcile.plan.remediations import all_remediations, all_undos
 from reconcile.plan.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Unaccepted, Undo
-from reconcile.plan.undos import all_undos
 from tests.all_of import all_of, each_of
 from tests.case_files import read_yaml
 from tests.confirming import MemoryReads
@@ -87,7 +86,9 @@ def test_every_precondition_is_tried_and_every_loss_accepted(undo: Undo) -> None
 @each_of("remediation", all_remediations(), ids=lambda remediation: remediation.id)
 def test_each_remediation_that_writes_says_how_it_is_taken_back(remediation: Remediation) -> None:
     undo = all_undos().get(remediation.id)
-    assert (undo is None) is remediation.proposes_only, f"reconcile/plan/undos/{remediation.id}.py defines UNDO"
+    assert (undo is None) is remediation.proposes_only, (
+        f"the module of {remediation.id} defines UNDO where it writes, and only there"
+    )
     if isinstance(undo, Undo):
         rules = read_role([remediation], [])["rules"]
         allowed = {(group, plural) for rule in rules for group in rule["apiGroups"] for plural in rule["resources"]}

@@ -68,7 +68,7 @@ def test_with_the_ledger_on_a_disk(tmp_path: Path) -> None:
         ("release_ipam_claim: no_other_owner", "owner is known"),
         ("_ipam_claims: no_pod_uses_it", "address in use"),
         ("_ipam_claims: no_other_holder", "address in use"),
-        ("_stopped_vm: new_address_allowed", "its owner allows it"),
+        ("_releasing: new_address_allowed", "its owner allows it"),
         ("reassign_firmware_uuid: keeper_known", "the one entitled keeps it"),
         ("persist_firmware_uuid: not_edited_since_start (3, in _edited)", "what is meant stays"),
         ("that any VirtualMachineClone is seen", "nothing is restored"),
@@ -95,11 +95,11 @@ def test_a_lost_safeguard_is_noticed(name: str, invariant: str) -> None:
     ("name", "race", "most"),
     [
         ("that VMs are read once more", "namesake in a large cluster", 100),
-        ("_stopped_vm: vm_stopped (2, in awake)", "start that is slow", 200),
+        ("_releasing: vm_stopped (2, in awake)", "start that is slow", 200),
         ("that both plans are the same", "another plan", 0),
         ("the test of the resourceVersion", "owners before claims, released", 0),
         ("that it is looked again after a release", "namesake of a late release", 200),
-        ("undo of _ipam_claims: no_user (1, in _used)", "taken back under a VMI", 200),
+        ("_releasing: no_user (1, in _used)", "taken back under a VMI", 200),
         ("undo of repair_ipam_claim_metadata: address_kept", "taken back under a VM", 200),
     ],
 )

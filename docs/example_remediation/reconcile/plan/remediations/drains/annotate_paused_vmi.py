@@ -21,10 +21,9 @@ from ...effects import annotation
 from ...patterns import EMPTY, PRESENT
 from ...plan import Patch, Plan, Refused, Risk, Test
 from ...remediation import Remediation, Scene
+from ...undo import Given, Taken, Undo
 from ...writes import Field, Patched, Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, under_way
-
-__all__ = ["PAUSED_ON", "REMEDIATION"]
 
 PAUSED_ON = "example.com/paused-on"
 _UNDO = "take the annotation off"
@@ -78,4 +77,23 @@ REMEDIATION = Remediation(
     },
     risk=Risk.NONE,
     undo=_UNDO,
+)
+
+
+def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+    ref = taken.plan.target
+    if refused := ending(scene, ref, scene.of(ref) or {}):
+        return refused
+    return Given(effect=f"The annotation is gone. Nothing else of {ref} changes.")
+
+
+# Without the annotation nobody sees on the VMI which node it was paused on.
+UNDO = Undo(
+    id="annotate_paused_vmi",
+    reads=(VirtualMachineInstance.KIND, Namespace.KIND),
+    weigh=_weigh,
+    preconditions={
+        "not_being_deleted": "the VMI is not being deleted",
+        "namespace_active": "its namespace is not being deleted",
+    },
 )

@@ -10,20 +10,25 @@ from exporter.store.indexes.identities import IDENTITY
 from exporter.store.kinds import controller_revision, virtual_machine_cluster_preference, virtual_machine_preference
 from exporter.store.kinds.controller_revision import START
 from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
-from ..plan import Refused
-from ..remediation import Scene
-from ..remediations._grounds import table
-from ..remediations.identity._identities import KEEPS_NO_STATE, firmware_of, forbidden, kept_state
-from ..remediations.identity._identities import PRECONDITIONS as CHANGING
-from ..remediations.identity._identities import READS as CHANGED
-from ..undo import Given, Loss, Lost, Taken
+from ...plan import Refused
+from ...remediation import Scene
+from ...undo import Given, Loss, Lost, Taken
+from .._grounds import table
+from ._identities import KEEPS_NO_STATE, firmware_of, forbidden, kept_state
+from ._identities import PRECONDITIONS as CHANGING
+from ._identities import READS as CHANGED
 
-__all__ = ["IDENTITY", "LOSSES", "PRECONDITIONS", "READS", "weighed", "written_with"]
-
-READS = (*CHANGED, controller_revision.KIND, virtual_machine_preference.KIND, virtual_machine_cluster_preference.KIND)
-PRECONDITIONS = {
+UNDO_READS = (
+    *CHANGED,
+    controller_revision.KIND,
+    virtual_machine_preference.KIND,
+    virtual_machine_cluster_preference.KIND,
+)
+UNDO_PRECONDITIONS = {
     "not_being_deleted": "the VM is not being deleted",
     "namespace_active": "its namespace is not being deleted",
     **{name: what for name, what in CHANGING.items() if name != "has_domain"},  # what was written is there
@@ -106,3 +111,56 @@ def written_with(taken: Taken, scene: Scene, vm: VirtualMachine) -> str:
 def _generation(whole: Mapping[str, Any]) -> int:
     found = table(whole.get("metadata")).get("generation")
     return found if isinstance(found, int) else 0
+
+
+# What it means that a VM gets back what its guest is known by: whether a guest has seen what it has now.
+
+KNOWN_BY_PRECONDITIONS = {
+    "not_being_deleted": "the VM is not being deleted",
+    "namespace_active": "its namespace is not being deleted",
+    **{name: what for name, what in CHANGING.items() if name != "has_domain"},  # what was written is there
+}
+
+
+def started(taken: Taken, scene: Scene, vm: VirtualMachine) -> str:
+    """Why a guest of the VM has run since the write, or may have, one clause; empty where none has."""
+    vmi = scene.named(VirtualMachineInstance, vm.namespace, vm.name)
+    if vmi is not None:
+        return f"{vmi.ref} exists, in phase {vmi.phase or 'unknown'}"
+    launchers = [each.ref for each in scene.within(Pod, vm.namespace) if each.domain == vm.name]
+    if launchers:
+        return f"{launchers[0]} runs, or may run, the guest of {vm.ref}"
+    return written_with(taken, scene, vm)
+
+
+def weighed_value(
+    taken: Taken,
+    scene: Scene,
+    what: str,
+    free: str,
+    value: Callable[[Mapping[str, Any]], str],
+    having: Callable[[str], list[str]],
+) -> Given | Refused:
+    """What it comes to that a VM gets back a value, `what` in words, which `value` reads of a whole VM.
+
+    `free` is the precondition that nobody else has it, and `having` says who does, as `namespace/name`.
+    """
+    ref = taken.plan.target
+    whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
+    if whole is None or vm is None:
+        return Refused("same_object", f"{ref} does not exist")
+    if refused := forbidden(scene, vm, whole):
+        return refused
+    goes, back = value(taken.after or {}), value(taken.before)
+
+    def losses() -> Iterator[Loss]:
+        if why := started(taken, scene, vm):
+            known = f"{what} {goes}, which the guest of {vm.ref} knows"
+            yield Loss("same_identity", known, f"{why}: {what} {goes} would go")
+        others = sorted({*having(back)} - {ref.path})
+        if others:
+            lost = f"that {vm.ref} and {others[0]} do not have the same {what}"
+            yield Loss(free, lost, f"{others[0]} has {what} {back}, which {vm.ref} would get")
+
+    effect = f"At its next start the guest of {ref} sees {what} {back} in the place of {goes}."
+    return Given(effect=effect, losses=tuple(losses()))
