@@ -18,14 +18,13 @@ import msgspec
 
 from bench.instancetype_usage import turns
 from bench.usage import rss
-from exporter.states.features import STATE
+from exporter.counts.features import STATE, FeatureUsage
+from exporter.facts.record import Record
 from exporter.store.cluster import Change, Cluster
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_cluster_instancetype import VirtualMachineClusterInstancetype
 from exporter.store.reader import cluster_of
-from exporter.store.record import Record
 from exporter.store.source import Source, SyncState
-from exporter.usage.features import FeatureUsage
 from exporter.views.features import READER, Features, steps
 from tests.evaluation import api_kinds
 

@@ -28,13 +28,13 @@ from bench.usage import rss
 from bench.whole import objects
 from exporter.checks import all_checks
 from exporter.config.settings import Config, MetricsSettings
+from exporter.counts import all_states
+from exporter.counts.base import Aggregates
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.states import States
 from exporter.metrics.text import SeriesLimit
-from exporter.states import all_states
-from exporter.states.base import Aggregates
 from exporter.store.decode import ObjectDecoder
 from exporter.store.reader import Reader
 from exporter.store.source import SyncState

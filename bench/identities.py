@@ -18,13 +18,13 @@ import msgspec
 
 from bench.usage import rss
 from exporter.checks import all_checks
-from exporter.domain.identity.firmware import comparable
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
+from exporter.facts.firmware import comparable
+from exporter.facts.record import Record
 from exporter.store.kinds.virtual_machine import KIND as VMS
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import KIND as VMIS
-from exporter.store.record import Record
 from exporter.store.source import SyncState
 from tests.evaluation import api_kinds
 

@@ -17,13 +17,12 @@ from typing import Any
 import msgspec
 
 from bench.usage import rss
-from exporter.states.instancetypes import STATE
+from exporter.counts.instancetypes import STATE, InstancetypeUsage
+from exporter.facts.record import Record
 from exporter.store.cluster import Change, Cluster
 from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.reader import cluster_of
-from exporter.store.record import Record
 from exporter.store.source import Source, SyncState
-from exporter.usage.instancetypes import InstancetypeUsage
 from exporter.views.instancetypes import READER, Instancetypes, steps
 from tests.evaluation import api_kinds
 

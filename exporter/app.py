@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
@@ -13,11 +14,13 @@ from .checks import all_checks
 from .config.outside import PrometheusSettings
 from .config.reloading import ReloadStatus
 from .config.settings import Config, LoginSettings, ReconcileSettings
+from .counts import all_states
+from .counts.base import Aggregates
+from .counts.migrations import MigrationFailures
 from .dump import configure
 from .engine.engine import Engine
 from .engine.intake import Intake
 from .findings.check import Check
-from .history.migrations import MigrationFailures
 from .http.access.access import Access
 from .http.access.decisions import Times
 from .http.access.login import Login
@@ -40,16 +43,41 @@ from .metrics.text import Profile, SeriesLimit
 from .offline.source import DumpSource, Progress
 from .prometheus import Past
 from .rules.urgency import urgencies, why_not_paging
-from .seen import wait_until_seen
 from .sidecar.follower import Acting, Follower
 from .sidecar.repairs import Repairs
-from .states import all_states
-from .states.base import Aggregates
 from .store.kind import Kind
 from .store.reader import Reader, Reading, watched
+from .store.source import Source, SyncState
 from .views import all_views
 
 __all__ = ["Steward", "assemble", "assemble_dump", "serve", "wait_until_seen"]
+
+# Waits until a steward has seen its cluster.
+
+
+async def wait_until_seen(steward: Steward, seconds: float, say: Callable[[str], None] = lambda _: None) -> bool:
+    """Waits until every kind is settled and everything is evaluated; False on timeout.
+
+    A failing kind is waited for, since API servers restart; `say` is called once with its reason.
+    """
+    engine = steward.engine
+    reported = False
+
+    def seen() -> bool:
+        nonlocal reported
+        sources = tuple(engine.cluster.all(Source))
+        failing = [source for source in sources if source.sync_state is SyncState.FAILING]
+        if failing and not reported:
+            reported = True
+            say(f"{failing[0].why}; trying again for up to {seconds:.0f} s")
+        return all(source.settled for source in sources) and engine.caught_up
+
+    try:
+        async with asyncio.timeout(seconds), engine.changed:
+            await engine.changed.wait_for(seen)
+    except TimeoutError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

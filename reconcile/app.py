@@ -16,6 +16,7 @@ from typing import Any
 from exporter.checks import all_checks
 from exporter.config.forms import address
 from exporter.config.settings import Config as ExporterConfig
+from exporter.facts.record import Ref
 from exporter.findings.check import PER_FLEET, Check
 from exporter.http.access.access import Access
 from exporter.http.access.decisions import Times
@@ -26,7 +27,6 @@ from exporter.kube.get_json import JSONServer
 from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
-from exporter.store.record import Ref
 
 from .act.execute import IdleWriter, PlanWriter, ServerAnswer
 from .act.on_behalf import OnBehalf

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from exporter.facts.record import Record, UnansweredError
 from exporter.store.cluster import Change, Cluster
 from exporter.store.decode import ObjectDecoder
 from exporter.store.index import Index
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import kube_virt
 from exporter.store.kinds.kube_virt import KubeVirt
-from exporter.store.record import Record, UnansweredError
 from exporter.store.source import UNREADABLE, Source, SyncState, Undecodable
 
 __all__ = ["FreshCluster", "Need"]

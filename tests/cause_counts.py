@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from exporter.checks import all_checks
+from exporter.facts.record import Ref
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding, Since
-from exporter.store.record import Ref
 from exporter.views.causes import CauseReport
 from exporter.views.times import rfc3339
 from tests.evaluation import NOW

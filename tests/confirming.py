@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from exporter.checks import all_checks
+from exporter.facts.record import Ref
 from exporter.findings.finding import Finding, Severity, fingerprint
 from exporter.kube.errors import AbsentError, StatusError
 from exporter.store.kind import ApiKind
-from exporter.store.record import Ref
 from reconcile.confirm.confirm import Confirmed, Hint, confirm
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import Remediation

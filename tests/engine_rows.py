@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from exporter.checks import all_checks
-from exporter.domain.identity.firmware import legacy
+from exporter.facts.firmware import legacy
 from exporter.findings.finding import Since
 from tests.evaluation import api_kinds
 from tests.eviction_rows import evicting

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from exporter.facts.record import Ref
 from exporter.findings.finding import Finding, Severity
 from exporter.metrics.exposition import Exposition
-from exporter.store.record import Ref
 
 
 def orphan(name: str, namespace: str = "ns", severity: Severity = Severity.WARNING) -> Finding:

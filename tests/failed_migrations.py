@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from exporter.history.migrations import READING, MigrationFailures
+from exporter.counts.migrations import READING, MigrationFailures
 from exporter.kube.watch.decode import Decoder
 from exporter.store.decode import by_name
 from exporter.store.source import SyncState

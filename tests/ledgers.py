@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.ledger import Ledger
 from reconcile.ledger.disk import Disk
 from reconcile.plan.plan import Patch, Plan, Remove, Risk, Test

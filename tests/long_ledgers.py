@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from demo.fleet.sample import sample_fleet
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.ledger import Entry, Event, Ledger
 from reconcile.ledger.disk import Disk
 from reconcile.ledger.history import History

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from exporter.facts.record import Ref
 from exporter.findings.causes import Cause
 from exporter.findings.check import PER_CLUSTER, Check, Family, Reason
 from exporter.findings.finding import Finding, Severity, Since
 from exporter.store.kinds.ipam_claim import IPAMClaim
-from exporter.store.record import Ref
 
 __all__ = ["causes_of_vms"]
 

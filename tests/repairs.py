@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from exporter.store.record import Ref
-from exporter.store.text.times import Skew
+from exporter.facts.record import Ref
+from exporter.facts.times import Skew
 from reconcile.config.settings import Mode, SidecarConfig, model_of
 from reconcile.decide.gates import Ask, QueryAnswer, Situation
 from reconcile.decide.storm import Storm

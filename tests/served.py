@@ -9,9 +9,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from exporter.config.reloading import ReloadStatus
+from exporter.counts import all_states
+from exporter.counts.base import Aggregates
+from exporter.counts.migrations import MigrationFailures
+from exporter.facts.record import Ref
 from exporter.findings.check import PER_CLUSTER, Check, Family, Reason
 from exporter.findings.finding import Finding, Severity
-from exporter.history.migrations import MigrationFailures
 from exporter.http.access.login import Login
 from exporter.http.application import Guard, build, serving
 from exporter.http.page.actions import TakesActions
@@ -24,11 +27,8 @@ from exporter.metrics import telemetry
 from exporter.metrics.exposition import Exposition
 from exporter.rules.urgency import urgencies, why_not_paging
 from exporter.sidecar.repairs import Repairs
-from exporter.states import all_states
-from exporter.states.base import Aggregates
 from exporter.store.kinds import ipam_claim
 from exporter.store.reader import Reader
-from exporter.store.record import Ref
 from exporter.views import all_views
 from tests.evaluation import Evaluation
 from tests.rows import full

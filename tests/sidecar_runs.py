@@ -11,8 +11,8 @@ from typing import Any
 
 from exporter.checks import all_checks
 from exporter.config.settings import Config as ExporterConfig
+from exporter.facts.times import Skew
 from exporter.kube.transport import Transport
-from exporter.store.text.times import Skew
 from reconcile.act.execute import PlanWriter
 from reconcile.act.pauses import Pauses
 from reconcile.app import checks_of, kinds_of

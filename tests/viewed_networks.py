@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from exporter.checks import all_checks
+from exporter.counts.addresses import AddressUsage
+from exporter.counts.base import Aggregates
+from exporter.counts.networks import STATE
 from exporter.metrics.states import States
 from exporter.metrics.text import SeriesLimit
-from exporter.states.base import Aggregates
-from exporter.states.networks import STATE
-from exporter.usage.addresses import AddressUsage
 from exporter.views.networks import NetworkReport, Networks, take
 from tests.evaluation import Evaluation
 from tests.rows import full

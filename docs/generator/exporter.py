@@ -16,6 +16,8 @@ from exporter.config.documents import pages, schema
 from exporter.config.forms import write_duration
 from exporter.config.keys import keys_of
 from exporter.config.settings import MetricsSettings
+from exporter.counts import all_states
+from exporter.counts.base import State
 from exporter.findings.check import PER_FLEET, Check, Family
 from exporter.metrics import exposition
 from exporter.metrics.exposition import LABELS
@@ -24,8 +26,6 @@ from exporter.rules import Values, mixin, rule_files
 from exporter.rules.formats import files
 from exporter.rules.manual import alerting
 from exporter.rules.urgency import paging
-from exporter.states import all_states
-from exporter.states.base import State
 from exporter.store.kind import ApiKind
 from exporter.store.reader import Reader, watched
 from exporter.views import all_views

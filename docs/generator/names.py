@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from exporter.checks import all_checks
+from exporter.counts import all_states
 from exporter.findings.check import PER_FLEET
 from exporter.metrics import exposition
 from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.rules.urgency import paging, urgencies
 from exporter.runbook import anchor
-from exporter.states import all_states
 
 from .files import NOTE
 

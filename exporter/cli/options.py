@@ -156,7 +156,7 @@ def add_filter_options(parser: Any) -> None:
 
 def labels(text: str) -> Any:
     """The selector of labels that a text is."""
-    from ..store.selector import selector_in  # only where one is given
+    from ..facts.selector import selector_in  # only where one is given
 
     try:
         return selector_in(text)
@@ -172,7 +172,7 @@ def _duration(text: str) -> float:
 
 
 def _time(text: str) -> float:
-    from ..store.record import epoch  # only where one is given
+    from ..facts.record import epoch  # only where one is given
 
     try:
         moment = epoch(text)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, Strict, WithJsonSchema
 
-from ..domain.features.versions import FORM, parse
+from ..facts.versions import FORM, parse
 from ..findings.check import Setting
 from .mistakes import listed, quoted
 

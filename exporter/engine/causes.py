@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from ..facts.record import Ref
 from ..findings.check import Check
 from ..findings.finding import Finding, Severity
-from ..store.record import Ref
 from .open_cause import OpenCause
 
 __all__ = ["DAY", "HOUR", "WEEK", "CauseHistory", "Changes", "Count"]

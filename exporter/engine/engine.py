@@ -22,13 +22,13 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any, Protocol, cast
 
+from ..facts.record import Record
 from ..findings.causes import Acknowledgement, Acknowledgements
 from ..findings.check import PER_FLEET, Check
 from ..findings.finding import Finding, Severity, Unknown
 from ..store.change import Change
 from ..store.index import Index
 from ..store.reader import Reader, cluster_of
-from ..store.record import Record
 from ..store.source import Source, SyncState, Undecodable
 from .causes import CauseStore
 from .pending import Graces

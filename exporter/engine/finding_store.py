@@ -9,9 +9,9 @@ import msgspec
 
 from ..findings.advice import advised
 from ..findings.check import PER_FLEET, Check, View
-from ..findings.evaluate import never, standing, undecodables, unpaused
 from ..findings.finding import Finding, Since, Unknown, fingerprint
 from ..store.cluster import Cluster
+from .evaluate import never, standing, undecodables, unpaused
 
 Complete: TypeAlias = dict[str, tuple[Finding, Finding]]
 """The findings of a partition by fingerprint: each as the check found it, and complete."""

@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Callable, Container, Iterable
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+from ..facts.record import Record
 from ..store.kind import ApiKind
 from ..store.kinds import kube_virt
 from ..store.kinds.kube_virt import KubeVirt
-from ..store.record import Record
 from ..store.source import FILE, Source, SyncState, Undecodable
 from .engine import Engine
 from .turn import Slice

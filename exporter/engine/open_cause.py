@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Generic, TypeVar
 
+from ..facts.record import Ref
 from ..findings.causes import Reference
 from ..findings.finding import Finding, Severity
-from ..store.record import Ref
 
 # Keys in their order, of which the first are asked for at any time.
 #

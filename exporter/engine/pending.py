@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import TypeAlias
 
-from ..findings.affected import CLUSTER, Crowd
+from .affected import CLUSTER, Crowd
 
 _Group: TypeAlias = dict[str, None]  # partitions
 _Resumed: TypeAlias = tuple[float, _Group]  # since when

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from ..facts.record import Ref
 from ..findings.advice import Advice, key_of, places_of, restrained, with_others
 from ..findings.finding import Finding
-from ..store.record import Ref
 
 
 class _Several:

@@ -8,11 +8,11 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from ..findings.check import Check
-from ..findings.evaluate import Answerable, hidden, standing
 from ..findings.finding import Unknown
 from ..store.change import Change
 from ..store.cluster import Cluster
 from ..store.source import UNREADABLE, Undecodable, unreadable_in
+from .evaluate import Answerable, hidden, standing
 
 # Which namespaces of one check have undecodable objects, kept so that nobody has to walk over all of these.
 

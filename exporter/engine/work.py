@@ -8,14 +8,14 @@ from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
-from ..findings.affected import CLUSTER, Crowd, concerned, crowd, crowds, everything, few
+from ..facts.record import Record
 from ..findings.check import PER_CLUSTER, Check
-from ..findings.evaluate import Answer, Answerable, evaluating
 from ..findings.finding import Finding
 from ..store.change import Change
 from ..store.cluster import Cluster
-from ..store.record import Record
 from ..store.source import UNREADABLE, Undecodable, unreadable_in
+from .affected import CLUSTER, Crowd, concerned, crowd, crowds, everything, few
+from .evaluate import Answer, Answerable, evaluating
 from .finding_store import Complete, FindingStore
 from .pending import Pending
 from .turn import Turn

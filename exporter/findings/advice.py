@@ -11,9 +11,9 @@ from collections.abc import Iterable
 import msgspec
 
 from ..domain.acts import Act, Among, acts_of
+from ..facts.naming import filled
+from ..facts.record import Ref
 from ..runbook import link
-from ..store.record import Ref
-from ..store.text.naming import filled
 from .check import Reason
 from .finding import Finding
 

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from ..domain.acts import Act, Forbids
+from ..facts.record import Record
 from ..store.change import Change
 from ..store.cluster import Cluster
 from ..store.index import Index
 from ..store.indexes.networks import NAD, NETWORK, SEVERAL_VMS, VM
 from ..store.kind import Kind, Reach
 from ..store.reader import ClusterView, Seen, UndeclaredReadError
-from ..store.record import Record
 from .causes import Cause, Reference, cause_id
 from .finding import Finding, Severity
 

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from ..domain.acts import Act, Forbids
-from ..store.record import Ref
-from ..store.text.naming import NAMED, sentence
-from ..store.text.times import Since
+from ..facts.naming import NAMED, sentence
+from ..facts.record import Ref
+from ..facts.times import Since
 
 __all__ = ["Finding", "Severity", "Since", "Unknown", "fingerprint"]
 

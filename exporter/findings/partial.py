@@ -12,11 +12,11 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
+from ..facts.record import Record, UnseenError
 from ..store.cluster import Cluster
 from ..store.index import Index
 from ..store.kind import Reach
 from ..store.reader import Seen
-from ..store.record import Record, UnseenError
 from .check import PER_CLUSTER, Check, View
 from .finding import Finding
 

@@ -10,14 +10,14 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from ..config.reloading import ReloadStatus
+from ..counts.addresses import AddressUsage
+from ..counts.base import Aggregates
+from ..counts.features import FeatureUsage
+from ..counts.instancetypes import InstancetypeUsage
+from ..counts.migrations import MigrationFailures
 from ..engine.engine import Engine
-from ..history.migrations import MigrationFailures
 from ..metrics.exposition import Exposition
 from ..metrics.telemetry import Served
-from ..states.base import Aggregates
-from ..usage.addresses import AddressUsage
-from ..usage.features import FeatureUsage
-from ..usage.instancetypes import InstancetypeUsage
 from ..views.urgency import Urgency
 from .access.asking import LOGIN, LOGOUT
 from .api.drain import DrainView

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
-from ..store.text.times import Skew
+from ..facts.times import Skew
 
 _KEPT = 300.0  # seconds
 _SPAN = 10.0  # of these the least and the largest are kept

@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from ..facts.record import Ref
 from ..store.kinds import virtual_machine
-from ..store.record import Ref
 from .errors import StatusError
 from .get_json import beginning
 from .transport import Transport

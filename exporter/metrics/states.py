@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from ..states.base import Aggregates, Gauge, Sample, State
+from ..counts.base import Aggregates, Gauge, Sample, State
 from ..store.cluster import Cluster
 from ..store.source import not_served, unseen
 from .text import Profile, SeriesLimit, escaped, head

@@ -16,10 +16,10 @@ from prometheus_client.registry import Collector
 from ..checks import all_checks
 from ..config.reloading import ReloadStatus
 from ..engine.engine import Engine
+from ..facts.times import Skew
 from ..findings.finding import Severity
 from ..kube.watch.reflector import Reflector
 from ..store.source import UNREADABLE, Source, SyncState
-from ..store.text.times import Skew
 from ..version import installed
 from .exposition import Exposition
 from .text import Histogram, Profile

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from ..store.text.nesting import cut
+from ..facts.nesting import cut
 from .limits import DEEPEST_LISTS, Effort
 from .wanted import Wanted
 from .yaml_events import YamlError, documents

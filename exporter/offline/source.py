@@ -22,10 +22,10 @@ from typing import Any
 import msgspec
 
 from ..engine.intake import Intake
+from ..facts.naming import named
 from ..store.decode import MALFORMED, Decoded, ObjectDecoder
 from ..store.kind import ApiKind, Kind, Reach
 from ..store.source import SyncState
-from ..store.text.naming import named
 from .documents import DumpedList, DumpedObject, Malformed, objects
 from .files import DumpError, File, Unread, files
 from .limits import Effort

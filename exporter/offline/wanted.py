@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 from msgspec.inspect import StructType, UnionType
 
+from ..facts.selector import Selector
 from ..store.decode import MALFORMED, Decoded
 from ..store.kind import ApiKind
 from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ..store.selector import Selector
 from .yaml_events import Keep
 
 _MESSAGE: Keep = {"message": None}  # of a Status, an error response in place of objects

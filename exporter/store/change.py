@@ -8,8 +8,8 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import astuple
 
+from ..facts.record import Record
 from .index import Buckets, ByName, Index
-from .record import Record
 
 Keys: TypeAlias = tuple[str, ...]
 

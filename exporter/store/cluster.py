@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import force_setattr
 
+from ..facts.record import Record
 from .change import Change, IndexStep, differing, move
 from .index import Buckets, Index, members, one, size, some
-from .record import Record
 
 __all__ = ["Change", "Cluster"]
 

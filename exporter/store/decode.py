@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
+from ..facts.nesting import decoded, misfit
+from ..facts.record import Record, WireMeta
 from .kind import ApiKind, Reach
-from .record import Record, WireMeta
-from .text.nesting import decoded, misfit
 
 MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises: invalid UTF-8 has an error of its own, and so has nesting, where the stack is nearly full."""

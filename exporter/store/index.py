@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TypeAlias
 
-from .record import Record
+from ..facts.record import Record
 
 ByName: TypeAlias = Callable[[type[Record], str, str], Record | None]
 

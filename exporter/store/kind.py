@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
-from .record import Record
+from ..facts.record import Record
 
 R = TypeVar("R", bound=Record)
 

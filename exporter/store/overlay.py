@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from ..facts.record import Record
 from .change import Change
 from .cluster import Cluster
 from .index import Index, Layered
-from .record import Record
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")

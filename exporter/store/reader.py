@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NoReturn, Protocol, TypeVar
 
+from ..facts.record import Record
 from .cluster import Cluster
 from .index import Index
 from .kind import Kind, Reach
-from .record import Record
 from .source import UNREADABLE
 
 R = TypeVar("R", bound=Record)

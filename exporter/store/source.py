@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
+from ..facts.record import Record, Ref
 from .cluster import Cluster
 from .index import ByName, Index
 from .kind import Kind
-from .record import Record, Ref
 
 FILE = "File"  # the kind of an Undecodable that is a whole file of a dump
 

@@ -9,10 +9,10 @@ from msgspec import UNSET, UnsetType
 
 from ..engine.causes import CauseHistory, CauseStore, Changes, EndedCause
 from ..engine.open_cause import OpenCause
+from ..facts.record import Ref
 from ..findings.causes import Acknowledgement, Acknowledgements, Reference
 from ..findings.check import Check
 from ..findings.finding import Finding, Severity, Unknown
-from ..store.record import Ref
 from .times import rfc3339
 
 _FIRST = 5  # objects that are named

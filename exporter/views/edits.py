@@ -18,12 +18,12 @@ from ..domain.features.configuration import Effective
 from ..domain.features.configuration import chosen as chosen_kubevirt
 from ..domain.features.gates import ASSUME
 from ..domain.features.requests import requests_of
-from ..domain.features.rule import Ground, Request, Rule, Stage
-from ..domain.features.rules import BY_ID
+from ..facts.record import Ref, UnansweredError
+from ..facts.rule import Ground, Request, Rule, Stage
+from ..facts.rules import BY_ID
 from ..store.cluster import Cluster
 from ..store.kinds.kube_virt import KubeVirt
 from ..store.kinds.virtual_machine import VirtualMachine
-from ..store.record import Ref, UnansweredError
 from ..store.source import unseen
 
 __all__ = [

@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from ..domain.features.configuration import chosen
 from ..engine.engine import Engine
+from ..facts.record import Record, Ref
 from ..findings.advice import advised
 from ..findings.check import Check
 from ..findings.finding import Finding, Severity, Unknown, fingerprint
@@ -17,7 +18,6 @@ from ..sidecar.repairs import ReportedRepair
 from ..store.cluster import Cluster
 from ..store.kinds.kube_virt import KubeVirt
 from ..store.kinds.virtual_machine import VirtualMachine
-from ..store.record import Record, Ref
 from ..store.source import Source, SyncState, Undecodable, unseen
 from .causes import CauseReport, HistoryReport, cause_order, causes_of
 from .edits import EditProbes

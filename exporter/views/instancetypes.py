@@ -11,23 +11,23 @@ from typing import NamedTuple
 import msgspec
 
 from ..checks.instancetypes._commands import RESOURCES
+from ..counts.instancetypes import InstancetypeTarget, InstancetypeUsage, InstancetypeUse, role_of
 from ..domain.instancetypes.conflicts import differing
+from ..domain.instancetypes.indexes import UNVERSIONED, object_key
 from ..domain.instancetypes.kinds import CLUSTER_WIDE, INSTANCETYPES
-from ..domain.instancetypes.matching import ROLES
 from ..domain.instancetypes.resolving import LIVE, ReferenceMode
+from ..facts.matching import ROLES
+from ..facts.naming import NAMED
+from ..facts.record import Ref
 from ..findings.finding import Finding
 from ..store.cluster import Cluster
-from ..store.indexes.instancetypes import UNVERSIONED, object_key
 from ..store.kinds.common.instancetype import Kept
 from ..store.kinds.controller_revision import ControllerRevision, Stash
 from ..store.kinds.kube_virt import KubeVirt
 from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_pool import VirtualMachinePool
 from ..store.reader import Reading
-from ..store.record import Ref
 from ..store.source import FILE, Undecodable, not_served, unseen
-from ..store.text.naming import NAMED
-from ..usage.instancetypes import InstancetypeTarget, InstancetypeUsage, InstancetypeUse, role_of
 from .in_slices import at_once
 from .times import rfc3339
 

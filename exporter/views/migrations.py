@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Generator
 
 import msgspec
 
+from ..counts.migrations import READING, FailedVMI, MigrationFailures
 from ..domain.drains.failures import CLASSES, FailedMigration
-from ..history.migrations import READING, FailedVMI, MigrationFailures
 from ..store.cluster import Cluster
 from ..store.source import unseen
 from .in_slices import in_order

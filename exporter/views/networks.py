@@ -11,8 +11,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ..domain.networks.pool import Capacity
+from ..counts.addresses import AddressUsage, owner_lives
+from ..counts.networks import SubnetReport, subnet_reports
 from ..domain.networks.users import users_of
+from ..facts.naming import NAMED, named
+from ..facts.record import Ref
 from ..findings.finding import Finding
 from ..store.cluster import Cluster
 from ..store.indexes.networks import ATTACHMENT, INTERFACE, NAD, ON_POD_NETWORK, UNKNOWN_HOLDER, unknown_holders
@@ -24,10 +27,7 @@ from ..store.kinds.user_defined_network import UserDefinedNetwork
 from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..store.reader import Reading
-from ..store.record import Ref
 from ..store.source import Undecodable, unseen
-from ..store.text.naming import NAMED, named
-from ..usage.addresses import AddressUsage, AddressUse, owner_lives
 from .in_slices import at_once, in_order
 from .times import rfc3339
 
@@ -203,23 +203,6 @@ READER = Reading(
 )
 
 
-class SubnetReport(msgspec.Struct, frozen=True, rename="camel"):
-    """`capacity` is allocated dynamically; `static` must be requested.
-
-    `usage` has every use, also at 0; only addresses of the capacity count.
-    """
-
-    subnet: str
-    capacity: int
-    static: int
-    excluded: int
-    infrastructure: int
-    used: int
-    free: int
-    utilisation: float
-    usage: dict[str, int]
-
-
 class NetworkReport(msgspec.Struct, frozen=True, rename="camel"):
     """`free` and `utilisation` are of the fullest subnet, since a pod takes an address of each.
 
@@ -359,24 +342,3 @@ def _counted(findings: list[Finding]) -> dict[str, int]:
     for finding in findings:
         counted[finding.reason] = counted.get(finding.reason, 0) + 1
     return dict(sorted(counted.items()))
-
-
-def subnet_reports(usage: AddressUsage, network: str) -> Iterator[SubnetReport]:
-    pool = usage.pool(network)
-    for at, capacity in enumerate(pool.capacity() if pool is not None else ()):
-        yield _subnet(capacity, {use.value: usage.count(network, at, use) for use in AddressUse})
-
-
-def _subnet(capacity: Capacity, by_use: dict[str, int]) -> SubnetReport:
-    used = sum(by_use.values())
-    return SubnetReport(
-        subnet=capacity.subnet,
-        capacity=capacity.dynamic,
-        static=capacity.static,
-        excluded=capacity.excluded,
-        infrastructure=capacity.infrastructure,
-        used=used,
-        free=max(0, capacity.dynamic - used),
-        utilisation=round(used / capacity.dynamic, 4) if capacity.dynamic else 0.0,
-        usage=by_use,
-    )

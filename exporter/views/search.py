@@ -6,14 +6,14 @@ from collections.abc import Generator, Iterable, Iterator
 
 import msgspec
 
-from ..domain.identity.firmware import comparable
 from ..engine.engine import Engine
+from ..facts.firmware import comparable
+from ..facts.record import Record, Ref
 from ..store.kinds.ipam_claim import IPAMClaim
 from ..store.kinds.node import Node
 from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..store.reader import ClusterView
-from ..store.record import Record, Ref
 from .vm import READER
 
 MOST_HITS = 50

@@ -13,15 +13,15 @@ from typing import Any
 
 import msgspec
 
+from ..engine.evaluate import evaluate
+from ..facts.record import Record
 from ..findings.advice import advised
 from ..findings.check import Check
-from ..findings.evaluate import evaluate
 from ..findings.finding import Finding, fingerprint
 from ..store.cluster import Cluster
 from ..store.kinds.kube_virt import KubeVirt
 from ..store.overlay import Edit, Overlay
 from ..store.reader import Seen
-from ..store.record import Record
 
 _PUBLIC = {"KubeVirt", "Node", "StorageClass", "VirtualMachineClusterInstancetype", "VirtualMachineClusterPreference"}
 """The kinds without a namespace whose objects name none, and no object in one."""

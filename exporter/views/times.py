@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from ..engine.causes import DAY, HOUR, WEEK, Changes, Count
-from ..store.text.times import Since
+from ..facts.times import Since
 
 
 def rfc3339(seconds: float | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 
 from ..plan.plan import Plan, moment
 from ..plan.requests import MANAGER

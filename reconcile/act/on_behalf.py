@@ -13,11 +13,11 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from exporter.facts.record import Ref
 from exporter.kube.errors import KubeError
 from exporter.kube.reviews import own_name
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
-from exporter.store.record import Ref
 
 from ..confirm.reading import ApiReads, object_path
 from ..plan.requests import metadata

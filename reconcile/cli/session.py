@@ -23,6 +23,7 @@ from exporter.config.loading import Sources
 from exporter.config.loading import load as load_exporter
 from exporter.config.mistakes import Mistakes, MistakesError
 from exporter.config.settings import Config as ExporterConfig
+from exporter.facts.naming import counted
 from exporter.kube.client import greet
 from exporter.kube.errors import AbsentError, KubeError
 from exporter.kube.get_json import JSONServer
@@ -30,7 +31,6 @@ from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine import VirtualMachine
-from exporter.store.text.naming import counted
 from exporter.views.nearest import nearest
 
 from ..app import Checks, checks_of, kinds_of

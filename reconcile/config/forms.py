@@ -15,7 +15,7 @@ from exporter.config.forms import Duration, OptionalHostName, OptionalText, Text
 from exporter.config.mistakes import nearest, quoted
 from exporter.config.outside import URL, OptionalURL
 from exporter.config.section import Section
-from exporter.store.selector import Requirement, Selector
+from exporter.facts.selector import Requirement, Selector
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 Day = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]

@@ -20,13 +20,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from exporter.engine.evaluate import Answer, Outcome, evaluate, standing
+from exporter.facts.record import Record, Ref, UnansweredError
 from exporter.findings.check import Check
-from exporter.findings.evaluate import Answer, Outcome, evaluate, standing
 from exporter.findings.finding import Finding, fingerprint
 from exporter.kube.clocks import boottime
 from exporter.store.kind import ApiKind
 from exporter.store.reader import Reader
-from exporter.store.record import Record, Ref, UnansweredError
 from exporter.store.source import Source, Undecodable
 
 from ..fresh import FreshCluster, Need

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from exporter.facts.nesting import decoded
 from exporter.kube.client import Client
 from exporter.kube.errors import MALFORMED, AbsentError, KubeError, MalformedError, StatusError
 from exporter.kube.get_json import ListBounds, whole
@@ -19,7 +20,6 @@ from exporter.store.decode import NameMeta
 from exporter.store.kind import ApiKind
 from exporter.store.reader import Reader
 from exporter.store.source import SyncState
-from exporter.store.text.nesting import decoded
 
 from ..fresh import FreshCluster, Need
 from ..plan.plan import Refused

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from exporter.store.text.nesting import cut
+from exporter.facts.nesting import cut
 
 from ..plan.plan import Plan
 

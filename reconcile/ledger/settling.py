@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from exporter.facts.times import Skew
 from exporter.kube.clocks import boottime
-from exporter.store.text.times import Skew
 
 from ..plan.effects import happened
 from ..plan.plan import Call, Create, Step

@@ -14,9 +14,9 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from exporter.config.mistakes import quoted
+from exporter.facts.record import Ref
 from exporter.kube.errors import MALFORMED
 from exporter.kube.get_json import GetError, JSONServer
-from exporter.store.record import Ref
 
 from ..config.forms import AlertmanagerSettings, PrometheusSettings
 from ..decide.gates import Ask, Labels, QueryAnswer, QueryState

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 import msgspec
 
 from exporter.engine.engine import Engine
+from exporter.facts.record import Ref
 from exporter.findings.finding import Finding, Unknown
 from exporter.kube.errors import MALFORMED
 from exporter.kube.get_json import GetError, JSONServer
-from exporter.store.record import Ref
 from exporter.views.findings import NotApplicable, fleet_of
 
 from ..confirm.confirm import Hint

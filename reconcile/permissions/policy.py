@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from exporter.store.selector import Requirement, Selector
+from exporter.facts.selector import Requirement, Selector
 
 from ..act.events import REASONS
 from ..plan.annotations import APPROVED_PLAN, PAUSED, PREFIX, RESUMED

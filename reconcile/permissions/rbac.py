@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from exporter.facts.selector import Selector
 from exporter.findings.check import Check
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import kube_virt, namespace, virtual_machine
 from exporter.store.reader import Reader
-from exporter.store.selector import Selector
 
 from ..config.modes import may_write, mode_of, modes_of, shadows
 from ..config.settings import Mode, SidecarConfig

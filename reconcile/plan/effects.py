@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 
 from .managed_fields import entries
 from .plan import MAPS, Add, Call, Create, Delete, Op, Patch, Remove, Replace, Step, Test, escaped

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from exporter.store.record import epoch
+from exporter.facts.record import epoch
 
 from .plan import Add, Op, Remove, Test
 

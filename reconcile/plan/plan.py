@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from exporter.facts.record import Ref
 from exporter.findings.causes import Reference, cause_id
-from exporter.store.record import Ref
 
 MAPS = ("/metadata/annotations", "/metadata/labels")
 """The maps whose entries are each somebody's own."""

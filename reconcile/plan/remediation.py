@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
+from exporter.facts.record import Record, Ref
 from exporter.findings.check import Check, View
 from exporter.findings.finding import Finding
 from exporter.store.index import Index
 from exporter.store.kind import ApiKind, Kind
 from exporter.store.reader import ClusterView, Reader
-from exporter.store.record import Record, Ref
 from exporter.store.source import Undecodable
 
 from ..fresh import FreshCluster

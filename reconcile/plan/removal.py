@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN
-from exporter.store.record import Ref
+from exporter.facts.drain_stop import STOPPED_FOR_DRAIN
+from exporter.facts.record import Ref
 
 from .annotations import PREFIX
 from .plan import Add, Op, Patch, Plan, Refused, Remove, Risk, Test, escaped

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from exporter.store.source import Undecodable
 
 from .plan import Refused

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from exporter.facts.times import Skew
 from exporter.findings.check import Check
 from exporter.store.kind import ApiKind
-from exporter.store.text.times import Skew
 
 from ..config.settings import Mode, SidecarConfig
 from ..confirm.reading import Reads

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from exporter.facts.times import Skew
 from exporter.findings.check import Check
 from exporter.kube.errors import KubeError
 from exporter.store.kind import ApiKind
-from exporter.store.text.times import Skew
 
 from ..confirm.confirm import holds
 from ..confirm.reading import Reads, document

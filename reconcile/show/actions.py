@@ -12,12 +12,12 @@ import msgspec
 from aiohttp import web
 
 from exporter.config.editing import with_entry
+from exporter.facts.record import Ref
 from exporter.findings.causes import moment_of
 from exporter.http.access.access import token_of
 from exporter.http.access.same_origin import LASTS, made_at
 from exporter.http.server.connections import body_of
 from exporter.http.server.sending import json_error
-from exporter.store.record import Ref
 
 from ..act.on_behalf import OnBehalf, RefusedError
 from ..decide.approval import write

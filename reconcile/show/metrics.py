@@ -12,7 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from exporter.config.reloading import ReloadStatus
-from exporter.store.text.times import Skew
+from exporter.facts.times import Skew
 
 from ..config.modes import may_write, mode_of
 from ..config.settings import SidecarConfig

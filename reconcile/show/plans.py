@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from exporter.facts.record import Ref
 from exporter.findings.causes import Reference
-from exporter.store.record import Ref
 
 from ..config.settings import Mode
 from ..confirm.confirm import Confirmed

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from exporter.store.text.nesting import cut
+from exporter.facts.nesting import cut
 from tests.cluster.client import ApiError, Client
 from tests.cluster.process import Process, answers, free_ports
 from tests.cluster.stored import Stored

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from exporter.store.text.nesting import cut
+from exporter.facts.nesting import cut
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer

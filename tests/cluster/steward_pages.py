@@ -20,13 +20,13 @@ import msgspec
 from prometheus_client import generate_latest
 
 from exporter.checks import all_checks
+from exporter.counts import all_states
+from exporter.facts.times import Skew
 from exporter.findings.check import PER_FLEET
 from exporter.findings.finding import Finding, Severity
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.telemetry import BUCKETS, METRICS, PREFIX, CheckState
 from exporter.metrics.text import Profile
-from exporter.states import all_states
-from exporter.store.text.times import Skew
 from reconcile.decide.canary import CanaryState, ShownCanary
 from reconcile.decide.gates import GATES, Blocked
 from reconcile.permissions.manifests import NAME as POLICY

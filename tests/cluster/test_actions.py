@@ -25,6 +25,7 @@ import yaml
 from exporter.checks import all_checks
 from exporter.config.loading import Loaded, Sources, load
 from exporter.config.settings import ReconcileSettings
+from exporter.facts.record import Ref
 from exporter.http.access.access import Access
 from exporter.http.access.same_origin import form_token
 from exporter.http.application import serving
@@ -32,7 +33,6 @@ from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
 from exporter.sidecar.follower import Acting
 from exporter.sidecar.repairs import Repairs, decoding
-from exporter.store.record import Ref
 from exporter.views.in_slices import at_once
 from reconcile.act.on_behalf import OnBehalf
 from reconcile.app import kinds_of

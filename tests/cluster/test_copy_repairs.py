@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from exporter.domain.identity.firmware import group_id
+from exporter.facts.firmware import group_id
 from reconcile.confirm.confirm import Confirmed
 from reconcile.plan.plan import Patch, Refused
 from reconcile.plan.plan import Test as Holds

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN
+from exporter.facts.drain_stop import STOPPED_FOR_DRAIN
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED, RESUMED
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer

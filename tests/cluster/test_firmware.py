@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from exporter.domain.identity.firmware import group_id, legacy
+from exporter.facts.firmware import group_id, legacy
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from exporter.config.settings import Config, MetricsSettings
-from exporter.domain.identity.firmware import legacy
+from exporter.facts.firmware import legacy
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from demo.fleet import instancetypes as its
+from exporter.facts.record import Ref, epoch
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import controller_revision, virtual_machine, virtual_machine_instancetype
-from exporter.store.record import Ref, epoch
 from reconcile.confirm.confirm import Confirmed
 from reconcile.plan.owners import claimed, known_owners, rival
 from reconcile.plan.plan import Add, Create, Patch, Plan, Refused, Replace, Risk, Step

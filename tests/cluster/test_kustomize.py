@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from exporter.domain.identity.firmware import legacy
+from exporter.facts.firmware import legacy
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
+from exporter.counts import all_states
 from exporter.findings.check import PER_FLEET
-from exporter.states import all_states
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import node_maintenance, pod, storage_class
 from exporter.store.reader import watched

@@ -19,9 +19,9 @@ import msgspec
 import pytest
 
 from exporter.checks import all_checks
-from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN
+from exporter.facts.drain_stop import STOPPED_FOR_DRAIN
+from exporter.facts.record import Ref
 from exporter.kube.transport import Transport
-from exporter.store.record import Ref
 from reconcile.act.events import event
 from reconcile.act.execute import PlanWriter
 from reconcile.config.loading import LoadedSidecar, load

@@ -14,11 +14,10 @@ import aiohttp
 import pytest
 import trustme
 
-from exporter.app import assemble, serve
+from exporter.app import assemble, serve, wait_until_seen
 from exporter.config.settings import Config
 from exporter.http.server.certificates import Certificates
 from exporter.kube.transport import Transport
-from exporter.seen import wait_until_seen
 from tests.cluster.apiserver import ApiServer, Setup
 from tests.cluster.client import Client
 from tests.cluster.conftest import Tools

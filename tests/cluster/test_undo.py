@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from demo.fleet import instancetypes as its
-from exporter.domain.identity.firmware import group_id
+from exporter.facts.firmware import group_id
 from reconcile.confirm.confirm import Confirmed
 from reconcile.confirm.confirm_undo import confirm_undo
 from reconcile.ledger import Entry, Event, Ledger

@@ -10,8 +10,8 @@ from random import Random
 
 from demo.apiserver.errors import ApiError
 from demo.fleet.surroundings import kubevirt
-from exporter.domain.identity.firmware import comparable, group_id, legacy
-from exporter.store.record import Ref
+from exporter.facts.firmware import comparable, group_id, legacy
+from exporter.facts.record import Ref
 from reconcile.confirm.confirm import Hint
 
 from .identity import PLACEHOLDER, domain_of, identifies, uuid_of

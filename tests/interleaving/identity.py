@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from exporter.domain.identity.firmware import legacy
+from exporter.facts.firmware import legacy
 from reconcile.plan.remediations.identity.reassign_firmware_uuid import ALLOWED
 
 from .access import COMPLETED

@@ -14,7 +14,7 @@ from demo.apiserver.errors import ApiError
 from demo.fleet import objects
 from demo.fleet.instancetypes import copy, copy_name, refer
 from demo.fleet.surroundings import kubevirt
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.confirm.confirm import Hint
 from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from demo.fleet.objects import FINALIZERS, IPAM_FINALIZER, filled, owner_of, vmi
 from demo.fleet.pods import attached, launcher
 from demo.fleet.pods import claim as made_claim
-from exporter.domain.identity.firmware import legacy
+from exporter.facts.firmware import legacy
 
 from .network import NAD
 from .world import Obj, meta_of, with_meta

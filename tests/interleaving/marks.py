@@ -11,8 +11,8 @@ from uuid import uuid5
 from demo.fleet import objects
 from demo.fleet.objects import owner
 from demo.fleet.surroundings import kubevirt
-from exporter.domain.identity.firmware import group_id
-from exporter.store.record import Ref
+from exporter.facts.firmware import group_id
+from exporter.facts.record import Ref
 from reconcile.confirm.confirm import Hint
 from reconcile.plan.remediations.identity import reassign_mac_address, reassign_serial
 from reconcile.plan.remediations.identity._identities import ALLOWED

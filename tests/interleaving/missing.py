@@ -7,7 +7,7 @@ from random import Random
 
 from demo.fleet import pods
 from demo.fleet.objects import owner
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.confirm.confirm import Hint
 from reconcile.plan.remediations.networks._nudging import NUDGED
 

@@ -7,7 +7,7 @@ from uuid import uuid5
 
 from demo.fleet import objects
 from demo.fleet.objects import owner, owner_of
-from exporter.domain.identity.firmware import comparable
+from exporter.facts.firmware import comparable
 from reconcile.plan.remediations.identity import reassign_firmware_uuid, replace_invalid_uuid
 from reconcile.plan.remediations.identity.reassign_firmware_uuid import ALLOWED
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from demo.fleet.objects import owner_of
 from demo.fleet.pods import attached
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.plan.remediations import all_remediations
 
 from .access import Faults, Weakened

@@ -14,7 +14,7 @@ from demo.fleet import objects
 from demo.fleet.instancetypes import copy, copy_name, refer, reference
 from demo.fleet.objects import owner, owner_of
 from demo.fleet.surroundings import kubevirt
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.confirm.confirm import Hint
 
 from .belonging import ended_at_start

@@ -7,7 +7,7 @@ from random import Random
 from demo.fleet import objects, pods
 from demo.fleet.objects import IPAM_FINALIZER, owner, owner_of
 from demo.fleet.surroundings import deployment, nad, webhook
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.confirm.confirm import Hint
 from reconcile.plan.remediations.networks._releasing import ALLOWED
 

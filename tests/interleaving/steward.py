@@ -22,10 +22,10 @@ from random import Random
 from typing import Any
 
 from exporter.checks import all_checks
+from exporter.facts.record import Ref
 from exporter.findings.finding import Finding, Severity, fingerprint
 from exporter.kube.clocks import ServerClocks
 from exporter.kube.errors import KubeError
-from exporter.store.record import Ref
 from reconcile.act.execute import IdleWriter
 from reconcile.config.settings import Mode
 from reconcile.confirm.confirm import Confirmed, Hint, confirm

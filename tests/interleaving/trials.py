@@ -17,7 +17,7 @@ from random import Random
 from demo.apiserver.errors import ApiError
 from demo.fleet import pods
 from demo.fleet.objects import IPAM_FINALIZER, owner_of
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.config.settings import SidecarConfig
 from reconcile.confirm.confirm import Hint
 from reconcile.lease.tenure import NotLeadingError

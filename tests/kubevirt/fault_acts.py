@@ -7,7 +7,7 @@ import copy
 import uuid
 from collections.abc import Callable
 
-from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
+from exporter.facts.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
 from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED
 from reconcile.plan.requests import MANAGER
 from tests.cluster import fleet

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN
+from exporter.facts.drain_stop import STOPPED_FOR_DRAIN
 from tests.cluster.resources import IPAM_CLAIMS, VMS
 from tests.kubevirt.faulty import IDLE, VM_NAMES, Act, Faulty, create
 from tests.kubevirt.installation import NODES

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from exporter.store.text.quantity import amounts_of, plus
+from exporter.facts.quantity import amounts_of, plus
 from tests.kubevirt.orders import World, launched
 from tests.manifests import Object
 

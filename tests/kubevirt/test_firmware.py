@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from exporter.domain.identity.firmware import legacy
+from exporter.facts.firmware import legacy
 from tests.cluster.client import ApiError
 from tests.cluster.exporter import Exporter, grant
 from tests.cluster.resources import VMIS, VMS

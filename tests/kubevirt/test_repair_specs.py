@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from exporter.domain.identity.firmware import legacy
+from exporter.facts.firmware import legacy
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations.identity import persist_firmware_uuid, reassign_firmware_uuid
 from reconcile.plan.remediations.instancetypes import delete_orphan_revision, restash_missing_revision

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from exporter.domain.networks.vm_networks import claim_name
+from exporter.facts.vm_networks import claim_name
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import IPAM_CLAIMS, VMS
 from tests.networks.annotations import given, selections

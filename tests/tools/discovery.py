@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from exporter.checks import all_checks
-from exporter.states import all_states
+from exporter.counts import all_states
 from exporter.store.kind import ApiKind
 from exporter.store.reader import watched
 from exporter.views import all_views

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from ...domain.acts import Act, Among, Forbids
 from ...domain.drains.eviction import webhook_down
+from ...facts.record import Ref
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
@@ -22,7 +23,6 @@ from ...store.indexes.drains import LAUNCHERS, VIRT_API
 from ...store.kinds.endpoint_slice import EndpointSlice
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.pod import Pod
-from ...store.record import Ref
 
 _REASONS = {
     "WebhookDown": Reason(

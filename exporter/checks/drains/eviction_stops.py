@@ -19,7 +19,10 @@ from collections.abc import Iterator
 
 from ...domain.acts import Act
 from ...domain.drains.departure.signs import goes_on
-from ...domain.drains.drain_stop import DrainStop
+from ...facts.drain_stop import DrainStop
+from ...facts.naming import filled
+from ...facts.record import epoch
+from ...facts.times import UNKNOWN, Since
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
@@ -30,9 +33,6 @@ from ...store.kinds.node import Node
 from ...store.kinds.node_maintenance import NodeMaintenance
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.record import epoch
-from ...store.text.naming import filled
-from ...store.text.times import UNKNOWN, Since
 
 _START = "virtctl start -n NAMESPACE NAME"
 _SHOW = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME -o yaml"

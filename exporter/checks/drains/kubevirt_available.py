@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...facts.times import Since
 from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
 from ...store.kinds.kube_virt import KubeVirt
-from ...store.text.times import Since
 
 _REASONS = {
     "KubeVirtUnavailable": Reason(

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import nsmallest
 
+from ...facts.naming import NAMED, named
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
@@ -25,7 +26,6 @@ from ...store.indexes.drains import LEFT, OUTDATED, UNMOVABLE
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ...store.text.naming import NAMED, named
 
 _INFO = Severity.INFO
 _IF_POSSIBLE = (1, 0)  # the first release with the strategy LiveMigrateIfPossible

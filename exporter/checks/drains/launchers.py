@@ -25,6 +25,8 @@ from ...domain.drains.departure import REMEDIES
 from ...domain.drains.eviction import drain_taints
 from ...domain.drains.health import unheard
 from ...domain.features.node_sets import SCHEDULABLE, UNSCHEDULABLE, closed
+from ...facts.naming import NAMED
+from ...facts.times import Since
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
@@ -32,8 +34,6 @@ from ...store.indexes.drains import NODE
 from ...store.kinds.node import Node
 from ...store.kinds.pod import DrainRole, Pod
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.text.naming import NAMED
-from ...store.text.times import Since
 
 _WARNING = Severity.WARNING
 _POD = Family("kubevirt_vmi_launcher_pod_trouble", "The launcher pod of a VMI is not there, or does not end.")

@@ -29,6 +29,7 @@ from ...domain.drains.departure import REMEDIES, Departure, Remedy, drain_contex
 from ...domain.drains.departure.vmi import VMIContext
 from ...domain.drains.failures import CLASSES
 from ...domain.drains.moving import doubled, moving, troubles
+from ...facts.naming import NAMED
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.drains import MIGRATED, PART, TARGET
@@ -37,7 +38,6 @@ from ...store.kinds.node import Node
 from ...store.kinds.pod import Pod
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ...store.text.naming import NAMED
 
 _TROUBLE = Family(
     "kubevirt_vmi_migration_trouble",

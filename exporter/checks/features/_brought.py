@@ -8,8 +8,8 @@ import msgspec
 
 from ...domain.features.configuration import chosen
 from ...domain.features.requests import bringers
-from ...domain.features.rule import Request
 from ...domain.instancetypes.resolving import ReferenceMode, Resolution, resolve
+from ...facts.rule import Request
 from ...findings.check import View
 from ...findings.finding import Finding
 from ...store.kinds.kube_virt import KubeVirt

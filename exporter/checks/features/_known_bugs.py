@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ...domain.features.known_bugs import KnownBug, bugs_in
-from ...domain.features.versions import Version
+from ...facts.record import Ref
+from ...facts.versions import Version
 from ...findings.check import Family, Reason
 from ...findings.finding import Finding, Severity
 from ...store.kinds.kube_virt import KubeVirt
-from ...store.record import Ref
 
 
 def reason(family: str, meaning: str) -> Reason:

@@ -22,11 +22,11 @@ import msgspec
 from ...domain.features.configuration import Effective, chosen, forecast, understood
 from ...domain.features.hco import HYPERCONVERGED, REVERTED, way_of_gate, way_of_setting
 from ...domain.features.settings import Switch, problems, settings
+from ...facts.record import UnansweredError
 from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
 from ...store.kinds.kube_virt import EVEN_PARITY, KubeVirt
-from ...store.record import UnansweredError
 from ._commands import READ_KUBEVIRT
 
 __all__ = ["CHECK"]

@@ -17,14 +17,14 @@ from typing import Any
 
 from ...domain.features.configuration import Effective, chosen
 from ...domain.features.hco import REVERTED, way_of_gate, way_of_setting
-from ...domain.features.versions import number_of
+from ...domain.features.indexes import OFFERED, TAKES
+from ...facts.record import UnansweredError
+from ...facts.versions import number_of
 from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
-from ...store.indexes.features import OFFERED, TAKES
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.node import Node
-from ...store.record import UnansweredError
 from ._commands import HANDLERS, KUBELETS, NODES, READ_KUBEVIRT
 
 _GROUND = Family(

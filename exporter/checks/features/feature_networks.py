@@ -20,10 +20,10 @@ import msgspec
 from ...domain.acts import Act
 from ...domain.features.configuration import chosen
 from ...domain.features.hco import way_of_gate
+from ...domain.features.indexes import DEVICE
 from ...findings.causes import Cause
 from ...findings.check import Check, Reason, Scope, View
 from ...findings.finding import Finding, Severity
-from ...store.indexes.features import DEVICE
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...domain.features.indexes import STATE
 from ...domain.instancetypes.kinds import INSTANCETYPES
 from ...findings.causes import Cause
 from ...findings.check import Check, Reason, Scope, View
 from ...findings.finding import Finding, Severity
-from ...store.indexes.features import STATE
 from ...store.kinds.controller_revision import ControllerRevision
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.storage_class import StorageClass

@@ -12,16 +12,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...domain.features.configuration import Effective, chosen
-from ...domain.features.rule import Ground, Rule, Stage
-from ...domain.features.rules import BY_ID
-from ...domain.features.rules.networks import IMPLICIT
+from ...facts.naming import the
+from ...facts.record import UnansweredError
+from ...facts.rule import Ground, Rule, Stage
+from ...facts.rules import BY_ID
+from ...facts.rules.networks import IMPLICIT
 from ...findings.causes import Cause
 from ...findings.check import PER_NAMESPACE, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine_instance_replica_set import VirtualMachineInstanceReplicaSet
-from ...store.record import UnansweredError
-from ...store.text.naming import the
 from ._commands import READ_CONFIGURATION, READ_REPLICA_SET
 from .feature_mismatch.evaluation import next_step, refusals
 from .feature_mismatch.reasons import OR_ALLOWED

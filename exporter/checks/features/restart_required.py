@@ -23,12 +23,12 @@ from collections.abc import Iterator, Sequence
 
 from ...domain.features.restarts import UUID, by_template, by_uuid, keeps_it, waiting
 from ...domain.identity.identity import owned
+from ...facts.naming import listed, named
 from ...findings.check import PER_VM, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity, Since
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.text.naming import listed, named
 
 _FAMILY = Family("kubevirt_vm_restart_required", "KubeVirt reports that a change of the VM waits for a restart.")
 _CONDITION = (

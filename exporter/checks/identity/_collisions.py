@@ -7,14 +7,14 @@ from collections.abc import Generator, Iterable
 from functools import cached_property
 from typing import Any
 
-from ...domain.networks.link import certain, said
+from ...facts.naming import NAMED, named
+from ...facts.pool import certain, said
+from ...facts.record import Record
 from ...findings.check import View
 from ...store.indexes.networks import VM, vm_key
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_clone import VirtualMachineClone
 from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
-from ...store.record import Record
-from ...store.text.naming import NAMED, named
 from .firmware_duplicates.members import Member, MemberRole, SharedValue
 
 _RUNNING = "Running"

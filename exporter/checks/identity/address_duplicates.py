@@ -24,12 +24,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...domain.acts import Act
-from ...domain.identity.firmware import group_id
-from ...domain.networks.vm_networks import parted
+from ...domain.identity.indexes import IP_ON_LINK, link_in
+from ...facts.firmware import group_id
+from ...facts.naming import the
+from ...facts.record import Record
+from ...facts.vm_networks import parted
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
-from ...store.indexes.identities import IP_ON_LINK, link_in
 from ...store.indexes.networks import VM
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.virtual_machine import VirtualMachine
@@ -37,8 +39,6 @@ from ...store.kinds.virtual_machine_clone import VirtualMachineClone
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
-from ...store.record import Record
-from ...store.text.naming import the
 from ._collisions import Collisions, copies_in, copy_among, of_copy, of_one_vm
 from .firmware_duplicates.members import Member, MemberRole, group_of
 

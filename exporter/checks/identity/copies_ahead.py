@@ -20,13 +20,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...domain.acts import Act
-from ...domain.identity.copying import DOMAIN, Changes, after
-from ...domain.identity.firmware import comparable, serial_key
-from ...domain.networks.addresses import comparable as comparable_mac
+from ...domain.identity.indexes import COPYING, IDENTITY, MAC_ON_LINK, SERIAL, UNDER_WAY
+from ...facts.addresses import comparable as comparable_mac
+from ...facts.firmware import DOMAIN, Changes, after, comparable, serial_key
+from ...facts.record import Record
 from ...findings.advice import filled
 from ...findings.check import Check, Family, Presence, Reason, Scope, View
 from ...findings.finding import Finding, Severity
-from ...store.indexes.identities import COPYING, IDENTITY, MAC_ON_LINK, SERIAL, UNDER_WAY
 from ...store.indexes.networks import NAD_KEY, VM, vm_key
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.virtual_machine import VirtualMachine
@@ -34,7 +34,6 @@ from ...store.kinds.virtual_machine_clone import VirtualMachineClone
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_restore import VirtualMachineRestore
 from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
-from ...store.record import Record
 
 _FAMILY = Family("kubevirt_vm_copy_duplicates", "A restore or a clone will give a VM what another one has.")
 _UUID, _SERIAL = f"{DOMAIN}/firmware/uuid", f"{DOMAIN}/firmware/serial"

@@ -17,13 +17,13 @@ from itertools import chain, combinations, islice
 import msgspec
 
 from ...domain.acts import Act
-from ...domain.identity.firmware import group_id
 from ...domain.identity.identity import InCluster, MigrationEnd, in_cluster
+from ...facts.firmware import group_id
+from ...facts.naming import NAMED, named
 from ...findings.causes import Cause
 from ...findings.check import PER_FLEET, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
 from ...store.kinds import virtual_machine, virtual_machine_instance, virtual_machine_instance_migration
-from ...store.text.naming import NAMED, named
 from .firmware_duplicates.reasons import of_vmi
 
 _BEFORE = "Give one of them another firmware UUID before both run."

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...domain.acts import Act
-from ...domain.identity.firmware import group_id
+from ...domain.identity.indexes import SERIAL
+from ...facts.firmware import group_id
+from ...facts.naming import NAMED, named, the
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
-from ...store.indexes.identities import SERIAL
 from ...store.indexes.networks import VM
 from ...store.kinds import (
     virtual_machine,
@@ -26,7 +27,6 @@ from ...store.kinds import (
     virtual_machine_instance_migration,
     virtual_machine_snapshot_content,
 )
-from ...store.text.naming import NAMED, named, the
 from ._collisions import Originals, copies_in, of_copy, of_one_vm
 from .firmware_duplicates.members import Member, MemberRole, SharedValue, group_of
 from .firmware_duplicates.reasons import of_vmi

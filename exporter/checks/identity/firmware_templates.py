@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...domain.identity.firmware import comparable, group_id
+from ...facts.firmware import comparable, group_id
+from ...facts.naming import the
 from ...findings.advice import filled
 from ...findings.check import PER_NAMESPACE, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
 from ...store.kinds.virtual_machine_instance_replica_set import VirtualMachineInstanceReplicaSet
 from ...store.kinds.virtual_machine_pool import VirtualMachinePool
-from ...store.text.naming import the
 
 _TEMPLATE = Family(
     "kubevirt_vm_template_pins_firmware_uuid", "A template sets the firmware UUID of all that is made from it."

@@ -12,18 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...domain.acts import Act, Forbids
-from ...domain.identity.firmware import Invalid, comparable, group_id, invalid, legacy
 from ...domain.identity.identity import next_boot, owned
+from ...domain.identity.indexes import POOL
+from ...facts.firmware import Invalid, comparable, group_id, invalid, legacy
+from ...facts.naming import the
 from ...findings.causes import Cause
 from ...findings.check import PER_VM, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity, Since
-from ...store.indexes.identities import POOL
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_pool import VirtualMachinePool
 from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
-from ...store.text.naming import the
 from .firmware_duplicates.reasons import of_vmi
 
 __all__ = ["CHECK"]

@@ -23,12 +23,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from ...domain.acts import Act, Forbids
-from ...domain.identity.firmware import group_id
-from ...domain.networks.vm_networks import parted
+from ...domain.identity.indexes import MAC_ON_LINK, POD_NETWORK, PRIMARY, link_in
+from ...facts.firmware import group_id
+from ...facts.naming import the
+from ...facts.record import Record
+from ...facts.vm_networks import parted
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
-from ...store.indexes.identities import MAC_ON_LINK, POD_NETWORK, PRIMARY, link_in
 from ...store.indexes.networks import VM, primary
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.virtual_machine import VirtualMachine
@@ -36,8 +38,6 @@ from ...store.kinds.virtual_machine_clone import VirtualMachineClone
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
-from ...store.record import Record
-from ...store.text.naming import the
 from ._collisions import Collisions, copies_in, copy_among, of_copy, of_one_vm, vm_of
 from .firmware_duplicates.members import Member, MemberRole, group_of
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...domain.identity.firmware import group_id
+from ...facts.firmware import group_id
+from ...facts.naming import NAMED, named
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.drains import SYSTEM_UUID
 from ...store.kinds.node import Node
-from ...store.text.naming import NAMED, named
 
 _REASONS = {
     "DuplicateSystemUUID": Reason(

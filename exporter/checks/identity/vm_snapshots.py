@@ -19,10 +19,10 @@ from collections.abc import Iterator
 import msgspec
 
 from ...domain.acts import NOTHING_FORBIDDEN, Act, Forbids
+from ...domain.identity.indexes import RESTORED_FROM, SAVING
 from ...findings.advice import filled, values_of
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
-from ...store.indexes.identities import RESTORED_FROM, SAVING
 from ...store.indexes.networks import vm_key
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_restore import VirtualMachineRestore

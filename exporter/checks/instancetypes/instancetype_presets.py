@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...domain.instancetypes.indexes import MERGED, MOST_PRESETS, PRESETS
+from ...facts.naming import listed, named
+from ...facts.record import Ref
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
-from ...store.indexes.instancetypes import MERGED, MOST_PRESETS, PRESETS
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_preset import VirtualMachineInstancePreset
-from ...store.record import Ref
-from ...store.text.naming import listed, named
 
 REASONS = {
     "PresetInUse": Reason(

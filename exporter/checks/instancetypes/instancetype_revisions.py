@@ -13,12 +13,14 @@ from collections.abc import Iterator
 from heapq import nsmallest
 
 from ...domain.acts import Act, Forbids
+from ...domain.instancetypes.indexes import REVISION, revision_key
 from ...domain.instancetypes.kinds import CLUSTER_WIDE
+from ...facts.naming import NAMED, named
+from ...facts.record import Record
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
 from ...findings.partial import known
-from ...store.indexes.instancetypes import REVISION, revision_key
 from ...store.indexes.networks import VM
 from ...store.kinds.controller_revision import ControllerRevision
 from ...store.kinds.virtual_machine import VirtualMachine
@@ -26,8 +28,6 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_pool import VirtualMachinePool
 from ...store.kinds.virtual_machine_restore import VirtualMachineRestore
 from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
-from ...store.record import Record
-from ...store.text.naming import NAMED, named
 
 _ORPHANED = Family(
     "kubevirt_instancetype_revision_orphaned",

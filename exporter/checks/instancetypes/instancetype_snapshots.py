@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...domain.instancetypes.indexes import REVISION, SAVED, SAVED_COPY, SAVED_OBJECT
 from ...domain.instancetypes.kinds import CLUSTER_WIDE, INSTANCETYPES
-from ...domain.instancetypes.matching import ROLES, MatcherRole, Reference
 from ...domain.instancetypes.resolving import LIVE, backs, reference, target
+from ...facts.matching import ROLES, MatcherRole, Reference
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity
-from ...store.indexes.instancetypes import REVISION, SAVED, SAVED_COPY, SAVED_OBJECT
 from ...store.indexes.networks import VM
 from ...store.kinds.controller_revision import START, ControllerRevision
 from ...store.kinds.virtual_machine import VirtualMachine

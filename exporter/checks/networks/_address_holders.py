@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ...domain.networks.addresses import host as canonical
-from ...domain.networks.addresses import number
 from ...domain.networks.withheld import withheld_by
+from ...facts.addresses import host as canonical
+from ...facts.addresses import number
+from ...facts.naming import named
 from ...findings.check import View
 from ...findings.partial import known
 from ...store.indexes.networks import ADDRESS, address
 from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.pod import Pod
-from ...store.text.naming import named
 
 Holder = IPAMClaim | Pod
 

@@ -18,7 +18,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from ...domain.acts import Act, Forbids
-from ...domain.networks.pool import Pool
+from ...facts.naming import NAMED, named
+from ...facts.pool import Pool
+from ...facts.record import Ref
 from ...findings.causes import Cause
 from ...findings.check import PER_NETWORK, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
@@ -29,8 +31,6 @@ from ...store.kinds.network_attachment_definition import NetworkAttachmentDefini
 from ...store.kinds.pod import GIVEN, Pod
 from ...store.kinds.user_defined_network import UserDefinedNetwork
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.record import Ref
-from ...store.text.naming import NAMED, named
 from ._commands import CUDNS, NADS, NETWORK_CLAIMS, PODS_ON_NAD, READ_NAD, UDNS
 
 __all__ = ["CHECK", "FULL"]

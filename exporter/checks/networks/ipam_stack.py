@@ -19,6 +19,7 @@ from dataclasses import replace
 import msgspec
 
 from ...domain.acts import NOTHING_FORBIDDEN, Act, Among, Forbids
+from ...facts.record import Ref
 from ...findings.advice import advised
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
@@ -28,7 +29,6 @@ from ...store.kinds.deployment import CLAIM_CONTROLLER, NETWORK_CONTROLLER, Depl
 from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.mutating_webhook_configuration import CLAIM_WEBHOOK, MutatingWebhookConfiguration
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from ...store.record import Ref
 from ._explained import EXPLAINED, broken
 
 _FAMILY = Family("kubevirt_ipam_stack_degraded", "A component that creates or honours IPAMClaims does not work.")

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...domain.networks.users import NetworkUsers, users_of
+from ...facts.naming import named
+from ...facts.record import Ref, UnseenError
 from ...findings.causes import Cause
 from ...findings.check import PER_NETWORK, Check, Family, Lookup, Reason, View
 from ...findings.finding import Finding, Severity, Since
@@ -26,8 +28,6 @@ from ...store.kinds.pod import Pod
 from ...store.kinds.user_defined_network import UserDefinedNetwork
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.record import Ref, UnseenError
-from ...store.text.naming import named
 from ._commands import CUDNS, NETWORK_NADS, NETWORK_STACK, PODS_ON_NETWORK, UDNS
 
 _STUCK = Family(

@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ...domain.acts import NOTHING_FORBIDDEN, Act, Forbids
+from ...facts.naming import named
+from ...facts.record import Ref
 from ...findings.causes import Cause
 from ...findings.check import PER_NAMESPACE, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity, Since
@@ -27,8 +29,6 @@ from ...store.kinds.network_attachment_definition import NetworkAttachmentDefini
 from ...store.kinds.user_defined_network import UserDefinedNetwork
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
-from ...store.record import Ref
-from ...store.text.naming import named
 from ._commands import CUDNS
 
 _MISSING = Family("kubevirt_vm_network_missing", "A network that VMs of the namespace use is not there.")

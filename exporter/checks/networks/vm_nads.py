@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...domain.acts import Act, Forbids
+from ...facts.naming import named
 from ...findings.causes import Cause
 from ...findings.check import PER_VM, Check, Family, Lookup, Presence, Reason, View
 from ...findings.finding import Finding, Severity, Since
@@ -26,7 +27,6 @@ from ...store.kinds.network_attachment_definition import NetworkAttachmentDefini
 from ...store.kinds.user_defined_network import UserDefinedNetwork
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
-from ...store.text.naming import named
 from ._referred import ReferredNads
 
 _FAMILY = Family("kubevirt_vm_nad_missing", "A VM refers to a NAD that does not exist.")

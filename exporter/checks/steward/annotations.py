@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ...facts.naming import subject_first
+from ...facts.record import Record
 from ...findings.advice import filled
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.index import ByName, Index
 from ...store.kind import ApiKind
 from ...store.kinds import kubevirt_machine, pod, virtual_machine_instance
-from ...store.record import Record
-from ...store.text.naming import subject_first
 
 # The objects of which something could not be read.
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ...facts.naming import the
+from ...facts.record import Ref
 from ...findings.advice import filled
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
-from ...store.record import Ref
 from ...store.source import BY_ITSELF, FILE, SOURCE, UNDECODABLE, Source, SyncState, Undecodable
-from ...store.text.naming import the
 
 _UNSEEN = Family("kubevirt_steward_kind_unseen", "A kind that checks read can't be seen.")
 _UNREADABLE = Family("kubevirt_steward_object_undecodable", "An object could not be decoded.")

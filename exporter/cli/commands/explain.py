@@ -10,8 +10,8 @@ import time
 
 from ...checks import all_checks
 from ...config.settings import Config
-from ...domain.features.rules import BY_ID
 from ...dump import read_dump
+from ...facts.rules import BY_ID
 from ...findings.check import Check, Reason
 from ...findings.finding import Severity
 from ...views.findings import FindingReport, Report, take, with_causes

@@ -8,10 +8,10 @@ import time
 from collections import deque
 
 from ...config.settings import Config
+from ...counts.features import FeatureUsage
 from ...dump import read_dump
 from ...engine.engine import Engine
 from ...offline.files import DumpError
-from ...usage.features import FeatureUsage
 from ...views.features import READER, Features, NoSuchFeatureError, selected, take
 from ...views.trust import exit_code
 from ..input.config import configured

@@ -10,10 +10,10 @@ from collections import deque
 import msgspec
 
 from ...config.settings import Config
+from ...counts.instancetypes import InstancetypeUsage
 from ...dump import read_dump
 from ...engine.engine import Engine
 from ...offline.files import DumpError
-from ...usage.instancetypes import InstancetypeUsage
 from ...views.instancetypes import READER, Instancetypes, take
 from ...views.nearest import meant, shortened
 from ...views.trust import exit_code

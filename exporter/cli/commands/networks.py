@@ -10,10 +10,10 @@ from collections import deque
 import msgspec
 
 from ...config.settings import Config
+from ...counts.addresses import AddressUsage
 from ...dump import read_dump
 from ...engine.engine import Engine
 from ...offline.files import DumpError
-from ...usage.addresses import AddressUsage
 from ...views.nearest import meant, shortened
 from ...views.networks import Networks, take
 from ...views.trust import exit_code

@@ -10,9 +10,9 @@ from typing import TypeVar
 
 import msgspec
 
+from ...facts.nesting import misfit
 from ...kube.errors import MALFORMED, refusal_of
 from ...kube.get_json import Connection, GetError, JSONServer, Query
-from ...store.text.nesting import misfit
 from .config import configured
 from .filters import UsageError
 

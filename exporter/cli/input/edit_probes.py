@@ -9,9 +9,9 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from ...engine.turn import in_turns
+from ...facts.record import UnansweredError
 from ...kube.errors import UnreachableError
 from ...store.cluster import Cluster
-from ...store.record import UnansweredError
 from ...views.edits import EditProbed, EditProbes, chosen, expected_edits, probed, summed
 from ..options import MOST
 from .filters import UsageError

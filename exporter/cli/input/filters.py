@@ -13,10 +13,10 @@ from ...checks import all_checks
 from ...config.mistakes import nearest
 from ...domain.drains.health import AILMENTS
 from ...engine.engine import Engine
+from ...facts.record import epoch
+from ...facts.selector import Selector
 from ...findings.check import PER_FLEET, Check
 from ...findings.finding import Severity, Unknown
-from ...store.record import epoch
-from ...store.selector import Selector
 from ...views.findings import FindingReport, Report
 from .selectors import Selection, selection_of, vms_of
 

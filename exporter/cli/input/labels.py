@@ -6,11 +6,11 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ...facts.selector import Selector
 from ...store.cluster import Cluster
 from ...store.kind import ApiKind
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.selector import Selector
 from .filters import Filters, UsageError
 
 if TYPE_CHECKING:

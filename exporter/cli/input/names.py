@@ -12,8 +12,9 @@ from ...checks import all_checks
 from ...config.mistakes import nearest
 from ...domain.features.gates import NAMES
 from ...domain.features.known_bugs import KNOWN_BUGS
-from ...domain.features.rules import BY_ID
 from ...domain.features.settings import Settings
+from ...facts.record import Record
+from ...facts.rules import BY_ID
 from ...store.cluster import Cluster
 from ...store.indexes.networks import NETWORK
 from ...store.kind import Kind
@@ -22,7 +23,6 @@ from ...store.kinds.node import Node
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.reader import watched
-from ...store.record import Record
 from ...store.source import unseen
 from ...views.findings import FindingReport
 from ...views.nearest import meant, shortened

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...store.text.times import Since
+from ...facts.times import Since
 from ...views.findings import Report
 from ..output.text.aimed import Aim
 from ..output.text.terminal import complain

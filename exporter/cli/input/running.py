@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from ...facts.times import Since
 from ...findings.finding import Severity, Unknown
-from ...store.text.times import Since
 from ...views.causes import CauseReport, HistoryReport, KnownCause, cause_order
 from ...views.drain import Drain, NodeReport
 from ...views.findings import (

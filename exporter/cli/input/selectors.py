@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ...store.record import Ref
+from ...facts.record import Ref
 from ...views.findings import FindingReport
 
 _ID = re.compile(r"[0-9a-f]{4,16}")

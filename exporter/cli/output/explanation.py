@@ -6,9 +6,9 @@ import inspect
 from typing import TYPE_CHECKING
 
 from ...checks import all_checks
+from ...facts.naming import kind_word
 from ...findings.check import PER_FLEET, Check, Reason
 from ...runbook import link
-from ...store.text.naming import kind_word
 from .text.layout import grid, indented, paragraph
 from .text.terminal import one_line
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ...store.text.naming import named
+from ...facts.naming import named
 from ...views.features import FeatureReport, Features, GateReport
 from .text.layout import grid
 from .text.terminal import one_line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...store.text.naming import counted, named
+from ...facts.naming import counted, named
 from ...views.edits import EditProbes
 from ...views.impact import TITLES, Affected, FeatureTotals, GateChange, Impact, SubjectOutcome, Totals, exit_code
 from .edit_probes import edits

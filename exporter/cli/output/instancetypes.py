@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...store.text.naming import kind_word, named
+from ...facts.naming import kind_word, named
 from ...views.instancetypes import InstancetypeReport, Instancetypes
 from .text.layout import grid
 from .text.terminal import one_line

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import msgspec
 
-from ...store.text.naming import counted, named
+from ...facts.naming import counted, named
 from ...views.causes import HistoryReport
 from ...views.drain import STAYS, NodeReport
 from ...views.findings import FindingReport, Report

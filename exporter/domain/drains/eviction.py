@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain, islice
 
+from ...facts.selector import Selector
 from ...store.kinds.endpoint_slice import EndpointSlice
 from ...store.kinds.kube_virt import DRAIN_TAINT, KubeVirt
 from ...store.kinds.node import CORDON, Node
 from ...store.kinds.pod import DrainRole, Pod
 from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.selector import Selector
 
 
 class EvictionAnswer(StrEnum):

@@ -12,12 +12,12 @@ from typing import NamedTuple, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ...facts.record import Record
 from ...store.index import Index
 from ...store.indexes.drains import PART
 from ...store.indexes.networks import vm_key
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ...store.record import Record
 
 OTHER = "Other"  # what a failure of none of the classes is called
 

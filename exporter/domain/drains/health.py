@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
+from ...facts.naming import sentence, subject_first
 from ...store.kinds.node import Node
 from ...store.kinds.pod import Pod
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.text.naming import sentence, subject_first
 from ..acts import Act
 from ..features.node_sets import SCHEDULABLE
 from .departure import REMEDIES, Departure, DrainState

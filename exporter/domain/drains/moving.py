@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...facts.times import Since, Time
 from ...store.indexes.drains import PART
 from ...store.indexes.networks import vm_key
 from ...store.kinds.node import Node
 from ...store.kinds.pod import Pod
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ...store.text.times import Since, Time
 from .departure.context import DrainContext, NodeContext
 from .departure.hanging import hanging
 from .departure.migrations import FAILING, failing, held, in_turn

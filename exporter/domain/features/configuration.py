@@ -16,9 +16,10 @@ from typing import Any
 
 import msgspec
 
+from ...facts.nesting import misfit
+from ...facts.text_cache import remembered
+from ...facts.versions import Version
 from ...store.kinds.kube_virt import EVEN_PARITY, KubeVirt
-from ...store.text.nesting import misfit
-from ...store.text.text_cache import remembered
 from .gates import Gates, states_of, version_of
 from .settings import (
     Architecture,
@@ -33,7 +34,6 @@ from .settings import (
     problems,
     settings,
 )
-from .versions import Version
 
 # Which permitted devices have nearly the name that a VM asks for: another case or prefix, or a part of it.
 #

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...facts.rule import Ground, Request, Rule
+from ...facts.rules import BY_ID
 from .configuration import Effective
-from .rule import Ground, Request, Rule
-from .rules import BY_ID
 
 Concerned = Callable[[tuple[Request, ...]], bool]
 """Whether a VM or VMI with these requests is concerned, those by its networks among them."""

@@ -12,9 +12,9 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from ...facts.versions import Version, begins_like, parse
 from ...store.kinds.kube_virt import KubeVirt
 from .gate_table import PRE_RELEASES, STATES
-from .versions import Version, begins_like, parse
 
 STAGES = {"A": "Alpha", "B": "Beta", "GA": "GA", "DEP": "Deprecated", "DISC": "Discontinued", "U": "Alpha"}
 """The words for states; one that has none is as good as Alpha."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from .versions import Version
+from ...facts.versions import Version
 
 _Release = tuple[int, int]
 

@@ -15,10 +15,10 @@ from functools import cached_property
 
 import msgspec
 
+from ...facts.placement import Placement, Taint
+from ...facts.selector import Requirement
 from ...store.kinds.node import CORDON, Node
-from ...store.selector import Requirement
 from ..drains.eviction import cordoned
-from .placement import Placement, Taint
 
 SCHEDULABLE = "kubevirt.io/schedulable"
 """A label of virt-handler's heartbeat: without its value `true` KubeVirt puts nothing there."""

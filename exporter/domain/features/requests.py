@@ -11,23 +11,23 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
+from ...facts import specs
+from ...facts.demand import Demand, applied
+from ...facts.firmware import WireBootloader, WireEFI, WireFirmware, WireTPM
+from ...facts.matching import ROLES, MatcherRole
+from ...facts.rule import IGNITION, SIDECARS, Asking, Request
+from ...facts.rules import OF_NETWORKS
+from ...facts.rules.networks import IMPLICIT, ON_POD_NETWORK
+from ...facts.shape import Shape
+from ...facts.spec_facts import asks_of, shared
+from ...facts.text_cache import remembered
+from ...facts.vm_networks import VMNetwork
+from ...facts.vm_spec import WireCPU, WireDevices, WireDomain, WireFeatures, WireVMSpec
 from ...store.kinds.common.instancetype import Kept, Sizing, Tuning
-from ...store.kinds.common.vm_spec import WireCPU, WireDevices, WireDomain, WireFeatures, WireVMSpec
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.virtual_machine import VirtualMachine
-from ...store.text.text_cache import remembered
-from ..identity.firmware import WireBootloader, WireEFI, WireFirmware, WireTPM
-from ..instancetypes import specs
-from ..instancetypes.matching import ROLES, MatcherRole
 from ..instancetypes.resolving import Find, contributions
-from ..instancetypes.shape import Shape
-from ..networks.vm_networks import VMNetwork
-from .demand import Demand, applied
-from .rule import IGNITION, SIDECARS, Asking, Request
-from .rules import OF_NETWORKS
-from .rules.networks import IMPLICIT, ON_POD_NETWORK
-from .spec_facts import asks_of, shared
 
 
 def requests_of(vm: VirtualMachine, find: Find, kubevirt: KubeVirt | None = None) -> tuple[Request, ...]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...facts.firmware import legacy
+from ...facts.spec_facts import TOPOLOGY
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ..identity.firmware import legacy
 from ..identity.identity import next_boot
-from .spec_facts import TOPOLOGY
 
 UUID = "firmware UUID"
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import field
 
-from ...store.record import Wire
-from ...store.text.text_cache import remembered
+from ...facts.record import Wire
+from ...facts.text_cache import remembered
 
 
 class Developer(Wire, frozen=True):

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from ...facts.firmware import legacy
+from ...facts.record import Ref
 from ...store.cluster import Cluster
 from ...store.kinds.namespace import Namespace
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ...store.record import Ref
-from .firmware import legacy
 
 
 def owned(vmi: VirtualMachineInstance | None, vm: VirtualMachine) -> VirtualMachineInstance | None:

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from ...store.text.naming import shortened
-from ...store.text.quantity import amount
-from ...store.text.text_cache import remembered
-from . import specs
-from .shape import Shape
+from ...facts import specs
+from ...facts.naming import shortened
+from ...facts.quantity import amount
+from ...facts.shape import Shape
+from ...facts.text_cache import remembered
 
 # How far an instancetype or preference has drifted from the copy that a VM has of it.
 

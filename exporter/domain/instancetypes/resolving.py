@@ -10,6 +10,9 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
+from ...facts import specs
+from ...facts.matching import ROLES, MatcherRole, Reference, kind_of
+from ...facts.record import Record
 from ...store.kinds.common.instancetype import Kept, Sizing, Tuning
 from ...store.kinds.controller_revision import START, ControllerRevision
 from ...store.kinds.kube_virt import KubeVirt
@@ -20,9 +23,6 @@ from ...store.kinds.virtual_machine_instancetype import VirtualMachineInstancety
 from ...store.kinds.virtual_machine_pool import VirtualMachinePool
 from ...store.kinds.virtual_machine_preference import VirtualMachinePreference
 from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
-from ...store.record import Record
-from . import specs
-from .matching import ROLES, MatcherRole, Reference, kind_of
 
 R = TypeVar("R", bound=Record)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ...facts.addresses import blocks
+from ...facts.pool import by_family, implicit
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from .addresses import blocks
-from .pool import by_family, implicit
 
 
 def withheld_by(nad: NetworkAttachmentDefinition, address: int) -> str:

@@ -8,9 +8,9 @@ from aiohttp import web
 
 from ...engine.engine import Engine
 from ...engine.turn import in_turns
+from ...facts.record import Ref
 from ...findings.finding import Finding
 from ...store.kinds.node import Node
-from ...store.record import Ref
 from ...store.source import Source
 from ...views.drain import LEAVES, Drain, NoSuchNodeError, chosen_nodes, draining, steps
 from ..reports.result_cache import Shared, Versions

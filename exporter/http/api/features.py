@@ -6,9 +6,9 @@ import asyncio
 
 from aiohttp import web
 
+from ...counts.features import FeatureUsage
 from ...engine.engine import Engine
 from ...engine.turn import in_turns
-from ...usage.features import FeatureUsage
 from ...views.features import Features, NoSuchFeatureError, selected, steps
 from ..reports.result_cache import Shared, Versions
 from ..server.query import names_in

@@ -6,9 +6,9 @@ import asyncio
 
 from aiohttp import web
 
+from ...counts.instancetypes import InstancetypeUsage
 from ...engine.engine import Engine
 from ...engine.turn import in_turns
-from ...usage.instancetypes import InstancetypeUsage
 from ...views.instancetypes import Instancetypes, steps
 from ..reports.result_cache import Shared, Versions
 from ..server.query import names_in

@@ -6,9 +6,9 @@ from typing import TypeAlias
 
 from aiohttp import web
 
+from ...counts.migrations import MigrationFailures
 from ...engine.engine import Engine
 from ...engine.turn import in_turns
-from ...history.migrations import MigrationFailures
 from ...views.migrations import FailedMigrationReport, Migrations, failure_report, steps
 from ..access.viewer import Visible, visible_to
 from ..reports.result_cache import Shared

@@ -6,9 +6,9 @@ import asyncio
 
 from aiohttp import web
 
+from ...counts.addresses import AddressUsage
 from ...engine.engine import Engine
 from ...engine.turn import in_turns
-from ...usage.addresses import AddressUsage
 from ...views.networks import Networks, steps
 from ..reports.result_cache import Shared, Versions
 from ..server.query import names_in

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from ...counts.migrations import MigrationFailures
 from ...engine.engine import Engine
 from ...engine.turn import in_turns
-from ...history.migrations import MigrationFailures
 from ...views.vm import NoSuchVMError, VMWhole, steps
 from ..reports.result_cache import Shared, Versions
 from ..server.sending import json_answer, json_error

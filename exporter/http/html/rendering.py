@@ -16,9 +16,9 @@ from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ...facts.naming import sentence, written_out
+from ...facts.record import Ref
 from ...findings.causes import Reference
-from ...store.record import Ref
-from ...store.text.naming import sentence, written_out
 from ...version import installed
 from ...views.causes import AcknowledgedReport, CauseReport, acknowledged_text
 from ...views.commands import commands

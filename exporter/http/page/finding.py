@@ -9,8 +9,8 @@ from typing import Any
 from aiohttp import web
 
 from ...engine.engine import Engine
+from ...facts.record import Ref
 from ...findings.finding import Finding
-from ...store.record import Ref
 from ...views.commands import commands
 from ...views.findings import FindingReport, plan_command
 from ...views.repairs import REPAIR_STATES

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from ...config.outside import Link, PrometheusSettings
 from ...config.settings import Config
+from ...facts.record import Ref
 from ...findings.check import Check
 from ...findings.finding import Finding
 from ...metrics.questions import FOUND, SEEN, of_finding, of_severities
 from ...prometheus import Past
-from ...store.record import Ref
 from ...views.timeline import Curve, Timeline, curves_of, timeline_of
 
 _CURVES = ("critical", "warning")

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from ...engine.engine import Engine
-from ...store.record import Ref
+from ...facts.record import Ref
 from ...views.drain import STAYS, TITLES, Drain, NodeReport, NoSuchNodeError, VMReport, node_names
 from ...views.findings import Filter
 from ...views.impact import PARAMETERS, WHOLE, Impact, NoSuchObjectError, SubjectOutcome

@@ -21,9 +21,9 @@ from msgspec import UNSET, UnsetType
 from ...engine.causes import CauseStore, Changes
 from ...engine.engine import Engine
 from ...engine.open_cause import OpenCause
+from ...facts.record import Ref
 from ...findings.causes import Acknowledgement
 from ...findings.finding import Finding, Severity
-from ...store.record import Ref
 from ...views.causes import CauseReport, HistoryReport, KnownCause, cause_order, known_causes, reports
 from ...views.findings import Filter, FindingReport, Report, order, reported, surroundings
 from ...views.repairs import reconcile_of

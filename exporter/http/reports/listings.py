@@ -13,10 +13,10 @@ from msgspec import UNSET, UnsetType
 
 from ...engine.engine import Engine
 from ...engine.open_cause import SortedKeys
+from ...facts.record import Ref
 from ...findings.causes import Acknowledgement
 from ...findings.finding import Finding, Severity
 from ...store.kinds.namespace import Namespace
-from ...store.record import Ref
 from ...views.causes import CauseReport, HistoryReport, KnownCause, ended, history_of
 from ...views.findings import Filter, FindingReport, order
 from ...views.selection import AGES, FACETS, Counts, Selection, value_of

@@ -14,7 +14,7 @@ import msgspec
 from aiohttp import web
 from isal import isal_zlib
 
-from ...store.text.naming import json_written_out
+from ...facts.naming import json_written_out
 
 _PATIENCE = 20.0  # seconds in which a client has to take a part
 _LONGEST = 300.0  # seconds for a whole answer

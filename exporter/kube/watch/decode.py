@@ -10,9 +10,9 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from ...facts.nesting import cut, decoded
 from ...store.decode import MALFORMED, Decoded, ObjectDecoder, name_of
 from ...store.kind import ApiKind
-from ...store.text.nesting import cut, decoded
 from ..errors import ApiStatus, MalformedError, StatusError
 
 __all__ = ["Decoded", "Decoder", "ListPage", "WatchEvent"]

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from ...engine.intake import Intake
+from ...facts.times import Skew
 from ...store.kind import ApiKind, Kind
-from ...store.text.times import Skew
 from ..background import alongside
 from ..client import Client, Timeouts
 from ..transport import Transport

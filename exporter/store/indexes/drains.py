@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...domain.identity.firmware import identifying
+from ...facts.firmware import identifying
+from ...facts.record import Record
 from ..index import ByName, Index
 from ..kinds.endpoint_slice import EndpointSlice
 from ..kinds.kube_virt import KubeVirt
@@ -17,7 +18,6 @@ from ..kinds.pod_disruption_budget import PodDisruptionBudget
 from ..kinds.virtual_machine import VirtualMachine
 from ..kinds.virtual_machine_instance import VirtualMachineInstance
 from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ..record import Record
 from .networks import vm_key
 
 __all__ = ["LEFT", "OUTDATED", "UNMOVABLE"]

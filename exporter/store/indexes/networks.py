@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ...domain.networks.addresses import host
-from ...domain.networks.vm_networks import claim_name
+from ...facts.addresses import host
+from ...facts.record import Record
+from ...facts.vm_networks import claim_name
 from ..index import ByName, Index
 from ..kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ..kinds.controller_revision import ControllerRevision
@@ -22,7 +23,6 @@ from ..kinds.virtual_machine_clone import VirtualMachineClone
 from ..kinds.virtual_machine_instance import VirtualMachineInstance
 from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ..kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
-from ..record import Record
 
 _VMS = (VirtualMachine, VirtualMachineInstance)
 

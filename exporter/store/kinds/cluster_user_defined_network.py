@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...facts.record import Wire
+from ...facts.selector import Selector, WireSelector, selector_of
 from ..kind import ApiKind
-from ..record import Wire
-from ..selector import Selector, WireSelector, selector_of
 from .common.user_defined import Network, NetworkMeta, NetworkStatus, UserDefined, WireUserDefined, reduced
 
 

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw, field
 
-from ...domain.instancetypes import specs
-from ...domain.instancetypes.matching import WireMatcher, pins_of
+from ...facts import specs
+from ...facts.matching import WireMatcher, pins_of
+from ...facts.naming import shortened
+from ...facts.nesting import decoded, misfit
+from ...facts.record import Record, Wire, WireMeta, WireOwner, epoch, identity
+from ...facts.text_cache import remembered
 from ..kind import ApiKind
-from ..record import Record, Wire, WireMeta, WireOwner, epoch, identity
-from ..text.naming import shortened
-from ..text.nesting import decoded, misfit
-from ..text.text_cache import remembered
 
 # ControllerRevisions of the first shape, which KubeVirt 0.56 and 0.57 made: {apiVersion, spec}, the spec in base64.
 #

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from math import inf
 from sys import intern
 
+from ...facts.record import Record, Ref, Wire, WireCondition, WireMeta, epoch, identity
 from ..kind import ApiKind, Reach
-from ..record import Record, Ref, Wire, WireCondition, WireMeta, epoch, identity
 
 CLAIM_CONTROLLER = "ipam-extensions"
 NETWORK_CONTROLLER = "OVN-Kubernetes"

@@ -6,10 +6,10 @@ from sys import intern
 
 from msgspec import field
 
-from ...domain.networks.addresses import NONE, host, number, prefix
+from ...facts.addresses import NONE, host, number, prefix
+from ...facts.record import Owner, Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity, kubevirt_owners
+from ...facts.text_cache import remembered
 from ..kind import ApiKind
-from ..record import Owner, Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity, kubevirt_owners
-from ..text.text_cache import remembered
 
 FINALIZER = "kubevirt.io/persistent-ipam"
 _OWNERS = ("VirtualMachine", "VirtualMachineInstance")

@@ -10,10 +10,10 @@ from sys import intern
 
 import msgspec
 
-from ...domain.features.versions import Upstream, begins_like, number_of, parse, upstream_of
-from ...domain.instancetypes.specs import canonical
+from ...facts.record import Record, Wire, WireCondition, WireMeta, epoch, identity
+from ...facts.specs import canonical
+from ...facts.versions import Upstream, begins_like, number_of, parse, upstream_of
 from ..kind import ApiKind, Reach
-from ..record import Record, Wire, WireCondition, WireMeta, epoch, identity
 
 DRAIN_TAINT = "kubevirt.io/drain"
 EVEN_PARITY = "alpha.kubevirt.io/EmulatorThreadCompleteToEvenParity"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec import field
 
-from ..annotations import Faults, Note, moment
+from ...facts.annotations import Faults, Note, moment
+from ...facts.record import Record, Unreadable, Wire, WireMeta, identity
 from ..kind import ApiKind
-from ..record import Record, Unreadable, Wire, WireMeta, identity
 
 _DEADLINE = "capk.cluster.x-k8s.io/vmi-deletion-grace-time"
 

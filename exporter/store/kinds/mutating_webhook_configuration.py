@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...facts.record import Record, Wire, WireMeta, identity
 from ..kind import ApiKind, Reach
-from ..record import Record, Wire, WireMeta, identity
 
 CLAIM_WEBHOOK = "ipam-claims.k8s.cni.cncf.io"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sys import intern
 
+from ...facts.record import Record, Ref, Wire, WireMeta, identity
 from ..kind import ApiKind, Reach
-from ..record import Record, Ref, Wire, WireMeta, identity
 
 PRIMARY = "k8s.ovn.org/primary-user-defined-network"
 """The label, of any value, without which a namespace gets no primary network; it can't be added later."""

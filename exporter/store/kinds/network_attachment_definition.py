@@ -13,11 +13,10 @@ from sys import intern
 
 from msgspec import field
 
-from ...domain.networks.link import link_of
-from ...domain.networks.pool import Pool
-from ..annotations import Note
+from ...facts.annotations import Note
+from ...facts.pool import Pool, link_of
+from ...facts.record import Record, Wire, WireMeta, WireOwner, epoch, identity
 from ..kind import ApiKind
-from ..record import Record, Wire, WireMeta, WireOwner, epoch, identity
 from .common.net_conf import NetConf, differing, read, signature_of
 
 __all__ = ["KIND", "NetworkAttachmentDefinition", "differing", "pool_of", "ruling"]

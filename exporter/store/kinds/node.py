@@ -6,11 +6,11 @@ from sys import intern
 
 import msgspec
 
-from ...domain.features.placement import Taint
-from ..annotations import Note
+from ...facts.annotations import Note
+from ...facts.placement import Taint
+from ...facts.quantity import Amounts, amounts_of
+from ...facts.record import Record, Wire, WireCondition, WireMeta, epoch, identity
 from ..kind import ApiKind
-from ..record import Record, Wire, WireCondition, WireMeta, epoch, identity
-from ..text.quantity import Amounts, amounts_of
 
 CORDON = "node.kubernetes.io/unschedulable"
 """The taint of a cordoned node, which the node lifecycle controller adds with its time."""

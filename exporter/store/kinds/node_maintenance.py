@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sys import intern
 
+from ...facts.record import Record, Wire, WireMeta, epoch, identity
 from ..kind import ApiKind
-from ..record import Record, Wire, WireMeta, epoch, identity
 
 
 class _Spec(Wire, frozen=True, gc=False):

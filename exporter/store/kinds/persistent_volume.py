@@ -5,9 +5,9 @@ One that can be used from every node has no record, nor has one that is bound to
 
 from __future__ import annotations
 
-from ...domain.features.placement import Placement, WireNodeTerm, placed_by
+from ...facts.placement import Placement, WireNodeTerm, placed_by
+from ...facts.record import Record, Wire, WireMeta, identity
 from ..kind import ApiKind, Reach
-from ..record import Record, Wire, WireMeta, identity
 
 
 class _Claim(Wire, frozen=True, gc=False):

@@ -10,12 +10,12 @@ from sys import intern
 
 from msgspec import Raw, field
 
-from ...domain.features.placement import Neighbours, Placement
-from ...domain.networks.addresses import number
-from ..annotations import Faults, Note
+from ...facts.addresses import number
+from ...facts.annotations import Faults, Note
+from ...facts.placement import Neighbours, Placement
+from ...facts.quantity import Amounts
+from ...facts.record import Record, Unreadable, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
 from ..kind import ApiKind
-from ..record import Record, Unreadable, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
-from ..text.quantity import Amounts
 from .common.pod import (
     GIVEN,
     REFERRED,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sys import intern
 
+from ...facts.record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
+from ...facts.selector import Selector, WireSelector, selector_of
 from ..kind import ApiKind
-from ..record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
-from ..selector import Selector, WireSelector, selector_of
 
 _KUBEVIRT_NAMES = ("kubevirt-disruption-budget-", "kubevirt-migration-pdb-")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import field
 
+from ...facts.record import Record, Wire, WireMeta, identity
 from ..kind import ApiKind, Reach
-from ..record import Record, Wire, WireMeta, identity
 
 
 class _Annotations(Wire, frozen=True, gc=False):

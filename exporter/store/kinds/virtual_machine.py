@@ -7,19 +7,19 @@ from sys import intern
 
 from msgspec import Raw, field
 
-from ...domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, set_by, stop_of
-from ...domain.features.demand import Demand
-from ...domain.features.rule import IGNITION, SIDECARS, Asking, Request
-from ...domain.features.spec_facts import spec_facts
-from ...domain.identity.firmware import WireFirmware, identifying
-from ...domain.instancetypes.matching import Reference, WireMatcher, WireStatusRef, reference_of
-from ...domain.instancetypes.shape import Shape, WireShapeTemplate, shape_of
-from ...domain.networks.vm_networks import VMNetwork, macs_of, networks_of
-from ..annotations import Note
+from ...facts.annotations import Note
+from ...facts.demand import Demand
+from ...facts.drain_stop import STOPPED_FOR_DRAIN, DrainStop, set_by, stop_of
+from ...facts.firmware import WireFirmware, identifying
+from ...facts.matching import Reference, WireMatcher, WireStatusRef, reference_of
+from ...facts.quantity import Amounts
+from ...facts.record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, named
+from ...facts.rule import IGNITION, SIDECARS, Asking, Request
+from ...facts.shape import Shape, WireShapeTemplate, shape_of
+from ...facts.spec_facts import spec_facts
+from ...facts.vm_networks import VMNetwork, macs_of, networks_of
+from ...facts.vm_spec import WireDomain, WireVMSpec, pvcs_of, sealed_by
 from ..kind import ApiKind
-from ..record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, named
-from ..text.quantity import Amounts
-from .common.vm_spec import WireDomain, WireVMSpec, pvcs_of, sealed_by
 
 # What the conditions of a VM say.
 

@@ -6,8 +6,8 @@ Failed.
 
 from __future__ import annotations
 
+from ...facts.record import Record, Wire, WireCondition, WireMeta, identity
 from ..kind import ApiKind
-from ..record import Record, Wire, WireCondition, WireMeta, identity
 
 _OVER = ("Done", "Complete", "Failed")
 

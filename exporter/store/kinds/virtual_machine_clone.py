@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from msgspec import field
 
-from ...domain.identity.copying import Changes, changes_of
-from ...domain.networks.addresses import comparable
+from ...facts.addresses import comparable
+from ...facts.firmware import Changes, changes_of
+from ...facts.record import Record, Wire, WireMeta, epoch, identity
 from ..kind import ApiKind
-from ..record import Record, Wire, WireMeta, epoch, identity
 
 _OVER = ("Succeeded", "Failed")
 

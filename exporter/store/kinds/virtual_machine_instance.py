@@ -9,14 +9,11 @@ from typing import Any
 import msgspec
 from msgspec import field
 
-from ...domain.features.demand import Demand
-from ...domain.features.rule import IGNITION, SIDECARS, Asking, Request
-from ...domain.features.spec_facts import spec_facts
-from ...domain.identity.firmware import WireFirmware, identifying
-from ...domain.networks.vm_networks import VMNetwork, WireGuestInterface, addresses_of, macs_of, networks_of, tapped
-from ..annotations import Faults, Note, read
-from ..kind import ApiKind
-from ..record import (
+from ...facts.annotations import Faults, Note, read
+from ...facts.demand import Demand
+from ...facts.firmware import WireFirmware, identifying
+from ...facts.nesting import decoded
+from ...facts.record import (
     Record,
     Unreadable,
     Wire,
@@ -28,9 +25,12 @@ from ..record import (
     kubevirt_owners,
     named,
 )
-from ..text.nesting import decoded
-from ..text.times import UNKNOWN, Since, Time
-from .common.vm_spec import WireDomain, WireVMSpec, pvcs_of, sealed_by
+from ...facts.rule import IGNITION, SIDECARS, Asking, Request
+from ...facts.spec_facts import spec_facts
+from ...facts.times import UNKNOWN, Since, Time
+from ...facts.vm_networks import VMNetwork, WireGuestInterface, addresses_of, macs_of, networks_of, tapped
+from ...facts.vm_spec import WireDomain, WireVMSpec, pvcs_of, sealed_by
+from ..kind import ApiKind
 
 FINAL = ("Succeeded", "Failed")
 _IO_ERROR = "PausedIOError"

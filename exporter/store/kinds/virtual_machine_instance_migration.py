@@ -6,8 +6,8 @@ from sys import intern
 
 from msgspec import field
 
+from ...facts.record import Record, Wire, WireCondition, WireMeta, WireTime, epoch, identity
 from ..kind import ApiKind
-from ..record import Record, Wire, WireCondition, WireMeta, WireTime, epoch, identity
 
 _FINAL = ("Succeeded", "Failed")
 _NOT_RUNNING = ("", "Pending", "WaitingForSync", "Synchronizing", *_FINAL)

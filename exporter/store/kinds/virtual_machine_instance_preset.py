@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...facts.record import Record, Wire, WireMeta, identity
 from ..kind import ApiKind
-from ..record import Record, Wire, WireMeta, identity
 
 
 class _Preset(Wire, frozen=True, gc=False):

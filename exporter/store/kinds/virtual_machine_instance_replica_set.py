@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...facts.record import Wire, WireMeta
 from ..kind import ApiKind
-from ..record import Wire, WireMeta
 from .common.template import Template, WireTemplate, facts_of
 
 

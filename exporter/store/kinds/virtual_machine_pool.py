@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...domain.instancetypes.matching import Reference, WireMatcher, reference_of
+from ...facts.matching import Reference, WireMatcher, reference_of
+from ...facts.record import Wire, WireMeta
 from ..kind import ApiKind
-from ..record import Wire, WireMeta
 from .common.template import Template, WireTemplate, facts_of
 
 

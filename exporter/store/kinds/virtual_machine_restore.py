@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...domain.identity.copying import Changes, changes_of
+from ...facts.firmware import Changes, changes_of
+from ...facts.record import Record, Wire, WireCondition, WireMeta, epoch, identity
 from ..kind import ApiKind, Reach
-from ..record import Record, Wire, WireCondition, WireMeta, epoch, identity
 from .common.stalled import stalled
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ...facts.quantity import go_seconds
+from ...facts.record import Record, Wire, WireCondition, WireMeta, epoch, identity
 from ..kind import ApiKind
-from ..record import Record, Wire, WireCondition, WireMeta, epoch, identity
-from ..text.quantity import go_seconds
 from .common.stalled import stalled
 
 # Seconds after which KubeVirt gives up a snapshot whose spec says nothing else (staging/src/kubevirt.io/api/snapshot).

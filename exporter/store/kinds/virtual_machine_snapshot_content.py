@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from sys import intern
 
-from ...domain.identity.firmware import WireFirmware, identifying
-from ...domain.instancetypes.matching import Reference, WireMatcher, pins_of, reference_of
-from ...domain.networks.addresses import comparable
-from ...domain.networks.vm_networks import networks_of
+from ...facts.addresses import comparable
+from ...facts.firmware import WireFirmware, identifying
+from ...facts.matching import Reference, WireMatcher, pins_of, reference_of
+from ...facts.record import Record, Wire, WireMeta, epoch, identity
+from ...facts.vm_networks import networks_of
+from ...facts.vm_spec import WireDevices, WireDomain, WireVMSpec
 from ..kind import ApiKind
-from ..record import Record, Wire, WireMeta, epoch, identity
 from .common.template import WireTemplate
-from .common.vm_spec import WireDevices, WireDomain, WireVMSpec
 
 
 class _VMSpec(Wire, frozen=True, gc=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ...domain.drains.departure import DrainState
-from ...store.record import Ref
+from ...facts.record import Ref
 from ..trust import exit_code as ended
 
 TITLES = {

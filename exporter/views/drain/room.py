@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 import msgspec
 
 from ...domain.features.node_sets import closed
-from ...domain.features.placement import ALONE, Neighbours, NeighbourTerm, Placement
+from ...facts.naming import named
+from ...facts.placement import ALONE, Neighbours, NeighbourTerm, Placement
+from ...facts.quantity import Amounts
+from ...facts.selector import Requirement
 from ...store.cluster import Cluster
 from ...store.indexes.drains import BOUND, NODE
 from ...store.kinds.node import Node
 from ...store.kinds.persistent_volume import PersistentVolume
 from ...store.kinds.pod import DrainRole, Pod
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.selector import Requirement
 from ...store.source import Undecodable, unseen
-from ...store.text.naming import named
-from ...store.text.quantity import Amounts
 
 # From which nodes the volumes of a VM can be used, by the node affinity of their PersistentVolumes.
 #

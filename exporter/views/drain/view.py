@@ -26,6 +26,9 @@ from ...domain.drains.departure.remedies import Remedy
 from ...domain.drains.eviction import EvictionAnswer, cordoned, drain_taints, left_to_drain, webhook_down
 from ...domain.drains.health import ailment, grounded
 from ...domain.features.configuration import chosen
+from ...facts.naming import sentence, subject_first
+from ...facts.record import Record, Ref
+from ...facts.selector import Selector
 from ...findings.advice import Advice, key_of, places_of, restrained
 from ...findings.finding import Finding, Severity
 from ...store.cluster import Cluster
@@ -42,10 +45,7 @@ from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ...store.reader import ClusterView, Reading
-from ...store.record import Record, Ref
-from ...store.selector import Selector
 from ...store.source import FILE, Source, Undecodable
-from ...store.text.naming import sentence, subject_first
 from ..in_slices import at_once
 from ..nearest import meant, shortened
 from ..times import rfc3339

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ...domain.features.rule import Migrates, Rule, Stage
-from ...domain.features.rules import BY_ID
-from ...store.record import Ref
+from ...facts.record import Ref
+from ...facts.rule import Migrates, Rule, Stage
+from ...facts.rules import BY_ID
 
 
 class ValueReport(msgspec.Struct, frozen=True, rename="camel"):

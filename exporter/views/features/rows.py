@@ -8,16 +8,16 @@ from heapq import nsmallest
 from itertools import islice
 from typing import NamedTuple
 
+from ...counts.features import PHASES, FeatureUsage, FeatureUsers
 from ...domain.features.configuration import Effective
-from ...domain.features.rule import Ground, Rule
-from ...domain.features.rules import BY_ID, RULES
+from ...facts.naming import NAMED
+from ...facts.record import Ref
+from ...facts.rule import Ground, Rule
+from ...facts.rules import BY_ID, RULES
 from ...store.cluster import Cluster
 from ...store.kinds.storage_class import StorageClass
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.record import Ref
-from ...store.text.naming import NAMED
-from ...usage.features import PHASES, FeatureUsage, FeatureUsers
 from .report import FeatureReport, GateReport, ValueReport
 
 # Who asks for what: counts by the value that is asked for, and the first of those who ask.

@@ -11,9 +11,12 @@ from heapq import nsmallest
 
 import msgspec
 
+from ...counts.features import PHASES, FeatureUsage
 from ...domain.features.configuration import Effective, chosen, forecast
-from ...domain.features.rules import BY_ID, OF_NETWORKS, RULES
 from ...domain.instancetypes.kinds import INSTANCETYPES
+from ...facts.naming import NAMED
+from ...facts.record import Ref
+from ...facts.rules import BY_ID, OF_NETWORKS, RULES
 from ...findings.finding import Finding
 from ...store.cluster import Cluster
 from ...store.kinds.controller_revision import ControllerRevision
@@ -22,10 +25,7 @@ from ...store.kinds.storage_class import StorageClass
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.reader import Reading
-from ...store.record import Ref
 from ...store.source import FILE, UNREADABLE, Undecodable, not_served, unseen
-from ...store.text.naming import NAMED
-from ...usage.features import PHASES, FeatureUsage
 from ..in_slices import at_once
 from ..nearest import meant, shortened
 from .report import Features

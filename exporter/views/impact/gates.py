@@ -17,8 +17,9 @@ from ...checks.features.feature_mismatch import CHECK
 from ...domain.features.configuration import Effective, chosen, effective
 from ...domain.features.gate_users import Concerned, concerned_by
 from ...domain.features.requests import network_requests, requests_of
-from ...domain.features.rule import Request
-from ...domain.features.rules import OF_NETWORKS
+from ...facts.record import Ref
+from ...facts.rule import Request
+from ...facts.rules import OF_NETWORKS
 from ...findings.finding import Unknown
 from ...store.cluster import Cluster
 from ...store.kinds.kube_virt import KubeVirt
@@ -26,7 +27,6 @@ from ...store.kinds.network_attachment_definition import NetworkAttachmentDefini
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.overlay import Edit, Overlay
-from ...store.record import Ref
 from ...store.source import unseen
 
 KINDS = (*CHECK.reads, NetworkAttachmentDefinition.KIND)

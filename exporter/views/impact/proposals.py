@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from ...domain.instancetypes.matching import MatcherRole
+from ...facts.matching import MatcherRole
 from ...store.cluster import Cluster
 from ...store.kind import ApiKind
 from ...store.kinds import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from ...facts.record import Ref
 from ...findings.finding import Unknown
-from ...store.record import Ref
 from ..edits import EditProbes
 from ..findings import FindingReport
 from ..trust import exit_code as ended

@@ -15,13 +15,13 @@ from ...domain.features.configuration import Effective, chosen, understood
 from ...domain.features.gates import NEWEST, OLDEST, Gates
 from ...domain.features.hco import REVERTED, way_of_gate, way_of_setting
 from ...domain.features.settings import problems
-from ...domain.features.versions import Version, parse
+from ...facts.nesting import misfit
+from ...facts.versions import Version, parse
 from ...store.cluster import Cluster
 from ...store.kinds.kube_virt import EVEN_PARITY, KubeVirt, changed
 from ...store.kinds.node import Node
 from ...store.overlay import Edit
 from ...store.source import UNREADABLE, Source, Undecodable
-from ...store.text.nesting import misfit
 from .paths import Path, Tree, assigned, at, named, put, shortened, written
 from .proposals import NoSuchObjectError, ProposedChange
 

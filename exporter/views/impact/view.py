@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 from ...checks import all_checks
 from ...checks.features.feature_mismatch import CHECK
-from ...domain.features.rules import BY_ID, RULES
 from ...engine.engine import Engine
+from ...engine.preview import Difference, previewed
+from ...facts.record import Record, Ref
+from ...facts.rules import BY_ID, RULES
 from ...findings.check import PER_FLEET
 from ...findings.finding import Unknown
-from ...findings.preview import Difference, previewed
 from ...store.cluster import Cluster
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.record import Record, Ref
 from ...store.source import FILE, Undecodable, unseen
 from ..findings import order, supposed
 from ..in_slices import at_once, in_order

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from ...domain.features.rule import Stage
+from ...engine.preview import Difference
+from ...facts.record import Ref
+from ...facts.rule import Stage
 from ...findings.finding import Finding, Severity
-from ...findings.preview import Difference
 from ...store.cluster import Cluster
 from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
-from ...store.record import Ref
 
 
 class SubjectOutcome(StrEnum):

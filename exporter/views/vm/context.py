@@ -11,13 +11,14 @@ from ...domain.drains.departure.context import INDEXES as OF_DEPARTURES
 from ...domain.drains.failures import FailedMigration
 from ...domain.features.configuration import Effective
 from ...domain.features.configuration import chosen as chosen_kubevirt
+from ...domain.features.indexes import TAKES
 from ...domain.features.requests import requests_of
-from ...domain.features.rule import Request
 from ...domain.identity.identity import owned
 from ...domain.instancetypes.kinds import INSTANCETYPES
+from ...facts.record import Record, Ref
+from ...facts.rule import Request
 from ...store.cluster import Cluster
 from ...store.indexes.drains import PART
-from ...store.indexes.features import TAKES
 from ...store.kind import ApiKind
 from ...store.kinds import node, pod
 from ...store.kinds.controller_revision import ControllerRevision
@@ -34,7 +35,6 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ...store.reader import ClusterView, Reading
-from ...store.record import Record, Ref
 from ...store.source import FILE, Source, SyncState, Undecodable, unseen
 from .. import drain
 from ..drain.report import UnseenKind

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 
 from ...domain.features.gates import NEWEST, next_release
-from ...domain.features.rules import BY_ID
-from ...domain.identity.firmware import comparable
 from ...domain.identity.identity import next_boot
-from ...domain.instancetypes.matching import ROLES
 from ...domain.instancetypes.resolving import LIVE, ReferenceMode, reference, target
 from ...engine.engine import Engine
+from ...engine.evaluate import evaluate, standing
+from ...facts.firmware import comparable
+from ...facts.matching import ROLES
+from ...facts.record import Record
+from ...facts.rules import BY_ID
 from ...findings.check import Check
-from ...findings.evaluate import evaluate, standing
 from ...findings.finding import Finding, Unknown, fingerprint
 from ...store.cluster import Cluster
 from ...store.kinds.controller_revision import ControllerRevision
@@ -29,7 +30,6 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ...store.overlay import Overlay
-from ...store.record import Record
 from ..drain import VMReport
 from ..drain import steps as drain_steps
 from ..findings import order, supposed

@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from ...engine.engine import Engine
+from ...engine.preview import Difference, previewed
+from ...facts.record import Record
 from ...findings.advice import advised
-from ...findings.preview import Difference, previewed
 from ...store.decode import ObjectDecoder
 from ...store.kind import ApiKind
 from ...store.kinds import pod
@@ -20,7 +21,6 @@ from ...store.kinds.pod import Pod
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.overlay import Edit, Overlay
-from ...store.record import Record
 from ..findings import order, supposed
 from ..in_slices import at_once
 from .context import OneVM

@@ -13,9 +13,11 @@ from ...domain.drains.failures import CLASSES, FailedMigration, failures_shown
 from ...domain.drains.health import ailment
 from ...domain.drains.moving import moving, troubles
 from ...domain.features.configuration import Effective
-from ...domain.features.rule import Migrates, Stage
-from ...domain.features.rules import BY_ID
 from ...engine.restraints import Restraints
+from ...facts.naming import filled
+from ...facts.rule import Migrates, Stage
+from ...facts.rules import BY_ID
+from ...facts.times import Since, Time
 from ...findings.advice import Advice
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.namespace import Namespace
@@ -25,8 +27,6 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ...store.source import unseen
-from ...store.text.naming import filled
-from ...store.text.times import Since, Time
 from ..times import rfc3339
 from .context import KINDS, OneVM
 from .report import FailureReport, HeldMigration, MigrationAbility, MigrationUnderWay, RunningPlace

@@ -18,23 +18,23 @@ from ...domain.drains.departure import REMEDIES
 from ...domain.drains.departure.remedies import Remedy
 from ...domain.drains.eviction import current_pod
 from ...domain.features.configuration import Effective
+from ...domain.features.indexes import needs
 from ...domain.features.node_sets import SCHEDULABLE, Moving, NodeDemand, NodeSets, closed
-from ...domain.features.placement import Placement, Taint
 from ...domain.features.requests import demanded_by
-from ...domain.features.spec_facts import memory_asked
 from ...domain.instancetypes.resolving import contributions
+from ...facts.naming import filled
+from ...facts.placement import Placement, Taint
+from ...facts.selector import Requirement
+from ...facts.spec_facts import memory_asked
 from ...store.cluster import Cluster
 from ...store.indexes.drains import PART
-from ...store.indexes.features import needs
 from ...store.indexes.networks import vm_key
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.node import CORDON, Node
 from ...store.kinds.pod import Pod
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.selector import Requirement
 from ...store.source import unseen
-from ...store.text.naming import filled
 from ..drain.room import (
     AFFINITY,
     Neighbourhood,

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from ...facts.record import Ref
 from ...findings.finding import Severity, Unknown
-from ...store.record import Ref
 from ..drain.report import UnseenKind, VMReport
 from ..findings import FindingReport
 from ..trust import exit_code as ended

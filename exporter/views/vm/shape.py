@@ -7,19 +7,19 @@ from itertools import islice
 
 from ...checks.features.feature_mismatch.evaluation import refusals
 from ...domain.features.configuration import Effective
-from ...domain.features.rule import Ground, Request, Rule
-from ...domain.features.rules import BY_ID
-from ...domain.identity.firmware import Invalid, invalid, legacy
 from ...domain.instancetypes.conflicts import differing
-from ...domain.instancetypes.matching import ROLES
 from ...domain.instancetypes.resolving import LIVE, ReferenceMode, Resolution, resolve, target
-from ...domain.networks.vm_networks import VMNetwork, claim_name, parted
+from ...facts.firmware import Invalid, invalid, legacy
+from ...facts.matching import ROLES
+from ...facts.naming import NAMED
+from ...facts.record import UnreadableFactError
+from ...facts.rule import Ground, Request, Rule
+from ...facts.rules import BY_ID
+from ...facts.vm_networks import VMNetwork, claim_name, parted
 from ...store.kinds.controller_revision import ControllerRevision
 from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.storage_class import StorageClass
-from ...store.record import UnreadableFactError
-from ...store.text.naming import NAMED
 from .context import OneVM
 from .report import FeatureUse, InterfaceReport, SizeReport, VMIdentity
 

@@ -14,13 +14,13 @@ from ...domain.acts import Act
 from ...domain.drains.failures import FailedMigration
 from ...domain.drains.health import AILMENTS
 from ...engine.engine import Engine
+from ...facts.record import Record
 from ...findings.check import Check
 from ...findings.finding import Finding, Severity, Unknown
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.node import Node
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.record import Record
 from ..findings import FindingReport, order, reported
 from ..in_slices import at_once
 from .context import OneVM, found

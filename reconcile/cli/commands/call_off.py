@@ -12,12 +12,12 @@ import msgspec
 from exporter.cli.input.once import aim_of
 from exporter.cli.output.text.terminal import complain, one_line, say
 from exporter.domain.drains.eviction import cordoned, drain_taints
+from exporter.facts.record import Ref
 from exporter.findings.finding import Finding, Severity, fingerprint
 from exporter.kube.errors import AbsentError
 from exporter.store.decode import ObjectDecoder
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import kube_virt, node, node_maintenance, virtual_machine_instance
-from exporter.store.record import Ref
 
 from ...config.settings import Mode
 from ...confirm.confirm import Confirmed, Hint

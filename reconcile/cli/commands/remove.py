@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from exporter.cli.input.once import aim_of
 from exporter.cli.output.text.screen import width
 from exporter.cli.output.text.terminal import complain, one_line, say
+from exporter.facts.record import Ref
 from exporter.kube.clocks import boottime
 from exporter.kube.errors import AbsentError, KubeError, StatusError
 from exporter.kube.reviews import Resource, own_permission
 from exporter.store.kind import ApiKind
-from exporter.store.record import Ref
 
 from ...confirm.confirm import Confirmed
 from ...confirm.reading import document

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from exporter.store.record import Ref
-from exporter.store.text.times import Skew
+from exporter.facts.record import Ref
+from exporter.facts.times import Skew
 
 from ...config.settings import Mode, SidecarConfig
 from ...ledger.history import Attempt, History

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from exporter.config.forms import write_duration
 from exporter.config.mistakes import quoted
-from exporter.store.text.times import MOST_SKEW
+from exporter.facts.times import MOST_SKEW
 
 from ...config.settings import SidecarConfig
 from ...config.windows import blacked_out, closed_until

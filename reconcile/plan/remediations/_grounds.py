@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from exporter.facts.record import Record, Ref
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import virtual_machine
 from exporter.store.kinds.namespace import Namespace
-from exporter.store.kinds.velero_backup import Backup
-from exporter.store.kinds.velero_restore import Restore
+from exporter.store.kinds.velero import Backup, Restore
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_backup import VirtualMachineBackup
 from exporter.store.kinds.virtual_machine_clone import VirtualMachineClone
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_restore import VirtualMachineRestore
 from exporter.store.kinds.virtual_machine_snapshot import VirtualMachineSnapshot
-from exporter.store.record import Record, Ref
 
 from ..patterns import ANYTHING, EMPTY, PRESENT, Begins, Each, Exactly, Is, Like
 from ..plan import Refused

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
+from exporter.facts.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
 from reconcile.plan.requests import MANAGER
 from tests.cluster import fleet, nodes
 from tests.cluster.resources import VMS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.domain.identity.firmware import legacy
+from exporter.facts.firmware import legacy
 from reconcile.plan.plan import Plan
 from tests.kubevirt.audit_history import AuditHistory, Taken
 from tests.kubevirt.power_rules import VMIS, VMS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN
+from exporter.facts.drain_stop import STOPPED_FOR_DRAIN
 from reconcile.plan.plan import Plan
 from tests.kubevirt.audit_history import AuditHistory, Taken
 from tests.kubevirt.power_rules import ENDED, NODES, PODS, READ, SIDECARS, VMIS, kept_off, notes

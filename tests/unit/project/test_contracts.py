@@ -20,7 +20,7 @@ BREAKS = {
     "what runs in a cluster knows nothing of what is made of it": ("exporter/version.py", "import release.sbom"),
     "data flows one way": ("exporter/store/kinds/pod.py", "import exporter.checks"),
     "a gauge is what the objects say now, and not what is remembered of them": (
-        "exporter/states/base.py",
+        "exporter/counts/base.py",
         "import exporter.history.migrations",
     ),
     "objects are decoded to records, and records are indexed": (

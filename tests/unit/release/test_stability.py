@@ -8,7 +8,7 @@ from itertools import pairwise
 from packaging.version import Version
 
 from exporter.checks import all_checks
-from exporter.states import all_states
+from exporter.counts import all_states
 from release.locks import pyproject
 from tests.all_of import each_of
 from tests.shared import REPO

@@ -11,12 +11,12 @@ from ....domain.drains.departure import Departure, DrainState, NodeContext
 from ....domain.drains.departure.signs import standing
 from ....domain.drains.departure.vmi import text
 from ....domain.drains.health import deletion, stays_down
+from ....facts.naming import NAMED, named
+from ....facts.record import UnseenError
+from ....facts.times import UNKNOWN, Since, Time
 from ....findings.finding import Finding
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ....store.record import UnseenError
-from ....store.text.naming import NAMED, named
-from ....store.text.times import UNKNOWN, Since, Time
 from .reasons import BLOCKED, REASONS
 
 # Of a VMI that nobody asks to leave: what would become of it.

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ....domain.instancetypes.indexes import OBJECT, REVISION
 from ....domain.instancetypes.kinds import INSTANCETYPES
 from ....findings.causes import Cause
 from ....findings.check import PER_VM, Check, Lookup, View
 from ....findings.finding import Finding
-from ....store.indexes.instancetypes import OBJECT, REVISION
 from ....store.kinds.controller_revision import ControllerRevision
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine

@@ -10,15 +10,15 @@ from ....domain.acts import NOTHING_FORBIDDEN, Act, Forbids
 from ....domain.features.configuration import Effective, chosen, forecast
 from ....domain.features.hco import REVERTED, way_of_gate, way_of_setting
 from ....domain.features.requests import network_requests, requests_of
-from ....domain.features.rule import Ground, Request, Rule, Stage
-from ....domain.features.rules import BY_ID
+from ....facts.record import Ref, UnansweredError
+from ....facts.rule import Ground, Request, Rule, Stage
+from ....facts.rules import BY_ID
+from ....facts.text_cache import remembered
 from ....findings.check import View
 from ....findings.finding import Finding, Severity
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.storage_class import StorageClass
 from ....store.kinds.virtual_machine import VirtualMachine
-from ....store.record import Ref, UnansweredError
-from ....store.text.text_cache import remembered
 from .._brought import with_bringers
 from .reasons import OR_ALLOWED, REASONS
 from .states import MismatchState, Pair, message, migration_fails, pairs, state_of

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeVar
 
-from ....domain.features.rule import Migrates, Rule, Stage
 from ....domain.identity.identity import owned
+from ....facts.record import Record
+from ....facts.rule import Migrates, Rule, Stage
 from ....findings.check import View
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
-from ....store.record import Record
 
 R = TypeVar("R", bound=Record)
 

@@ -10,18 +10,18 @@ from typing import Any, NamedTuple, TypeGuard
 
 from ....domain.acts import Act, Forbids
 from ....domain.features.configuration import Effective, chosen
+from ....domain.features.indexes import NEEDED, OFFERED, OFFERS_HARDWARE_TYPES, TAKES, Need, needs, thing_of
 from ....domain.features.requests import requests_of
-from ....domain.features.rule import Ground, Request, Rule
-from ....domain.features.rules import BY_ID
-from ....domain.features.versions import Version
+from ....facts.record import Record, Ref, UnansweredError
+from ....facts.rule import Ground, Request, Rule
+from ....facts.rules import BY_ID
+from ....facts.versions import Version
 from ....findings.check import Reason, View
 from ....findings.finding import Finding, Severity
-from ....store.indexes.features import NEEDED, OFFERED, OFFERS_HARDWARE_TYPES, TAKES, Need, needs, thing_of
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 from ....store.reader import ClusterView
-from ....store.record import Record, Ref, UnansweredError
 from .._brought import with_bringers
 from .._commands import ALL_NODES, HANDLERS, NODES, READ_VM, READ_VMI
 from ..feature_mismatch.reasons import VM, VMI

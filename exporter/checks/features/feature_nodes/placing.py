@@ -10,21 +10,21 @@ from typing import NamedTuple
 
 from ....domain.drains.eviction import strategy_of
 from ....domain.features.configuration import Effective, chosen
-from ....domain.features.demand import NOTHING, Demand
+from ....domain.features.indexes import LETS, NEEDED, Need, needs
 from ....domain.features.node_sets import SCHEDULABLE, Moving, NodeDemand, NodeSets, Ruling
-from ....domain.features.placement import Placement, Taint
 from ....domain.features.requests import demanded_by, requests_of
-from ....domain.features.versions import Version
+from ....facts.demand import NOTHING, Demand
+from ....facts.placement import Placement, Taint
+from ....facts.record import Record, UnansweredError
+from ....facts.selector import Requirement
+from ....facts.text_cache import remembered
+from ....facts.versions import Version
 from ....findings.check import View
 from ....findings.finding import Finding
-from ....store.indexes.features import LETS, NEEDED, Need, needs
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.node import CORDON, Node
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
-from ....store.record import Record, UnansweredError
-from ....store.selector import Requirement
-from ....store.text.text_cache import remembered
 from .evaluation import NATIVE, may_migrate, offerers, related, state, then, things_of
 
 # What the launcher pod of a VM or VMI asks of its node, as pkg/virt-controller/services of kubevirt/kubevirt makes it.

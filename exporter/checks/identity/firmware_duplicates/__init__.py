@@ -17,20 +17,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from ....domain.identity.firmware import group_id
 from ....domain.identity.identity import next_boot, owned
+from ....domain.identity.indexes import IDENTITY, LEGACY_NAME
+from ....facts.firmware import group_id
+from ....facts.naming import NAMED
 from ....findings.causes import Cause
 from ....findings.check import Check, Scope, View
 from ....findings.finding import Finding, Severity, Since
 from ....findings.partial import known
-from ....store.indexes.identities import IDENTITY, LEGACY_NAME
 from ....store.indexes.networks import VM
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ....store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
-from ....store.text.naming import NAMED
 from .evidence import KeeperChoice, acts, facts, keeper, legacy_derived, message, next_step
 from .members import MemberRole, SharedValue, group_of
 from .reasons import REASONS, of_vmi

@@ -8,17 +8,17 @@ from math import inf
 from typing import Any, NamedTuple
 
 from ....domain.acts import Act
-from ....domain.identity.firmware import derived, group_id, legacy
 from ....domain.identity.identity import effective, owned
+from ....domain.identity.indexes import LEGACY_NAME
+from ....facts.firmware import derived, group_id, legacy
+from ....facts.naming import NAMED, named, the
+from ....facts.record import UnseenError
 from ....findings.check import View
 from ....findings.finding import Finding, Severity
-from ....store.indexes.identities import LEGACY_NAME
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
-from ....store.record import UnseenError
-from ....store.text.naming import NAMED, named, the
 from .members import Member, MemberRole, SharedValue
 
 # Which member of a group should keep the UUID.

@@ -9,13 +9,13 @@ from enum import Enum
 
 from ....domain.identity.identity import awaited, migrated_away
 from ....domain.lazy import Lazy
+from ....facts.record import Record, Ref
 from ....findings.check import View
 from ....findings.partial import known
 from ....store.indexes.networks import VM, vm_key
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ....store.record import Record, Ref
 
 Migration = VirtualMachineInstanceMigration
 _PAUSES = 50  # objects between two

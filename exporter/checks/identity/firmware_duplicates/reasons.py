@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ....domain.acts import Act, Forbids
+from ....facts.record import Ref
 from ....findings.advice import filled
 from ....findings.check import Family, Reason
 from ....findings.finding import Severity
-from ....store.record import Ref
 
 _OF_VMI = "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE NAME -o yaml"
 _ALERT = "VMFirmwareUUIDDuplicate"

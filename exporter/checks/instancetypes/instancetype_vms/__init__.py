@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ....domain.instancetypes.indexes import OBJECT, REVISION
 from ....domain.instancetypes.kinds import CLUSTER_WIDE, INSTANCETYPES
-from ....domain.instancetypes.matching import ROLES, MatcherRole
+from ....facts.matching import ROLES, MatcherRole
 from ....findings.check import PER_VM, Check, Lookup, View
 from ....findings.finding import Finding, Severity
-from ....store.indexes.instancetypes import OBJECT, REVISION
 from ....store.kinds.controller_revision import ControllerRevision
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine

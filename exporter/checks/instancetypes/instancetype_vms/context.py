@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ....domain.identity.identity import owned
-from ....domain.instancetypes.matching import ROLES, MatcherRole, kind_of
 from ....domain.instancetypes.resolving import ReferenceMode, Resolution, resolve
+from ....facts.matching import ROLES, MatcherRole, kind_of
 from ....findings.advice import filled, values_of
 from ....findings.check import View
 from ....findings.finding import Finding, Severity, Since

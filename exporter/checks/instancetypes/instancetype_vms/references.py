@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ....domain.instancetypes.conflicts import conflicts, unmet
-from ....domain.instancetypes.matching import MatcherRole
 from ....domain.instancetypes.resolving import ReferenceMode, Resolution, Unresolved, ends_at_start, undecodable
 from ....domain.instancetypes.resolving import reference as reference_in
+from ....facts.matching import MatcherRole
+from ....facts.naming import listed, named
 from ....findings.finding import Finding, Severity, Since
 from ....store.kinds.controller_revision import ControllerRevision
-from ....store.text.naming import listed, named
 from .._commands import RESOURCES
 from .context import Context
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import msgspec
 
 from ....domain.instancetypes.conflicts import MOST_PATHS, differing
-from ....domain.instancetypes.matching import kind_of
 from ....domain.instancetypes.resolving import ReferenceMode, Resolution, undecodable
+from ....facts.matching import kind_of
+from ....facts.naming import listed, named
 from ....findings.advice import filled, values_of
 from ....findings.finding import Finding, Severity
 from ....store.kinds.controller_revision import ControllerRevision, Stash
-from ....store.text.naming import listed, named
 from .._commands import READ_REFERENCE, READ_REVISION
 from .context import Context
 

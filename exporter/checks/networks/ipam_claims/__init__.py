@@ -18,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
-from ....domain.networks.addresses import number
-from ....domain.networks.pool import AddressPlace, Pool
+from ....facts.addresses import number
+from ....facts.pool import AddressPlace, Pool
+from ....facts.record import Record
 from ....findings.check import PER_VM, Check, Lookup, View
 from ....findings.finding import Finding
 from ....store.indexes.networks import ADDRESS, CLAIM, LEFTOVER, NAD, NETWORK, REFERENCE, address, vm_key
@@ -31,7 +32,6 @@ from ....store.kinds.network_attachment_definition import NetworkAttachmentDefin
 from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ....store.record import Record
 from .._explained import shown
 from .._referred import nads_of
 from .addresses import (

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
-from ....domain.networks.addresses import host as canonical
-from ....domain.networks.addresses import number
-from ....domain.networks.pool import AddressPlace
 from ....domain.networks.withheld import withheld_by
+from ....facts.addresses import host as canonical
+from ....facts.addresses import number
+from ....facts.naming import named
+from ....facts.pool import AddressPlace
+from ....facts.record import UnseenError
 from ....findings.finding import Finding, Severity, Since
 from ....findings.partial import known
 from ....store.indexes.networks import address
 from ....store.kinds.ipam_claim import IPAMClaim
 from ....store.kinds.network_attachment_definition import pool_of
 from ....store.kinds.pod import Pod
-from ....store.record import UnseenError
-from ....store.text.naming import named
 from .._address_holders import described, within
 from .context import ClaimContext, Moment
 

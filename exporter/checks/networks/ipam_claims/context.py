@@ -10,8 +10,10 @@ from itertools import chain
 from typing import Any
 
 from ....domain.lazy import Lazy
-from ....domain.networks.pool import AddressPlace
-from ....domain.networks.vm_networks import claim_name
+from ....facts.naming import subject_first
+from ....facts.pool import AddressPlace
+from ....facts.record import Record, Ref, UnreadableFactError, UnseenError
+from ....facts.vm_networks import claim_name
 from ....findings.advice import advised
 from ....findings.check import View
 from ....findings.finding import Finding, Severity, Since
@@ -22,8 +24,6 @@ from ....store.kinds.network_attachment_definition import NetworkAttachmentDefin
 from ....store.kinds.pod import REFERRED, Pod
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ....store.record import Record, Ref, UnreadableFactError, UnseenError
-from ....store.text.naming import subject_first
 from .._referred import NadsOfNetwork, nads_of, referred_to
 from .owner import ClaimOwner, OwnerState, owner_of
 from .reasons import REASONS

@@ -5,11 +5,11 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
+from ....facts.record import Owner, Ref
 from ....findings.check import View
 from ....store.kinds.ipam_claim import IPAMClaim
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ....store.record import Owner, Ref
 
 
 class OwnerState(Enum):

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from ....domain.acts import Act, Forbids
-from ....domain.networks.vm_networks import VMNetwork, claim_name
+from ....facts.vm_networks import VMNetwork, claim_name
 from ....findings.causes import Cause
 from ....findings.check import PER_VM, Check, Family, Reason, View
 from ....findings.finding import Finding, Severity

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ....domain.lazy import Lazy
-from ....domain.networks.vm_networks import claim_name
+from ....facts.record import Ref
+from ....facts.vm_networks import claim_name
 from ....findings.check import View
 from ....findings.finding import Finding, Severity, Since
 from ....store.kinds.ipam_claim import IPAMClaim
@@ -13,7 +14,6 @@ from ....store.kinds.network_attachment_definition import NetworkAttachmentDefin
 from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ....store.record import Ref
 from .._referred import ReferredNads
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ....domain.networks.addresses import NONE, number
-from ....domain.networks.pool import AddressPlace
-from ....domain.networks.vm_networks import claim_name, whole_claim_name
+from ....facts.addresses import NONE, number
+from ....facts.naming import named
+from ....facts.pool import AddressPlace
+from ....facts.vm_networks import claim_name, whole_claim_name
 from ....findings.finding import Finding, Severity
 from ....store.indexes.networks import CLAIM, CLAIM_NAME
 from ....store.kinds.deployment import NETWORK_CONTROLLER, Deployment, own_parts
@@ -12,7 +13,6 @@ from ....store.kinds.network_attachment_definition import pool_of
 from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ....store.text.naming import named
 from .._address_holders import withheld
 from .interface import Interface
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ....facts.naming import counted, kind_word
 from ....findings.finding import Severity
 from ....sidecar.repairs import ReportedRepair
 from ....store.source import FILE
-from ....store.text.naming import counted, kind_word
 from ....views.causes import CauseReport, acknowledged_text
 from ....views.findings import FindingReport, Report, plan_command
 from ..text.aimed import HERE, Aim

@@ -10,9 +10,9 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from ....checks import all_checks
+from ....facts.naming import cell
 from ....findings.finding import Severity
 from ....runbook import link
-from ....store.text.naming import cell
 from ....version import installed
 from ....views.findings import FindingReport, Report, advice
 from ..text.terminal import json_of

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ....checks import all_checks
+from ....facts.naming import counted, named, plural
 from ....offline.source import command, named_lists
 from ....store.kind import ApiKind
 from ....store.source import FILE, SyncState
-from ....store.text.naming import counted, named, plural
 from ....views.findings import Report
 from ..text.layout import paragraph
 from ..text.terminal import one_line

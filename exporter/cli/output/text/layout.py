@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 
-from ....store.text.times import Since
+from ....facts.times import Since
 from .terminal import one_line
 
 # Columns of text for a terminal.

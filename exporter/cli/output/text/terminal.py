@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from ....facts.naming import is_seen, json_written_out
 from ....offline.source import Progress, Tally
-from ....store.text.naming import is_seen, json_written_out
 from . import logs
 
 # The formats in which `steward check` prints what it finds.

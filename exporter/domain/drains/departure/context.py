@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ....facts.record import Record
+from ....facts.times import UNKNOWN, Since, Time
 from ....store.indexes.drains import HANDLER, NODE, PDB, RUNNING, TARGET
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.node import CORDON, Node
@@ -16,8 +18,6 @@ from ....store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ....store.reader import ClusterView
-from ....store.record import Record
-from ....store.text.times import UNKNOWN, Since, Time
 from ..eviction import Selecting, cordoned, drain_taints, kubevirt_taint
 from .signs import proofs, signs, standing
 

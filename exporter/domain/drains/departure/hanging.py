@@ -27,12 +27,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from ....facts.naming import named
+from ....facts.times import UNKNOWN, Since, Time
 from ....store.indexes.drains import TARGET
 from ....store.kinds.node import Node
 from ....store.kinds.pod import DrainRole, Pod
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ....store.text.naming import named
-from ....store.text.times import UNKNOWN, Since, Time
 from .shape import Departure, DrainState
 from .vmi import VMIContext, of
 

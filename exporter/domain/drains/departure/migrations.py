@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ....facts.naming import named
+from ....facts.times import Since, Time
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ....store.text.naming import named
-from ....store.text.times import Since, Time
 from ..failures import classified, failed_migration
 from .hanging import explained, hanging, starting, unschedulable
 from .shape import Departure, DrainState

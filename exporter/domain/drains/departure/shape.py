@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ....facts.naming import filled
+from ....facts.record import Record, Ref
+from ....facts.times import UNKNOWN, Time
 from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ....store.record import Record, Ref
-from ....store.text.naming import filled
-from ....store.text.times import UNKNOWN, Time
 from ..eviction import EvictionAnswer
 from .remedies import NOTHING, Remedy
 

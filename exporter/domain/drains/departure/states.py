@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from ....facts.naming import NAMED, named
+from ....facts.times import UNKNOWN, Since, Time
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.node import Node
 from ....store.kinds.pod import Pod
 from ....store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ....store.text.naming import NAMED, named
-from ....store.text.times import UNKNOWN, Since, Time
 from ..eviction import ENOUGH, EvictionAnswer, Refusal
 from .context import NodeContext
 from .hanging import hanging

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from functools import cached_property
 from itertools import takewhile
 
+from ....facts.naming import NAMED, sentence, subject_first
+from ....facts.times import UNKNOWN, Since, Time
 from ....store.indexes.drains import HANDLER
 from ....store.kinds.kubevirt_machine import KubevirtMachine
 from ....store.kinds.node import Node
 from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ....store.text.naming import NAMED, sentence, subject_first
-from ....store.text.times import UNKNOWN, Since, Time
 from ..eviction import Verdict, current_pod, evicted, kubevirt_taint, strategy_of
 from .context import NodeContext
 from .remedies import NOTHING, REMEDIES

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from msgspec import field
 
-from ....domain.instancetypes import specs
+from ....facts import specs
+from ....facts.record import Record, Wire, WireMeta, epoch, identity
 from ...kind import ApiKind
-from ...record import Record, Wire, WireMeta, epoch, identity
 
 _VERSIONS = ("v1", "v1beta1", "v1alpha2", "v1alpha1")
 

@@ -9,7 +9,10 @@ from typing import NamedTuple
 import msgspec
 from msgspec import field
 
-from ....domain.features.placement import (
+from ....facts.addresses import host, prefix
+from ....facts.annotations import Faults, Note, read, text
+from ....facts.nesting import decoded
+from ....facts.placement import (
     ALONE,
     ANYWHERE,
     Neighbours,
@@ -20,12 +23,9 @@ from ....domain.features.placement import (
     neighbours_of,
     placement_of,
 )
-from ....domain.networks.addresses import host, prefix
-from ...annotations import Faults, Note, read, text
-from ...record import Wire, WireTime, epoch
-from ...text.nesting import decoded
-from ...text.quantity import Amounts, amounts_of, plus
-from ...text.text_cache import TextMemo
+from ....facts.quantity import Amounts, amounts_of, plus
+from ....facts.record import Wire, WireTime, epoch
+from ....facts.text_cache import TextMemo
 
 # KubeVirt waits until these run, since they may get ready later, and until any other is ready (IsPodReady in
 # pkg/controller of kubevirt/kubevirt).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...record import WireCondition, epoch
+from ....facts.record import WireCondition, epoch
 
 
 def stalled(conditions: Iterable[WireCondition | None] | None) -> tuple[str, float | None]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sys import intern
 
-from ....domain.features.rule import IGNITION, SIDECARS, Asking, Request
-from ....domain.features.spec_facts import asks_of
-from ....domain.identity.firmware import WireFirmware, identifying
-from ...record import Record, Wire, WireMeta, epoch, identity
-from .vm_spec import WireDomain, WireVMSpec
+from ....facts.firmware import WireFirmware, identifying
+from ....facts.record import Record, Wire, WireMeta, epoch, identity
+from ....facts.rule import IGNITION, SIDECARS, Asking, Request
+from ....facts.spec_facts import asks_of
+from ....facts.vm_spec import WireDomain, WireVMSpec
 
 
 class _Meta(Wire, frozen=True, gc=False):

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from sys import intern
 from typing import Any, NamedTuple, TypeVar
 
-from ....domain.networks.addresses import blocks
-from ...record import Record, Wire, WireCondition, WireMeta, epoch, identity
+from ....facts.addresses import blocks
+from ....facts.record import Record, Wire, WireCondition, WireMeta, epoch, identity
 
 PROTECTION = "k8s.ovn.org/user-defined-network-protection"
 """The finalizer by which OVN-Kubernetes keeps a network, and each NAD that it rendered of it, while pods are on it."""

@@ -15,11 +15,11 @@ from hashlib import blake2b
 from typing import Any
 
 from exporter.domain.drains.departure.vmi import VMIContext
+from exporter.facts.naming import named
+from exporter.facts.record import Ref
 from exporter.findings.finding import Finding
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from exporter.store.record import Ref
-from exporter.store.text.naming import named
 
 from ...patterns import PRESENT, Begins, Exactly, Like
 from ...plan import Create, Plan, Refused, Risk

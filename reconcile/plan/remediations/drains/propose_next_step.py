@@ -19,13 +19,13 @@ from typing import NamedTuple
 
 from exporter.domain.drains.departure.vmi import VMIContext
 from exporter.domain.features.hco import REVERTED, way_of_setting
+from exporter.facts.naming import named
 from exporter.findings.advice import filled
 from exporter.findings.finding import Finding
 from exporter.store.indexes.drains import RUNNING, TARGET
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.node import Node
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from exporter.store.text.naming import named
 
 from ...plan import Patch, Plan, Proposal, Refused, Risk
 from ...remediation import Remediation, Scene

@@ -21,8 +21,8 @@ from typing import Any
 
 import msgspec
 
-from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
 from exporter.domain.instancetypes.kinds import INSTANCETYPES
+from exporter.facts.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
 from exporter.findings.finding import Finding
 from exporter.store.indexes.drains import DRAINED_NODE, STOPPED
 from exporter.store.indexes.networks import VM, vm_key

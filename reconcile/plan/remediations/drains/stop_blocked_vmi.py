@@ -34,8 +34,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from exporter.domain.drains.departure.vmi import VMIContext
-from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
 from exporter.domain.instancetypes.kinds import INSTANCETYPES
+from exporter.facts.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
 from exporter.findings.advice import filled
 from exporter.findings.finding import Finding
 from exporter.store.kinds import controller_revision

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from exporter.domain.instancetypes.matching import MatcherRole
 from exporter.domain.instancetypes.resolving import resolve, undecodable
-from exporter.domain.instancetypes.specs import preference
+from exporter.facts.matching import MatcherRole
+from exporter.facts.record import Ref
+from exporter.facts.specs import preference
 from exporter.findings.finding import Finding
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.namespace import Namespace
@@ -20,7 +21,6 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from exporter.store.kinds.virtual_machine_restore import VirtualMachineRestore
 from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
-from exporter.store.record import Ref
 
 from ...annotations import PREFIX
 from ...plan import Add, Op, Refused, Test

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from exporter.domain.identity.firmware import comparable, legacy
-from exporter.store.indexes.identities import IDENTITY
+from exporter.domain.identity.indexes import IDENTITY
+from exporter.facts.firmware import comparable, legacy
 from exporter.store.kinds import controller_revision, virtual_machine_cluster_preference, virtual_machine_preference
 from exporter.store.kinds.controller_revision import START
 from exporter.store.kinds.kube_virt import KubeVirt

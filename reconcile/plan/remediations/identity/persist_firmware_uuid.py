@@ -18,15 +18,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from exporter.domain.drains.departure.vmi import text
-from exporter.domain.identity.firmware import comparable, invalid, legacy
 from exporter.domain.identity.identity import next_boot
+from exporter.domain.identity.indexes import IDENTITY
+from exporter.facts.firmware import comparable, invalid, legacy
+from exporter.facts.record import epoch
 from exporter.findings.finding import Finding
-from exporter.store.indexes.identities import IDENTITY
 from exporter.store.kinds import controller_revision, virtual_machine_restore
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.store.record import epoch
 
 from ...managed_fields import writers
 from ...patterns import ANYTHING, BLANK, EMPTY, PRESENT, Both, Exactly

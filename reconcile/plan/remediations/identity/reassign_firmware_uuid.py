@@ -22,9 +22,9 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID, uuid5
 
-from exporter.domain.identity.firmware import legacy
+from exporter.domain.identity.indexes import IDENTITY
+from exporter.facts.firmware import legacy
 from exporter.findings.finding import Finding
-from exporter.store.indexes.identities import IDENTITY
 from exporter.store.indexes.networks import vm_key
 from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.pod import Pod

@@ -29,9 +29,9 @@ from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
-from exporter.domain.features.rule import IGNITION
-from exporter.domain.networks.addresses import comparable
-from exporter.domain.networks.vm_networks import parted
+from exporter.facts.addresses import comparable
+from exporter.facts.rule import IGNITION
+from exporter.facts.vm_networks import parted
 from exporter.findings.finding import Finding
 from exporter.store.kinds import controller_revision
 from exporter.store.kinds.pod import Pod

@@ -20,9 +20,9 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID, uuid5
 
-from exporter.domain.identity.firmware import serial_key
+from exporter.domain.identity.indexes import SERIAL
+from exporter.facts.firmware import serial_key
 from exporter.findings.finding import Finding
-from exporter.store.indexes.identities import SERIAL
 from exporter.store.kinds import controller_revision
 from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine

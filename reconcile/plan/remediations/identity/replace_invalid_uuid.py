@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from uuid import UUID, uuid5
 
-from exporter.domain.identity.firmware import comparable
+from exporter.domain.identity.indexes import IDENTITY
+from exporter.facts.firmware import comparable
 from exporter.findings.finding import Finding
-from exporter.store.indexes.identities import IDENTITY
 from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine

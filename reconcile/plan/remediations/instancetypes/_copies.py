@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from exporter.domain.identity.identity import owned
-from exporter.domain.instancetypes.matching import MatcherRole
 from exporter.domain.instancetypes.resolving import Resolution, reference
+from exporter.facts.matching import MatcherRole
+from exporter.facts.quantity import amount
 from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_snapshot import VirtualMachineSnapshot
 from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
-from exporter.store.text.quantity import amount
 
 from ...effects import ABSENT, at
 from ...managed_fields import writers

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from exporter.domain.identity.identity import owned
-from exporter.domain.instancetypes.matching import ROLES, MatcherRole
+from exporter.domain.instancetypes.indexes import REVISION, revision_key
 from exporter.domain.instancetypes.resolving import Resolution, Unresolved, resolve, undecodable
+from exporter.facts.matching import ROLES, MatcherRole
+from exporter.facts.naming import named
+from exporter.facts.record import Record, Ref
 from exporter.findings.finding import Finding
-from exporter.store.indexes.instancetypes import REVISION, revision_key
 from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.namespace import Namespace
@@ -18,8 +20,6 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_pool import VirtualMachinePool
 from exporter.store.kinds.virtual_machine_restore import VirtualMachineRestore
 from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
-from exporter.store.record import Record, Ref
-from exporter.store.text.naming import named
 
 from ...plan import Refused
 from ...remediation import Scene

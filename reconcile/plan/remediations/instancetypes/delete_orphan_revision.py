@@ -15,8 +15,8 @@ Undo: create it again from the ledger, which keeps it whole; VMs refer to it by 
 
 from __future__ import annotations
 
-from exporter.domain.instancetypes.matching import ROLES
 from exporter.domain.instancetypes.resolving import reference
+from exporter.facts.matching import ROLES
 from exporter.findings.finding import Finding
 from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.namespace import Namespace

@@ -29,8 +29,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from exporter.domain.identity.identity import owned
-from exporter.domain.instancetypes.matching import ROLES, MatcherRole, Reference
 from exporter.domain.instancetypes.resolving import ends_at_start, reference
+from exporter.facts.matching import ROLES, MatcherRole, Reference
 from exporter.findings.finding import Finding
 from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.kube_virt import KubeVirt

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from exporter.checks.networks._explained import broken
-from exporter.domain.networks.vm_networks import claim_name
+from exporter.facts.record import Ref, UnansweredError
+from exporter.facts.vm_networks import claim_name
 from exporter.store.decode import ObjectDecoder
 from exporter.store.kinds.deployment import Deployment, own_parts
 from exporter.store.kinds.ipam_claim import IPAMClaim
@@ -20,7 +21,6 @@ from exporter.store.kinds.pod import GIVEN, REFERRED, Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from exporter.store.record import Ref, UnansweredError
 from exporter.store.source import Undecodable
 
 from ...plan import Refused

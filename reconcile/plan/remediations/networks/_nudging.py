@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from exporter.facts.record import Ref
 from exporter.store.kind import ApiKind
-from exporter.store.record import Ref
 
 from ...annotations import PREFIX
 from ...patterns import PRESENT

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import msgspec
 
-from exporter.domain.networks.addresses import number
-from exporter.domain.networks.pool import AddressPlace
+from exporter.facts.addresses import number
+from exporter.facts.pool import AddressPlace
 from exporter.findings.finding import Finding
 from exporter.store.kinds.deployment import Deployment
 from exporter.store.kinds.ipam_claim import IPAMClaim

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from exporter.facts.record import epoch
 from exporter.findings.finding import Finding
 from exporter.store.kinds import virtual_machine
 from exporter.store.kinds.ipam_claim import IPAMClaim
@@ -28,7 +29,6 @@ from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from exporter.store.record import epoch
 
 from ...plan import Plan, Refused, Risk
 from ...remediation import Remediation, Scene

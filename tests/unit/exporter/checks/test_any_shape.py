@@ -22,13 +22,13 @@ import pytest
 
 from demo.fleet.sample import sample_fleet
 from exporter.checks import all_checks
+from exporter.counts import all_states
+from exporter.counts.addresses import AddressUsage
+from exporter.counts.base import Aggregates
 from exporter.findings.check import Check
 from exporter.metrics.states import States
-from exporter.states import all_states
-from exporter.states.base import Aggregates
 from exporter.store.kinds.node import Node
 from exporter.store.reader import Reader
-from exporter.usage.addresses import AddressUsage
 from exporter.views import all_views, drain, findings, networks
 from tests.check_cases import CHECKS, cases_of, evaluated
 from tests.evaluation import NOW, Evaluation, api_kinds

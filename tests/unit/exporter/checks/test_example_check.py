@@ -11,9 +11,9 @@ import pytest
 
 import exporter.checks
 from exporter.checks import drains
+from exporter.engine.evaluate import Outcome, evaluate
 from exporter.findings.advice import advised
 from exporter.findings.check import Check
-from exporter.findings.evaluate import Outcome, evaluate
 from exporter.rules import Values, alerts, areas, findings
 from tests.case_files import read_yaml
 from tests.evaluation import Evaluation

@@ -9,8 +9,8 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.domain.features.configuration import Effective, understood
-from exporter.domain.features.rule import Ground, Request
-from exporter.domain.features.rules import BY_ID, RULES
+from exporter.facts.rule import Ground, Request
+from exporter.facts.rules import BY_ID, RULES
 from exporter.kube.watch.decode import Decoder
 from exporter.store.kinds.storage_class import StorageClass
 from tests.all_of import all_of, named, whole

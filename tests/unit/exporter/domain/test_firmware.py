@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.checks import all_checks
-from exporter.domain.identity.firmware import comparable, group_id, identifying, invalid, legacy
+from exporter.facts.firmware import comparable, group_id, identifying, invalid, legacy
 from exporter.findings.finding import Finding
 from tests.evaluation import Evaluation
 from tests.rows import full

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 
 from exporter.domain.features.gate_table import PRE_RELEASES
 from exporter.domain.features.gates import STAGES, Gates, states_of
-from exporter.domain.features.versions import Upstream, Version, begins_like, number_of, parse, upstream_of
+from exporter.facts.versions import Upstream, Version, begins_like, number_of, parse, upstream_of
 
 _SECOND = Path(__file__).with_name("gate_states.csv")
 

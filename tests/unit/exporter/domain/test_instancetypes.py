@@ -6,12 +6,12 @@ from typing import Any
 
 from exporter.checks import all_checks
 from exporter.domain.instancetypes.conflicts import differing
-from exporter.domain.instancetypes.matching import MatcherRole
 from exporter.domain.instancetypes.resolving import Contributions, contributions
-from exporter.domain.instancetypes.specs import canonical
+from exporter.facts.matching import MatcherRole
+from exporter.facts.specs import canonical
+from exporter.facts.times import Since
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.virtual_machine import VirtualMachine
-from exporter.store.text.times import Since
 from tests.evaluation import Evaluation
 from tests.rows import full
 

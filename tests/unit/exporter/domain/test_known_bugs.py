@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from exporter.domain.features.known_bugs import KNOWN_BUGS, KnownBug
-from exporter.domain.features.rules import BY_ID
-from exporter.domain.features.versions import Version
+from exporter.facts.rules import BY_ID
+from exporter.facts.versions import Version
 from tests.impacts import evaluation_of
 
 ASKING: dict[str, dict[str, Any]] = {

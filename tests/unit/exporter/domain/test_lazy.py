@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exporter.domain.lazy import Lazy
-from exporter.store.record import UnseenError
+from exporter.facts.record import UnseenError
 
 
 class Thing:

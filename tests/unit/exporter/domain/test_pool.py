@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from exporter.domain.networks.addresses import SIX, number, parse_block, parse_entry
-from exporter.domain.networks.pool import AddressPlace, Pool
+from exporter.facts.addresses import SIX, number, parse_block, parse_entry
+from exporter.facts.pool import AddressPlace, Pool
 
 PRIMARY = {"role": "primary"}
 

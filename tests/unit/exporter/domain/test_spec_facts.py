@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.domain.features.demand import demand_of
-from exporter.domain.features.rule import Asking
-from exporter.domain.features.spec_facts import SpecFacts, asks_of, hardware_of, memory_demand, spec_facts
-from exporter.store.kinds.common.vm_spec import WireVMSpec
+from exporter.facts.demand import demand_of
+from exporter.facts.rule import Asking
+from exporter.facts.spec_facts import SpecFacts, asks_of, hardware_of, memory_demand, spec_facts
+from exporter.facts.vm_spec import WireVMSpec
 from tests.all_of import all_of, whole
 
 USUAL: dict[str, Any] = {

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
+from exporter.counts import all_states
+from exporter.counts.base import Aggregates
 from exporter.http.access.viewer import Visible
 from exporter.http.reports.listings import Listings
 from exporter.http.reports.result_cache import Versions
 from exporter.metrics.exposition import Exposition
 from exporter.sidecar.repairs import Repairs
-from exporter.states import all_states
-from exporter.states.base import Aggregates
 from exporter.views.findings import Filter
 from tests.evaluation import Evaluation
 from tests.rows import full

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from exporter.checks import all_checks
+from exporter.counts.addresses import AddressUsage
+from exporter.counts.networks import subnet_reports
+from exporter.engine.affected import everything
 from exporter.engine.engine import Engine
-from exporter.findings.affected import everything
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding
 from exporter.kube.watch.decode import Decoder
 from exporter.metrics.exposition import Exposition
 from exporter.store.decode import by_name
 from exporter.store.source import Source, SyncState
-from exporter.usage.addresses import AddressUsage
 from exporter.views.causes import reports
-from exporter.views.networks import subnet_reports
 from tests.amounts import examples, rounds
 from tests.cause_counts import from_scratch, said
 from tests.engine_rows import KINDS, START, comparable, rows

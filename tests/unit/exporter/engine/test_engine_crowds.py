@@ -12,22 +12,22 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
+from exporter.counts import all_states
+from exporter.counts.addresses import AddressUsage
+from exporter.counts.base import Aggregates
 from exporter.engine.causes import HOUR, WEEK
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
+from exporter.facts.record import Record
 from exporter.findings.check import PER_CLUSTER, PER_NAMESPACE, PER_VM, Check, Family, Reason, Scope, View
 from exporter.findings.finding import Finding, Severity
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.telemetry import CheckState, check_states
-from exporter.states import all_states
-from exporter.states.base import Aggregates
 from exporter.store.index import ByName, Index
 from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.store.record import Record
 from exporter.store.source import SyncState
-from exporter.usage.addresses import AddressUsage
 from exporter.views.findings import take
 from tests.amounts import drawn, part
 from tests.evaluation import NOW, api_kinds, decoded

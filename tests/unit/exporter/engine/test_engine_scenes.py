@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from exporter.counts import all_states
+from exporter.counts.base import Aggregates
 from exporter.findings.check import Check
-from exporter.states import all_states
-from exporter.states.base import Aggregates
 from tests.all_of import all_of
 from tests.check_cases import CHECKS, cases_of
 from tests.engine_rows import comparable

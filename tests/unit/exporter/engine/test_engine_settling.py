@@ -9,6 +9,7 @@ import msgspec
 
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
+from exporter.facts.record import Record
 from exporter.findings.check import PER_VM, Check, Family, Reason, View
 from exporter.findings.finding import Finding, Severity
 from exporter.kube.watch.decode import Decoder
@@ -17,7 +18,6 @@ from exporter.store.kind import ApiKind
 from exporter.store.kinds.kube_virt import KIND as KUBEVIRT
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.store.record import Record
 from exporter.store.source import SyncState
 from tests.evaluation import NOW
 from tests.rows import full

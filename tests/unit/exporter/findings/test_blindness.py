@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.findings.affected import everything
+from exporter.engine.affected import everything
+from exporter.engine.evaluate import Outcome, evaluate
 from exporter.findings.check import Check
-from exporter.findings.evaluate import Outcome, evaluate
 from exporter.findings.finding import Finding
 from exporter.store.kind import ApiKind
 from tests.check_cases import cases_of, evaluated

@@ -10,15 +10,15 @@ import msgspec
 import pytest
 
 from exporter.checks import all_checks
-from exporter.findings.affected import everything
+from exporter.engine.affected import everything
+from exporter.engine.evaluate import Outcome, evaluate
+from exporter.facts.record import Record
 from exporter.findings.check import Check
-from exporter.findings.evaluate import Outcome, evaluate
 from exporter.findings.finding import Finding, fingerprint
 from exporter.store.cluster import Cluster
 from exporter.store.index import ByName, Index
 from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from exporter.store.reader import Seen, cluster_of
-from exporter.store.record import Record
 from exporter.store.source import Source, SyncState
 from tests.all_of import all_of
 from tests.amounts import drawn, part

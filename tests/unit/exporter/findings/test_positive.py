@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from exporter.findings.affected import everything
+from exporter.engine.affected import everything
+from exporter.engine.evaluate import Outcome, evaluate
+from exporter.facts.record import epoch
 from exporter.findings.check import Check
-from exporter.findings.evaluate import Outcome, evaluate
 from exporter.findings.finding import Severity, fingerprint
 from exporter.store.kind import ApiKind
-from exporter.store.record import epoch
 from exporter.store.source import SyncState
 from tests.amounts import drawn, part
 from tests.check_cases import CASES_OF, CHECKS

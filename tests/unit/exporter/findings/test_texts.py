@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 
 from exporter.checks import all_checks
-from exporter.domain.features.rule import FIELDS
-from exporter.domain.features.rules import BY_ID
+from exporter.facts.rule import FIELDS
+from exporter.facts.rules import BY_ID
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding
 from exporter.store.kind import ApiKind

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from exporter.checks import all_checks
-from exporter.store.record import epoch
+from exporter.facts.record import epoch
 from exporter.views.findings import take
 from tests.evaluation import Evaluation
 from tests.rows import full

@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from exporter.history import migrations
+from exporter.counts import migrations
 from exporter.store.source import SyncState
 from tests.failed_migrations import CPU, MIGRATION, STUCK, VMI, Fleet, failed, minute, status_of, vmi
 from tests.rows import full

@@ -160,6 +160,7 @@ TABLE = (
         "one of two API servers behind one address serves no CRD for a moment",
         "Keeps what it holds until a second look says the same.",
         starting(ready=True),
+        pace={"look_again": 2.0},  # what is waited for lasts as long
     ),
     Row(
         "the API server is stopped, and started again later",

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from exporter.facts.record import Record
 from exporter.kube import client as client_module
 from exporter.kube.client import Client
 from exporter.kube.errors import KubeError, MalformedError, StatusError, UnreachableError
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
-from exporter.store.record import Record
 from tests.secure_server import config
 
 KIND = ApiKind(Record, group="example.org", versions=("v1",), plural="things")

@@ -11,11 +11,11 @@ from typing import Any, cast
 
 import pytest
 
+from exporter.facts.record import Record
 from exporter.kube.client import Client, Timeouts
 from exporter.kube.errors import AbsentError, KubeError, MalformedError, StatusError, UnreachableError
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
-from exporter.store.record import Record
 from tests.all_of import each_of
 
 KIND = ApiKind(

@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.checks.instancetypes._commands import RESOURCES
+from exporter.facts.nesting import cut
+from exporter.facts.record import UnreadableFactError
 from exporter.kube.errors import MalformedError, StatusError
 from exporter.kube.watch.decode import Decoded, Decoder
 from exporter.store.kind import ApiKind
@@ -24,8 +26,6 @@ from exporter.store.kinds import (
     virtual_machine,
     virtual_machine_instance,
 )
-from exporter.store.record import UnreadableFactError
-from exporter.store.text.nesting import cut
 from tests.all_of import each_of
 from tests.amounts import drawn, part
 from tests.evaluation import api_kinds

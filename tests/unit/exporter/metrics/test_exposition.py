@@ -9,10 +9,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from exporter.checks import all_checks
+from exporter.facts.record import Ref
 from exporter.findings.finding import Finding, Severity
 from exporter.metrics.exposition import LABELS, Exposition
 from exporter.metrics.text import SeriesLimit
-from exporter.store.record import Ref
 from tests.exposed import names, orphan, text
 
 

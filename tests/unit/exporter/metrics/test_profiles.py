@@ -16,10 +16,10 @@ from demo.fleet.sample import sample_fleet
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.checks import all_checks
 from exporter.config.settings import Config, MetricsSettings
+from exporter.counts import all_states
 from exporter.kube.transport import Transport
 from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.metrics.text import Profile
-from exporter.states import all_states
 from tests.alerting_reasons import EVERY_RULE
 from tests.all_of import all_of, named, whole
 from tests.fakeapi.apiserver import FakeApiServer

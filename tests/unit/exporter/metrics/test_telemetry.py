@@ -12,6 +12,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from exporter.checks import all_checks
 from exporter.config.reloading import ReloadStatus
+from exporter.facts.times import Skew
 from exporter.findings.check import PER_NAMESPACE, PER_VM, Check, Family, Reason, Scope, View
 from exporter.findings.finding import Finding, Severity
 from exporter.metrics.exposition import Exposition
@@ -28,7 +29,6 @@ from exporter.metrics.telemetry import (
 )
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.source import SyncState
-from exporter.store.text.times import Skew
 from tests.evaluation import Evaluation
 from tests.rows import full
 

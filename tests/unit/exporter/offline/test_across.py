@@ -16,7 +16,7 @@ import pytest
 from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
 from exporter.cli.output.findings.report import _RENDERERS
-from exporter.domain.identity.firmware import group_id, legacy
+from exporter.facts.firmware import group_id, legacy
 from tests.case_files import read_yaml
 from tests.dumps import many, plain_list
 from tests.manifests import Object

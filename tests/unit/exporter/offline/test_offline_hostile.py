@@ -21,11 +21,11 @@ import pytest
 
 from demo.apiserver.resources import RESOURCES
 from exporter.__main__ import main
+from exporter.facts.quantity import amount
 from exporter.offline.documents import DumpedObject, objects
 from exporter.offline.files import File, Unread, files
 from exporter.offline.limits import DumpLimits
 from exporter.offline.wanted import Wanted
-from exporter.store.text.quantity import amount
 from tests.all_of import each_of
 from tests.evaluation import api_kinds
 

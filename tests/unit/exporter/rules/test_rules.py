@@ -18,13 +18,13 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.cli.parsers import all_commands
+from exporter.counts import all_states
 from exporter.findings.check import PER_FLEET, Check, Family
 from exporter.findings.finding import Severity
 from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.rules import all_areas
 from exporter.rules.hub import RECORDED as RECORDED_FOR_HUBS
 from exporter.rules.urgency import paging
-from exporter.states import all_states
 from reconcile.plan.remediations import all_remediations
 from reconcile.show.metrics import Measures
 from reconcile.show.plans import ShownRepairs

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from exporter.config.settings import MetricsSettings
-from exporter.domain.identity.firmware import legacy
+from exporter.counts.base import Aggregates
+from exporter.counts.firmware_uuids import STATE
+from exporter.facts.firmware import legacy
 from exporter.metrics.states import States
 from exporter.metrics.text import SeriesLimit
-from exporter.states.base import Aggregates
-from exporter.states.firmware_uuids import STATE
 from exporter.store.source import SyncState
 from tests.evaluation import Evaluation
 from tests.rows import full

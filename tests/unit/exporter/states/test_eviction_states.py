@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from exporter.counts import all_states
+from exporter.counts.base import Aggregates
+from exporter.counts.eviction_strategies import Strategies
+from exporter.counts.node_drains import Drains
 from exporter.metrics.states import States
-from exporter.states import all_states
-from exporter.states.base import Aggregates
-from exporter.states.eviction_strategies import Strategies
-from exporter.states.node_drains import Drains
 from tests.evaluation import Evaluation
 from tests.rows import full
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
+from exporter.counts import feature_gates, features
+from exporter.counts.base import Aggregates, State
+from exporter.counts.features import PHASES, FeatureUsage, phase_of
 from exporter.domain.features.configuration import chosen
 from exporter.domain.features.requests import requests_of
-from exporter.domain.features.rules import RULES
+from exporter.facts.rules import RULES
 from exporter.metrics.states import States
-from exporter.states import feature_gates, features
-from exporter.states.base import Aggregates, State
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.source import SyncState
-from exporter.usage.features import PHASES, FeatureUsage, phase_of
 from tests.amounts import drawn, rounds
 from tests.evaluation import Evaluation
 from tests.feature_rows import GPU, KUBEVIRT, VM, VMI, VSOCK, Row, a_change, gpu_size, vm, vmi

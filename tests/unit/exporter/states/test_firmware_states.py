@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from exporter.domain.identity.firmware import legacy
+from exporter.counts import all_states
+from exporter.counts.base import Aggregates
+from exporter.counts.firmware_origins import Origins
+from exporter.facts.firmware import legacy
 from exporter.metrics.states import States
-from exporter.states import all_states
-from exporter.states.base import Aggregates
-from exporter.states.firmware_origins import Origins
 from exporter.store.source import SyncState
 from tests.evaluation import Evaluation
 from tests.rows import full

@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
-from exporter.domain.instancetypes.matching import ROLES
+from exporter.counts.base import Aggregates
+from exporter.counts.instancetypes import STATE, InstancetypeUsage
 from exporter.domain.instancetypes.resolving import ReferenceMode, resolve, target
+from exporter.facts.matching import ROLES
 from exporter.metrics.states import States
 from exporter.metrics.text import SeriesLimit
-from exporter.states.base import Aggregates
-from exporter.states.instancetypes import STATE
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.source import SyncState
-from exporter.usage.instancetypes import InstancetypeUsage
 from tests.amounts import drawn, rounds
 from tests.evaluation import Evaluation
 from tests.instancetype_rows import CLUSTER, NAMESPACED, U1, Row, revision, vm

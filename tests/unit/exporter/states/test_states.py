@@ -18,14 +18,14 @@ from demo.fleet.sample import sample_fleet
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.checks import all_checks
 from exporter.config.settings import Config, MetricsSettings, SeriesLimitSettings
-from exporter.domain.identity.firmware import invalid, legacy
+from exporter.counts import all_states
+from exporter.counts.base import Aggregates, State
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
+from exporter.facts.firmware import invalid, legacy
 from exporter.findings.check import PER_FLEET
 from exporter.kube.transport import Transport
 from exporter.metrics.states import States
-from exporter.states import all_states
-from exporter.states.base import Aggregates, State
 from exporter.store.decode import Decoded
 from exporter.store.kind import ApiKind
 from exporter.store.source import SyncState

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
+from exporter.facts.annotations import Faults, moment
 from exporter.findings.finding import Severity
-from exporter.store.annotations import Faults, moment
 from exporter.store.kinds.pod import Pod
 from tests.evaluation import Evaluation
 from tests.rows import full

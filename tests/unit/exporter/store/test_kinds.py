@@ -11,7 +11,9 @@ from exporter.store.kind import ApiKind
 
 def test_each_record_knows_its_kind() -> None:
     modules = [import_module(f"{kinds.__name__}.{found.name}") for found in pkgutil.iter_modules(kinds.__path__)]
-    found = [module for module in modules if isinstance(getattr(module, "KIND", None), ApiKind)]
+    found = [
+        (module.__name__, each) for module in modules for each in vars(module).values() if isinstance(each, ApiKind)
+    ]
     assert len(found) > 30
-    wrong = [module.__name__ for module in found if getattr(module.KIND.record, "KIND", None) is not module.KIND]
+    wrong = [name for name, kind in found if getattr(kind.record, "KIND", None) is not kind]
     assert not wrong, f"after KIND = …, each of them has to say RECORD.KIND = KIND: {wrong}"

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.store.text.nesting import misfit
+from exporter.facts.nesting import misfit
 
 
 class Status(msgspec.Struct):

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from demo.fleet.sample import sample_fleet
 from exporter.checks import all_checks
-from exporter.findings.affected import affected, everything
-from exporter.findings.evaluate import evaluate
+from exporter.engine.affected import affected, everything
+from exporter.engine.evaluate import evaluate
+from exporter.facts.record import Record
 from exporter.kube.watch.decode import Decoder
 from exporter.store.cluster import Cluster
 from exporter.store.index import ByName, Index
 from exporter.store.overlay import Edit, Overlay
-from exporter.store.record import Record
 from tests.amounts import drawn, examples, rounds
 from tests.engine_rows import START, comparable, rows
 from tests.evaluation import NOW, Evaluation, api_kinds

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from exporter.domain.instancetypes.conflicts import MOST_PATHS, conflicts, differing
-from exporter.domain.instancetypes.specs import canonical
+from exporter.facts.specs import canonical
+from exporter.facts.text_cache import TextMemo, remembered
 from exporter.store.decode import Decoded, ObjectDecoder
 from exporter.store.kinds import controller_revision, virtual_machine, virtual_machine_instancetype
-from exporter.store.text.text_cache import TextMemo, remembered
 
 _MOST = 24 << 20
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
+from exporter.facts.record import Record
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding
 from exporter.store.change import Change
@@ -15,7 +16,6 @@ from exporter.store.cluster import Cluster
 from exporter.store.index import Index
 from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.kinds.virtual_machine import VirtualMachine
-from exporter.store.record import Record
 from exporter.store.source import Source
 from tests.amounts import drawn, part
 from tests.check_cases import CASES_OF, CHECKS, evaluated

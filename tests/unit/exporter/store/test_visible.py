@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from exporter.store.text.naming import is_seen, written_out
+from exporter.facts.naming import is_seen, written_out
 
 # Default_Ignorable_Code_Point of DerivedCoreProperties.txt of Unicode 15.1
 IGNORABLE = (

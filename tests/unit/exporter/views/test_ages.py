@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exporter.store.text.times import Since
+from exporter.facts.times import Since
 from exporter.views.times import age, duration, origin, rfc3339
 
 NOW = 1_790_000_000.0

@@ -11,11 +11,11 @@ import pytest
 
 from demo.fleet.sample import sample_fleet
 from exporter.domain.drains.departure import DrainState
+from exporter.facts.record import Ref
+from exporter.facts.selector import selector_in
 from exporter.findings.finding import Finding, Severity
 from exporter.store.kinds.node import Node
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.store.record import Ref
-from exporter.store.selector import selector_in
 from exporter.store.source import SyncState
 from exporter.views import drain
 from exporter.views.drain.report import NOT_CONSIDERED

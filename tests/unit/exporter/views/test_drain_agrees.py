@@ -11,13 +11,13 @@ from hypothesis import given
 from demo.fleet.sample import sample_fleet
 from exporter.checks import all_checks
 from exporter.checks.drains.evictions.reasons import BLOCKED
+from exporter.counts.node_drains import STATE, Drains
 from exporter.domain.drains.departure import DrainState
 from exporter.domain.drains.health import AILMENTS, ailment
+from exporter.facts.record import Ref
 from exporter.findings.finding import Finding
-from exporter.states.node_drains import STATE, Drains
 from exporter.store.kinds.node import Node
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.store.record import Ref
 from exporter.views import drain
 from exporter.views.drain import VMReport
 from tests.all_of import all_of, named, whole

@@ -15,10 +15,10 @@ from aiohttp import web
 
 from exporter.__main__ import main
 from exporter.domain.drains.departure import DrainState
+from exporter.facts.record import Ref
 from exporter.kube.errors import UnreachableError
 from exporter.kube.probe import NotDryError, Probe
 from exporter.kube.transport import Transport
-from exporter.store.record import Ref
 from exporter.views.drain import exit_code, probed, unsafe, unsettled
 from exporter.views.drain.probing import EvictionProbeAnswer
 from exporter.views.drain.report import Drain, NodeReport, VMReport

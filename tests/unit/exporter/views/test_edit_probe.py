@@ -16,9 +16,9 @@ from demo.command import kubeconfig
 from exporter.__main__ import main
 from exporter.cli.input.edit_probes import ask_edits
 from exporter.cli.output.edit_probes import edits
+from exporter.facts.record import Ref
 from exporter.kube.probe import EditProbe, NotDryError
 from exporter.kube.transport import Transport
-from exporter.store.record import Ref
 from exporter.store.source import SyncState
 from exporter.views.edits import EditProbed, EditProbes, Expected, chosen, expected_edits, probed, summed, unsettled
 from exporter.views.in_slices import at_once

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from exporter.checks.features import feature_mismatch
-from exporter.domain.features.rule import Rule
-from exporter.domain.features.rules import RULES
-from exporter.states import features as state
-from exporter.states.base import Aggregates
+from exporter.counts import features as state
+from exporter.counts.base import Aggregates
+from exporter.counts.features import PHASES, FeatureUsage
+from exporter.facts.rule import Rule
+from exporter.facts.rules import RULES
 from exporter.store.source import SyncState
-from exporter.usage.features import PHASES, FeatureUsage
 from exporter.views.features import (
     READER,
     FeatureReport,

@@ -13,11 +13,11 @@ import pytest
 from demo.fleet.sample import sample_fleet
 from exporter.checks import all_checks
 from exporter.engine.engine import Engine
+from exporter.facts.record import Ref
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import network_attachment_definition, virtual_machine, virtual_machine_instance
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.overlay import Edit
-from exporter.store.record import Ref
 from exporter.store.source import SyncState, Undecodable
 from exporter.views.impact import Impact, NoSuchObjectError, ProposedChange, deletion, exit_code, steps, take, without
 from exporter.views.in_slices import at_once

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.states.base import Aggregates
-from exporter.states.instancetypes import STATE
+from exporter.counts.base import Aggregates
+from exporter.counts.instancetypes import STATE, InstancetypeUsage
 from exporter.store.source import SyncState
-from exporter.usage.instancetypes import InstancetypeUsage
 from exporter.views.instancetypes import READER, InstancetypeReport, Instancetypes, steps, take
 from tests.evaluation import Evaluation
 from tests.instancetype_rows import CLUSTER, NAMESPACED, U1, revision, vm

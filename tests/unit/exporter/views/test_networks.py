@@ -10,8 +10,8 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.cli.output.networks import listed_networks
+from exporter.counts.addresses import AddressUse
 from exporter.store.source import SyncState
-from exporter.usage.addresses import AddressUse
 from exporter.views.networks import RECLAIMABLE
 from tests.rows import full
 from tests.viewed_networks import Viewed

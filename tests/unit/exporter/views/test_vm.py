@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from exporter.cli.output.vm import whole_vm
-from exporter.store.record import epoch
+from exporter.facts.record import epoch
 from exporter.views import vm
 from exporter.views.vm import NoSuchVMError
 from tests.drain_rows import Row, guest, migration, node

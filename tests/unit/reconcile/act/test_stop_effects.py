@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.ledger.settling import may_arrive
 from reconcile.plan.effects import REQUESTS, happened, inverse
 from reconcile.plan.plan import Add, Create, Patch, Remove, Replace

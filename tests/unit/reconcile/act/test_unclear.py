@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from demo.apiserver.errors import ApiError
+from exporter.facts.times import Skew
 from exporter.kube.transport import Transport
-from exporter.store.text.times import Skew
 from reconcile.ledger import Entry, Event, Ledger
 from reconcile.ledger.manual import ManualLedger, folder
 from reconcile.ledger.settling import ARRIVES, Settling

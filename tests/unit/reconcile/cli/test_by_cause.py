@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.cli.several import in_order, of_cause
 from reconcile.confirm.confirm import Hint
 from reconcile.observe.source import Found, Observed

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import yaml
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.cli.commands.plan import component, snippet
 from reconcile.config.settings import Mode
 from reconcile.confirm.confirm import Confirmed, Hint

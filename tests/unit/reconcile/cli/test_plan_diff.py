@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.cli.commands.plan import diffs
 from reconcile.config.settings import Mode
 from reconcile.confirm.confirm import Confirmed, Hint

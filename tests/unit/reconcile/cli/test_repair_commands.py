@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from exporter.cli.output.text.terminal import written
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.cli.plan_text import shown, shown_wide
 from reconcile.cli.writing import named_directory, taking_back
 from reconcile.confirm.confirm import Confirmed

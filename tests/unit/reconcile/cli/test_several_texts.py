@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
+from exporter.facts.record import Ref
 from exporter.store.kinds import virtual_machine
-from exporter.store.record import Ref
 from reconcile.cli.commands.remove import Leftover
 from reconcile.cli.several import Listed
 

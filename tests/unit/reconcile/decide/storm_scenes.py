@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.config.settings import Mode, SidecarConfig
 from reconcile.confirm.confirm import Hint
 from reconcile.decide.gates import Situation, blocked

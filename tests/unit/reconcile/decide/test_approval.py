@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.decide.approval import Approval, approved, parse, write
 from reconcile.plan.annotations import APPROVED_PLAN
 from tests.all_of import each_of

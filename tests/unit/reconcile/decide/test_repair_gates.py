@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from exporter.store.record import Ref
-from exporter.store.text.times import Skew
+from exporter.facts.record import Ref
+from exporter.facts.times import Skew
 from reconcile.config.settings import Mode
 from reconcile.decide.canary import tried
 from reconcile.decide.gates import GATES, Blocked, QueryAnswer, QueryState, blocked

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from exporter.domain.features.indexes import TAKES
+from exporter.domain.identity.indexes import POOL
 from exporter.store.cluster import Cluster
-from exporter.store.indexes.features import TAKES
-from exporter.store.indexes.identities import POOL
 from exporter.store.kinds.node import Node
 from exporter.store.kinds.pod import Pod
 from exporter.store.reader import ClusterView, Reading

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.ledger.entry import Entry, Event
 from reconcile.ledger.history import Failures, History, War
 from tests.all_of import each_of

@@ -11,8 +11,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from exporter.facts.record import Ref
 from exporter.kube.get_json import JSONServer
-from exporter.store.record import Ref
 from reconcile.act.events import event
 from reconcile.observe.source import ExporterSource, Found, SourceError
 from reconcile.plan.plan import Refused

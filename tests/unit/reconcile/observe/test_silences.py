@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.observe.alertmanager import Silence, alert_labels, read, silenced_by
 from tests.all_of import each_of
 from tests.silence_rows import silence

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from demo.apiserver.patching import JSON, patched
-from exporter.domain.identity.firmware import comparable, legacy
+from exporter.facts.firmware import comparable, legacy
+from exporter.facts.record import Ref
 from exporter.store.kinds import namespace
-from exporter.store.record import Ref
 from reconcile.confirm.confirm import Confirmed
 from reconcile.fresh import FreshCluster
 from reconcile.plan.plan import Patch, Plan, Refused

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.plan.effects import changed_since, inverse
 from reconcile.plan.managed_fields import applied
 from reconcile.plan.plan import Patch

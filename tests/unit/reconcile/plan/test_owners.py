@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.plan.managed_fields import applied, touches
 from reconcile.plan.owners import claimed, rival
 from reconcile.plan.plan import Action, Add, Call, Create, Delete, Op, Patch, Plan, Remove, Replace, Risk, Step

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.plan.effects import annotation
 from reconcile.plan.plan import Add, Op, Patch, Remove
 from reconcile.plan.plan import Test as Holds

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN
-from exporter.store.record import Ref
+from exporter.facts.drain_stop import STOPPED_FOR_DRAIN
+from exporter.facts.record import Ref
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED, PREFIX, RESUMED
 from reconcile.plan.managed_fields import applied
 from reconcile.plan.plan import Patch, Plan, Refused

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.plan.effects import happened
 from reconcile.plan.plan import Create, Patch, Plan, Refused, Remove
 from reconcile.plan.plan import Test as Expect  # pytest collects what is named Test

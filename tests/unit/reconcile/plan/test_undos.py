@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.confirm.confirm import Confirmed
 from reconcile.permissions.rbac import read_role
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.act.events import event
 from reconcile.permissions.policy import EVENT
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED

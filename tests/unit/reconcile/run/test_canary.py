@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from demo.apiserver.errors import ApiError
-from exporter.store.text.times import Skew
+from exporter.facts.times import Skew
 from reconcile.run import verifying
 from tests.fakeapi.faults import Fault, internal_error
 from tests.rows import full

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from demo.apiserver.errors import ApiError
-from exporter.store.text.times import Skew
+from exporter.facts.times import Skew
 from reconcile.decide.approval import write
 from reconcile.ledger import Event, Ledger
 from reconcile.ledger.manual import folder

@@ -13,9 +13,9 @@ import pytest
 
 from demo.apiserver.errors import ApiError
 from exporter.config.settings import Config as ExporterConfig
+from exporter.facts.record import Ref
 from exporter.kube.transport import Transport
 from exporter.store.kinds import ipam_claim
-from exporter.store.record import Ref
 from reconcile.act.execute import IdleWriter, WriteOutcome
 from reconcile.app import run
 from reconcile.config.settings import SidecarConfig, model_of

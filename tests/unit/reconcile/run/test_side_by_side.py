@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.ledger import Entry, Event
 from tests.kubevirt.audit_history import AuditHistory
 from tests.kubevirt.side_by_side import Comparison, Round, Shift

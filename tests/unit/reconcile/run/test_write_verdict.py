@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.store.record import Ref
+from exporter.facts.record import Ref
 from reconcile.ledger import Entry, Event
 from tests.all_of import each_of
 from tests.kubevirt.audit_history import AuditHistory

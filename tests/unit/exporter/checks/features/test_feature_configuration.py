@@ -13,10 +13,10 @@ from exporter.checks import all_checks
 from exporter.config.settings import Config
 from exporter.domain.features.gates import Gates
 from exporter.domain.features.hco import HYPERCONVERGED, way_of_gate, way_of_setting
-from exporter.domain.features.versions import parse
-from exporter.domain.identity.firmware import legacy
 from exporter.dump import read_dump
 from exporter.engine.engine import Engine
+from exporter.facts.firmware import legacy
+from exporter.facts.versions import parse
 from exporter.findings.finding import Finding
 from exporter.store.kinds import kube_virt
 from tests.evaluation import NOW, Evaluation

@@ -11,10 +11,10 @@ import pytest
 from exporter.checks.features import feature_mismatch, feature_nodes, feature_storage
 from exporter.domain.features import configuration
 from exporter.domain.features.configuration import like
-from exporter.domain.features.rules import RULES
+from exporter.domain.features.indexes import LETS, NEEDED, OFFERED, STATE, TAKES
 from exporter.domain.features.settings import Device
+from exporter.facts.rules import RULES
 from exporter.store.index import Index
-from exporter.store.indexes.features import LETS, NEEDED, OFFERED, STATE, TAKES
 from tests.amounts import drawn, rounds
 from tests.evaluation import Evaluation
 from tests.rows import full

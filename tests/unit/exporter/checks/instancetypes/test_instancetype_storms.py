@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.domain.instancetypes.matching import ROLES
+from exporter.counts.instancetypes import InstancetypeUsage
+from exporter.facts.matching import ROLES
 from exporter.store.source import SyncState
-from exporter.usage.instancetypes import InstancetypeUsage
 from exporter.views import instancetypes
 from tests.amounts import drawn, rounds
 from tests.engine_rows import comparable

@@ -10,9 +10,9 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.checks.networks import ipam_claims, ipam_vms
-from exporter.findings.affected import everything
+from exporter.engine.affected import everything
+from exporter.engine.evaluate import Answer, evaluate
 from exporter.findings.check import Check
-from exporter.findings.evaluate import Answer, evaluate
 from exporter.store.reader import Seen
 from tests.amounts import drawn, part
 from tests.evaluation import Evaluation

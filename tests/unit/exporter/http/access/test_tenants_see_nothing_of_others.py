@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from exporter.engine.engine import Engine
+from exporter.engine.evaluate import evaluate
+from exporter.facts.naming import NAMED
+from exporter.facts.record import Ref
 from exporter.findings.check import Check
-from exporter.findings.evaluate import evaluate
 from exporter.findings.finding import Finding, Severity
 from exporter.http.access.viewer import Visible
 from exporter.http.reports.listing import Listing
@@ -18,9 +20,7 @@ from exporter.http.reports.listings import Listings
 from exporter.http.reports.result_cache import Versions
 from exporter.sidecar.repairs import Repairs, decoding
 from exporter.store.indexes.drains import NODE
-from exporter.store.record import Ref
 from exporter.store.source import SyncState
-from exporter.store.text.naming import NAMED
 from exporter.views import tenant_text
 from exporter.views.findings import Filter
 from exporter.views.in_slices import at_once

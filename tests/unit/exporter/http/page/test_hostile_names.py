@@ -16,8 +16,8 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.cli.output.findings.exchange import csv_of
+from exporter.facts.naming import is_seen
 from exporter.sidecar.repairs import Repairs, decoding
-from exporter.store.text.naming import is_seen
 from exporter.views.findings import take
 from exporter.views.in_slices import at_once
 from tests.amounts import drawn, part

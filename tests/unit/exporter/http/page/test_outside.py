@@ -10,12 +10,12 @@ from typing import Any
 from aiohttp import web
 
 from exporter.config.outside import Link
+from exporter.facts.record import Ref
 from exporter.findings.check import PER_CLUSTER, Check, Family, Reason
 from exporter.findings.finding import Finding, Severity
 from exporter.http.page.outside import Outside
 from exporter.prometheus import Bounds
 from exporter.store.kinds import ipam_claim
-from exporter.store.record import Ref
 from tests.evaluation import NOW
 from tests.past_server import Stub, answer, asking
 from tests.rows import full

@@ -1,0 +1,1 @@
+"""Facts: what the text of an object says, reduced to values. Imports nothing of ours; pure."""

@@ -1,1 +1,0 @@
-"""What is remembered beyond the objects that showed it: bounded, in memory alone, and read by no check and no state."""

@@ -1,0 +1,113 @@
+"""Velero's Backups: of which namespaces, and whether one is in progress."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from ...facts.record import Record, Wire, WireMeta, identity
+from ..kind import ApiKind
+
+# Of which namespaces a Backup or Restore of Velero is, and whether it is over.
+#
+# As in pkg/apis/velero/v1 of vmware-tanzu/velero: no namespaces, and `*`, are all of them; what is excluded is not
+# included; a restore writes into the namespace that its mapping has for one, else into that itself.
+
+OVER = ("FailedValidation", "Completed", "PartiallyFailed", "Failed", "Deleting")
+"""The phases in which nothing is saved or restored any more."""
+
+
+class WireNamespaces(Wire, frozen=True, gc=False):
+    """The namespaces in the spec of either."""
+
+    included_namespaces: list[str | None] | None = None
+    excluded_namespaces: list[str | None] | None = None
+    namespace_mapping: dict[str, str | None] | None = None
+
+
+class Namespaces(msgspec.Struct, frozen=True, gc=False):
+    """`mapping` has pairs of a namespace and the one that it is restored into."""
+
+    included: tuple[str, ...]
+    excluded: tuple[str, ...]
+    mapping: tuple[tuple[str, str], ...]
+
+    def reach(self, namespace: str) -> bool:
+        """Whether objects of a namespace may be saved, or be written by a restore.
+
+        Patterns, which later releases of Velero know, count where they include, and not where they exclude.
+        """
+        if any(into == namespace and self._included(name) for name, into in self.mapping):
+            return True
+        return dict(self.mapping).get(namespace, namespace) == namespace and self._included(namespace)
+
+    def _included(self, namespace: str) -> bool:
+        if namespace in self.excluded:
+            return False
+        return not self.included or any(fnmatchcase(namespace, each) for each in self.included)
+
+
+def namespaces_of(spec: WireNamespaces) -> Namespaces:
+    return Namespaces(
+        tuple(each for each in spec.included_namespaces or () if each),
+        tuple(each for each in spec.excluded_namespaces or () if each),
+        tuple(sorted((name, into) for name, into in (spec.namespace_mapping or {}).items() if into)),
+    )
+
+
+class _Status(Wire, frozen=True, gc=False):
+    phase: str | None = None
+
+
+class _Backup(Wire, frozen=True, gc=False):
+    metadata: WireMeta = WireMeta()
+    spec: WireNamespaces | None = None
+    status: _Status | None = None
+
+
+class Backup(Record, frozen=True, gc=False):
+    """It is in Velero's own namespace, and about others."""
+
+    namespaces: Namespaces
+    active: bool  # in no phase in which it is over
+
+
+def _backup(wire: _Backup) -> Backup:
+    phase = (wire.status and wire.status.phase) or ""
+    namespaces = namespaces_of(wire.spec or WireNamespaces())
+    return Backup(*identity(wire.metadata), namespaces=namespaces, active=phase not in OVER)
+
+
+BACKUPS = ApiKind(
+    Backup, group="velero.io", plural="backups", wire=_Backup, reduce=_backup, optional=True, dispensable=True
+)
+Backup.KIND = BACKUPS
+
+
+# Velero's Restores: of which namespaces, and whether one is in progress.
+
+
+class _Restore(Wire, frozen=True, gc=False):
+    metadata: WireMeta = WireMeta()
+    spec: WireNamespaces | None = None
+    status: _Status | None = None
+
+
+class Restore(Record, frozen=True, gc=False):
+    """It is in Velero's own namespace, and about others."""
+
+    namespaces: Namespaces
+    active: bool  # in no phase in which it is over
+
+
+def _restore(wire: _Restore) -> Restore:
+    phase = (wire.status and wire.status.phase) or ""
+    namespaces = namespaces_of(wire.spec or WireNamespaces())
+    return Restore(*identity(wire.metadata), namespaces=namespaces, active=phase not in OVER)
+
+
+RESTORES = ApiKind(
+    Restore, group="velero.io", plural="restores", wire=_Restore, reduce=_restore, optional=True, dispensable=True
+)
+Restore.KIND = RESTORES

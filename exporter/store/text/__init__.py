@@ -1,1 +1,0 @@
-"""How texts of Kubernetes are read and written: quantities, names, JSON. Pure."""

@@ -1,1 +1,0 @@
-"""Counts that are updated with each change, and never counted anew."""
