@@ -21,8 +21,8 @@ from bench.usage import rss
 from exporter.counts.features import STATE, FeatureUsage
 from exporter.facts.record import Record
 from exporter.store.cluster import Change, Cluster
+from exporter.store.kinds.instancetypes import VirtualMachineClusterInstancetype
 from exporter.store.kinds.virtual_machine import VirtualMachine
-from exporter.store.kinds.virtual_machine_cluster_instancetype import VirtualMachineClusterInstancetype
 from exporter.store.reader import cluster_of
 from exporter.store.source import Source, SyncState
 from exporter.views.features import READER, Features, steps

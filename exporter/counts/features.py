@@ -14,7 +14,6 @@ from ..domain.features.configuration import chosen
 from ..domain.features.requests import requests_of
 from ..domain.identity.identity import owned
 from ..domain.instancetypes.indexes import REVISION, USERS, object_key, revision_key
-from ..domain.instancetypes.kinds import INSTANCETYPES
 from ..domain.instancetypes.resolving import LIVE
 from ..facts.record import Record
 from ..facts.rule import Request
@@ -23,8 +22,8 @@ from ..store.change import Change
 from ..store.cluster import Cluster
 from ..store.index import Index
 from ..store.kinds import controller_revision, kube_virt, virtual_machine, virtual_machine_instance
-from ..store.kinds.common.instancetype import Kept
 from ..store.kinds.controller_revision import ControllerRevision
+from ..store.kinds.instancetypes import INSTANCETYPES, Kept
 from ..store.kinds.kube_virt import KubeVirt
 from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance

@@ -19,9 +19,9 @@ from ..facts.firmware import random
 from ..facts.record import Record
 from ..store.change import Change
 from ..store.cluster import Cluster
+from ..store.kinds.snapshots import VirtualMachineSnapshotContent
 from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ..store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ..store.source import UNREADABLE, Source, Undecodable, unseen
 from .base import Gauge, Sample, State
 from .firmware_origins import origin

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import msgspec
 
 from ..domain.instancetypes.indexes import REVISION, revision_key
-from ..domain.instancetypes.kinds import CLUSTER_WIDE, INSTANCETYPES
 from ..domain.instancetypes.resolving import (
     LIVE,
     ReferenceMode,
@@ -29,11 +28,11 @@ from ..facts.record import Record, Ref
 from ..store.change import Change
 from ..store.cluster import Cluster
 from ..store.kinds import controller_revision, kube_virt, virtual_machine
-from ..store.kinds.common.instancetype import Kept
 from ..store.kinds.controller_revision import ControllerRevision, Stash
+from ..store.kinds.instancetypes import CLUSTER_WIDE, INSTANCETYPES, Kept
 from ..store.kinds.kube_virt import KubeVirt
+from ..store.kinds.templates import VirtualMachinePool
 from ..store.kinds.virtual_machine import VirtualMachine
-from ..store.kinds.virtual_machine_pool import VirtualMachinePool
 from .base import Gauge, Sample, State
 
 _SLICE = 200  # VMs resolved between two looks at the event loop, which take a few milliseconds

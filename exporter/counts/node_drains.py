@@ -17,8 +17,7 @@ from ..store.change import Change
 from ..store.cluster import Cluster
 from ..store.indexes.drains import NODE, PDB, RUNNING
 from ..store.kinds.kube_virt import KubeVirt
-from ..store.kinds.node import Node
-from ..store.kinds.node_maintenance import NodeMaintenance
+from ..store.kinds.node import Node, NodeMaintenance
 from ..store.kinds.pod import Pod
 from ..store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance

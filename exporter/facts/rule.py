@@ -13,7 +13,7 @@ from .vm_spec import WireCPU, WireDevices, WireDomain, WireVMSpec
 
 if TYPE_CHECKING:  # who makes a ground stands above
     from ..domain.features.configuration import Effective
-    from ..store.kinds.storage_class import StorageClass
+    from ..store.kinds.storage import StorageClass
 
 __all__ = ["IGNITION", "SIDECARS", "Asking", "Ground", "Migrates", "Request", "Rule", "Severities", "Stage", "once"]
 

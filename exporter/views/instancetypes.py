@@ -14,18 +14,17 @@ from ..checks.instancetypes._commands import RESOURCES
 from ..counts.instancetypes import InstancetypeTarget, InstancetypeUsage, InstancetypeUse, role_of
 from ..domain.instancetypes.conflicts import differing
 from ..domain.instancetypes.indexes import UNVERSIONED, object_key
-from ..domain.instancetypes.kinds import CLUSTER_WIDE, INSTANCETYPES
 from ..domain.instancetypes.resolving import LIVE, ReferenceMode
 from ..facts.matching import ROLES
 from ..facts.naming import NAMED
 from ..facts.record import Ref
 from ..findings.finding import Finding
 from ..store.cluster import Cluster
-from ..store.kinds.common.instancetype import Kept
 from ..store.kinds.controller_revision import ControllerRevision, Stash
+from ..store.kinds.instancetypes import CLUSTER_WIDE, INSTANCETYPES, Kept
 from ..store.kinds.kube_virt import KubeVirt
+from ..store.kinds.templates import VirtualMachinePool
 from ..store.kinds.virtual_machine import VirtualMachine
-from ..store.kinds.virtual_machine_pool import VirtualMachinePool
 from ..store.reader import Reading
 from ..store.source import FILE, Undecodable, not_served, unseen
 from .in_slices import at_once

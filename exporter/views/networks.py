@@ -19,11 +19,10 @@ from ..facts.record import Ref
 from ..findings.finding import Finding
 from ..store.cluster import Cluster
 from ..store.indexes.networks import ATTACHMENT, INTERFACE, NAD, ON_POD_NETWORK, UNKNOWN_HOLDER, unknown_holders
-from ..store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ..store.kinds.ipam_claim import IPAMClaim
 from ..store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ..store.kinds.pod import Pod
-from ..store.kinds.user_defined_network import UserDefinedNetwork
+from ..store.kinds.user_defined_networks import ClusterUserDefinedNetwork, UserDefinedNetwork
 from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..store.reader import Reading

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exporter.cli.output.text.terminal import say
-from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.facts.record import Ref
 from exporter.kube.errors import AbsentError
 from exporter.store.kind import ApiKind
+from exporter.store.kinds.instancetypes import INSTANCETYPES
 
 from ..confirm.confirm import Confirmed
 from ..confirm.reading import document

@@ -8,7 +8,7 @@ from typing import Any
 
 from demo.fleet import objects, pods
 from demo.fleet import surroundings as around
-from exporter.store.kinds.mutating_webhook_configuration import CLAIM_WEBHOOK
+from exporter.store.kinds.components import CLAIM_WEBHOOK
 from tests.cluster.client import Client
 from tests.cluster.resources import IPAM_CLAIMS, VMS
 from tests.manifests import Object

@@ -10,7 +10,7 @@ import pytest
 from demo.fleet import instancetypes as its
 from exporter.facts.record import Ref, epoch
 from exporter.store.kind import ApiKind
-from exporter.store.kinds import controller_revision, virtual_machine, virtual_machine_instancetype
+from exporter.store.kinds import controller_revision, instancetypes, virtual_machine
 from reconcile.confirm.confirm import Confirmed
 from reconcile.plan.owners import claimed, known_owners, rival
 from reconcile.plan.plan import Add, Create, Patch, Plan, Refused, Replace, Risk, Step
@@ -122,7 +122,7 @@ def test_a_guarded_instancetype_survives_its_deletion(client: Client, namespace:
     client.create(vm)
     about = {"check": "instancetype_objects", "reason": "DeletableInUse", "kind": KIND, "subject": "small"}
     made = planned(client, namespace, GUARD, about)
-    send(client, made, virtual_machine_instancetype.KIND)
+    send(client, made, instancetypes.INSTANCETYPE)
     client.delete(SIZES, namespace, "small")
     there = client.get(SIZES, namespace, "small")
     assert there["metadata"]["deletionTimestamp"]

@@ -18,7 +18,7 @@ from exporter.checks import all_checks
 from exporter.counts import all_states
 from exporter.findings.check import PER_FLEET
 from exporter.store.kind import ApiKind
-from exporter.store.kinds import node_maintenance, pod, storage_class
+from exporter.store.kinds import node, pod, storage
 from exporter.store.reader import watched
 from exporter.views import all_views
 from tests.case_files import read_yaml
@@ -44,8 +44,8 @@ QUERIES = {"drain": "?node=node01"}
 # Each by its name, but for what answers by evaluating checks, a change and one VM: what those lack, it lacks.
 ASKED = {view: f"/api/v1/{view}{QUERIES.get(view, '')}" for view in VIEWS if view not in ("impact", "vm")}
 UNSAID = {
-    ("features", storage_class.KIND.name),  # said of each feature that is about storage
-    ("drain", node_maintenance.KIND.name),  # says who drains a node, and nothing of what a drain would do
+    ("features", storage.STORAGE_CLASS.name),  # said of each feature that is about storage
+    ("drain", node.MAINTENANCE.name),  # says who drains a node, and nothing of what a drain would do
     ("drain", "PersistentVolume"),  # said where a VM that leaves has a PersistentVolumeClaim
     ("networks", "UserDefinedNetwork"),  # said of the state of each network
     ("networks", "ClusterUserDefinedNetwork"),

@@ -20,7 +20,7 @@ from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...findings.partial import known
 from ...store.indexes.drains import LAUNCHERS, VIRT_API
-from ...store.kinds.endpoint_slice import EndpointSlice
+from ...store.kinds.components import EndpointSlice
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.pod import Pod
 

@@ -29,8 +29,7 @@ from ...findings.finding import Finding, Severity
 from ...store.indexes.drains import DRAINED_NODE, STOPPED
 from ...store.indexes.networks import VM
 from ...store.kinds.kube_virt import KubeVirt
-from ...store.kinds.node import Node
-from ...store.kinds.node_maintenance import NodeMaintenance
+from ...store.kinds.node import Node, NodeMaintenance
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 

@@ -24,8 +24,8 @@ from ...domain.features.indexes import DEVICE
 from ...findings.causes import Cause
 from ...findings.check import Check, Reason, Scope, View
 from ...findings.finding import Finding, Severity
+from ...store.kinds.components import MutatingWebhookConfiguration
 from ...store.kinds.kube_virt import KubeVirt
-from ...store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance

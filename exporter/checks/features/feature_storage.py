@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...domain.features.indexes import STATE
-from ...domain.instancetypes.kinds import INSTANCETYPES
 from ...findings.causes import Cause
 from ...findings.check import Check, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.kinds.controller_revision import ControllerRevision
+from ...store.kinds.instancetypes import INSTANCETYPES
 from ...store.kinds.kube_virt import KubeVirt
-from ...store.kinds.storage_class import StorageClass
+from ...store.kinds.storage import StorageClass
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ._commands import STORAGE_CLASSES

@@ -21,7 +21,7 @@ from ...findings.causes import Cause
 from ...findings.check import PER_NAMESPACE, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
 from ...store.kinds.kube_virt import KubeVirt
-from ...store.kinds.virtual_machine_instance_replica_set import VirtualMachineInstanceReplicaSet
+from ...store.kinds.templates import VirtualMachineInstanceReplicaSet
 from ._commands import READ_CONFIGURATION, READ_REPLICA_SET
 from .feature_mismatch.evaluation import next_step, refusals
 from .feature_mismatch.reasons import OR_ALLOWED

@@ -29,11 +29,10 @@ from ...findings.check import Check, Family, Presence, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.networks import NAD_KEY, VM, vm_key
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ...store.kinds.snapshots import VirtualMachineRestore, VirtualMachineSnapshotContent
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_clone import VirtualMachineClone
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.kinds.virtual_machine_restore import VirtualMachineRestore
-from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 _FAMILY = Family("kubevirt_vm_copy_duplicates", "A restore or a clone will give a VM what another one has.")
 _UUID, _SERIAL = f"{DOMAIN}/firmware/uuid", f"{DOMAIN}/firmware/serial"

@@ -21,11 +21,11 @@ from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.networks import VM
 from ...store.kinds import (
+    snapshots,
     virtual_machine,
     virtual_machine_clone,
     virtual_machine_instance,
     virtual_machine_instance_migration,
-    virtual_machine_snapshot_content,
 )
 from ._collisions import Originals, copies_in, of_copy, of_one_vm
 from .firmware_duplicates.members import Member, MemberRole, SharedValue, group_of
@@ -96,7 +96,7 @@ CHECK = Check(
         virtual_machine_instance.KIND,
         virtual_machine_instance_migration.KIND,
         virtual_machine_clone.KIND,
-        virtual_machine_snapshot_content.KIND,
+        snapshots.CONTENT,
     ),
     scope=Scope("one serial", SERIAL),
     looks_up=(VM,),

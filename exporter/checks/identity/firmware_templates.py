@@ -12,8 +12,7 @@ from ...facts.naming import the
 from ...findings.advice import filled
 from ...findings.check import PER_NAMESPACE, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
-from ...store.kinds.virtual_machine_instance_replica_set import VirtualMachineInstanceReplicaSet
-from ...store.kinds.virtual_machine_pool import VirtualMachinePool
+from ...store.kinds.templates import VirtualMachineInstanceReplicaSet, VirtualMachinePool
 
 _TEMPLATE = Family(
     "kubevirt_vm_template_pins_firmware_uuid", "A template sets the firmware UUID of all that is made from it."

@@ -20,10 +20,10 @@ from ...findings.causes import Cause
 from ...findings.check import PER_VM, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity, Since
 from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.snapshots import VirtualMachineSnapshotContent
+from ...store.kinds.templates import VirtualMachinePool
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.kinds.virtual_machine_pool import VirtualMachinePool
-from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from .firmware_duplicates.reasons import of_vmi
 
 __all__ = ["CHECK"]

@@ -33,11 +33,11 @@ from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
 from ...store.indexes.networks import VM, primary
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ...store.kinds.snapshots import VirtualMachineSnapshotContent
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_clone import VirtualMachineClone
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ._collisions import Collisions, copies_in, copy_among, of_copy, of_one_vm, vm_of
 from .firmware_duplicates.members import Member, MemberRole, group_of
 

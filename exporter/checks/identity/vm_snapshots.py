@@ -24,9 +24,8 @@ from ...findings.advice import filled, values_of
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
 from ...store.indexes.networks import vm_key
+from ...store.kinds.snapshots import VirtualMachineRestore, VirtualMachineSnapshot
 from ...store.kinds.virtual_machine import VirtualMachine
-from ...store.kinds.virtual_machine_restore import VirtualMachineRestore
-from ...store.kinds.virtual_machine_snapshot import VirtualMachineSnapshot
 
 _SNAPSHOTS, _RESTORES = "virtualmachinesnapshots.snapshot.kubevirt.io", "virtualmachinerestores.snapshot.kubevirt.io"
 _CONTROLLER = "kubectl get pods -A -l kubevirt.io=virt-controller"

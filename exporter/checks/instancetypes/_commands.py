@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...domain.instancetypes.kinds import INSTANCETYPES
+from ...store.kinds.instancetypes import INSTANCETYPES
 
 RESOURCES = {kind.name: kind.resource for kind in (*INSTANCETYPES,)}
 

@@ -21,7 +21,6 @@ from heapq import nsmallest
 from operator import attrgetter
 
 from ...domain.instancetypes.indexes import OBJECT, UNVERSIONED, USERS, object_key
-from ...domain.instancetypes.kinds import INSTANCETYPES
 from ...domain.instancetypes.resolving import ReferenceMode, resolve, takes_any, target
 from ...facts.matching import ROLES, MatcherRole
 from ...facts.naming import NAMED, named, the
@@ -29,8 +28,8 @@ from ...facts.record import Ref
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
-from ...store.kinds.common.instancetype import Kept, Sizing, Tuning
 from ...store.kinds.controller_revision import ControllerRevision
+from ...store.kinds.instancetypes import INSTANCETYPES, Kept, Sizing, Tuning
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.reader import ClusterView

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...domain.instancetypes.indexes import OBJECT, POOLS, REVISION
-from ...domain.instancetypes.kinds import CLUSTER_WIDE, INSTANCETYPES
 from ...domain.instancetypes.resolving import LIVE, reference, target
 from ...facts.matching import ROLES, MatcherRole
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.kinds.controller_revision import START, ControllerRevision
-from ...store.kinds.virtual_machine_pool import VirtualMachinePool
+from ...store.kinds.instancetypes import CLUSTER_WIDE, INSTANCETYPES
+from ...store.kinds.templates import VirtualMachinePool
 from ._commands import RESOURCES
 
 _READ = (

@@ -14,7 +14,6 @@ from heapq import nsmallest
 
 from ...domain.acts import Act, Forbids
 from ...domain.instancetypes.indexes import REVISION, revision_key
-from ...domain.instancetypes.kinds import CLUSTER_WIDE
 from ...facts.naming import NAMED, named
 from ...facts.record import Record
 from ...findings.causes import Cause
@@ -23,11 +22,11 @@ from ...findings.finding import Finding, Severity, Since
 from ...findings.partial import known
 from ...store.indexes.networks import VM
 from ...store.kinds.controller_revision import ControllerRevision
+from ...store.kinds.instancetypes import CLUSTER_WIDE
+from ...store.kinds.snapshots import VirtualMachineRestore, VirtualMachineSnapshotContent
+from ...store.kinds.templates import VirtualMachinePool
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.kinds.virtual_machine_pool import VirtualMachinePool
-from ...store.kinds.virtual_machine_restore import VirtualMachineRestore
-from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 _ORPHANED = Family(
     "kubevirt_instancetype_revision_orphaned",

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...domain.instancetypes.indexes import REVISION, SAVED, SAVED_COPY, SAVED_OBJECT
-from ...domain.instancetypes.kinds import CLUSTER_WIDE, INSTANCETYPES
 from ...domain.instancetypes.resolving import LIVE, backs, reference, target
 from ...facts.matching import ROLES, MatcherRole, Reference
 from ...findings.causes import Cause
@@ -24,8 +23,9 @@ from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.networks import VM
 from ...store.kinds.controller_revision import START, ControllerRevision
+from ...store.kinds.instancetypes import CLUSTER_WIDE, INSTANCETYPES
+from ...store.kinds.snapshots import VirtualMachineSnapshotContent
 from ...store.kinds.virtual_machine import VirtualMachine
-from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ._commands import COPIES, RESOURCES
 
 _FAMILY = Family(

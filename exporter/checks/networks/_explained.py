@@ -12,8 +12,13 @@ from dataclasses import dataclass
 import msgspec
 
 from ...findings.finding import Finding, Since
-from ...store.kinds.deployment import CLAIM_CONTROLLER, NETWORK_CONTROLLER, Deployment, own_parts
-from ...store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
+from ...store.kinds.components import (
+    CLAIM_CONTROLLER,
+    NETWORK_CONTROLLER,
+    Deployment,
+    MutatingWebhookConfiguration,
+    own_parts,
+)
 from ...store.reader import ClusterView
 
 # By the reason of the check ipam_stack. A webhook without a CA bundle keeps pods from being created: of those that

@@ -17,11 +17,10 @@ from ...domain.acts import Act, Among, Forbids
 from ...findings.causes import Cause
 from ...findings.check import PER_NAMESPACE, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity, Since
-from ...store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.namespace import PRIMARY
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from ...store.kinds.user_defined_network import UserDefinedNetwork
+from ...store.kinds.user_defined_networks import ClusterUserDefinedNetwork, UserDefinedNetwork
 from ._commands import CUDNS, PODS_ON_NAD, READ_NAD, UDNS
 
 _MISCONFIGURED = Family("kubevirt_ipam_network_misconfigured", "The NAD or user-defined network is misconfigured.")

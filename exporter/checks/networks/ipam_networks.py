@@ -25,11 +25,10 @@ from ...findings.causes import Cause
 from ...findings.check import PER_NETWORK, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.networks import NAD, NETWORK, UNKNOWN_HOLDER, VM, unknown_holders
-from ...store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition, differing, pool_of, ruling
 from ...store.kinds.pod import GIVEN, Pod
-from ...store.kinds.user_defined_network import UserDefinedNetwork
+from ...store.kinds.user_defined_networks import ClusterUserDefinedNetwork, UserDefinedNetwork
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ._commands import CUDNS, NADS, NETWORK_CLAIMS, PODS_ON_NAD, READ_NAD, UDNS
 

@@ -25,9 +25,15 @@ from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
 from ...store.indexes.networks import PERSISTENT, STACK
-from ...store.kinds.deployment import CLAIM_CONTROLLER, NETWORK_CONTROLLER, Deployment, own_parts
+from ...store.kinds.components import (
+    CLAIM_CONTROLLER,
+    CLAIM_WEBHOOK,
+    NETWORK_CONTROLLER,
+    Deployment,
+    MutatingWebhookConfiguration,
+    own_parts,
+)
 from ...store.kinds.ipam_claim import IPAMClaim
-from ...store.kinds.mutating_webhook_configuration import CLAIM_WEBHOOK, MutatingWebhookConfiguration
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ._explained import EXPLAINED, broken
 

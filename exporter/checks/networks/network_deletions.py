@@ -20,12 +20,10 @@ from ...findings.causes import Cause
 from ...findings.check import PER_NETWORK, Check, Family, Lookup, Reason, View
 from ...findings.finding import Finding, Severity, Since
 from ...store.indexes.networks import ATTACHMENT, INTERFACE, NAD, NAD_KEY, ON_POD_NETWORK
-from ...store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
-from ...store.kinds.common.user_defined import PROTECTION
 from ...store.kinds.namespace import Namespace
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.pod import Pod
-from ...store.kinds.user_defined_network import UserDefinedNetwork
+from ...store.kinds.user_defined_networks import PROTECTION, ClusterUserDefinedNetwork, UserDefinedNetwork
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ._commands import CUDNS, NETWORK_NADS, NETWORK_STACK, PODS_ON_NETWORK, UDNS

@@ -23,10 +23,9 @@ from ...findings.check import PER_NAMESPACE, Check, Family, Reason, View
 from ...findings.finding import Finding, Severity, Since
 from ...findings.partial import known
 from ...store.indexes.networks import SELECTION, SELECTION_KEY
-from ...store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ...store.kinds.namespace import PRIMARY, Namespace
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from ...store.kinds.user_defined_network import UserDefinedNetwork
+from ...store.kinds.user_defined_networks import ClusterUserDefinedNetwork, UserDefinedNetwork
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 from ._commands import CUDNS

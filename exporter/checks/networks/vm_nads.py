@@ -21,10 +21,9 @@ from ...findings.causes import Cause
 from ...findings.check import PER_VM, Check, Family, Lookup, Presence, Reason, View
 from ...findings.finding import Finding, Severity, Since
 from ...store.indexes.networks import INTERFACE, REFERENCE, RENDERED, RENDERED_ANYWHERE
-from ...store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ...store.kinds.namespace import Namespace
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from ...store.kinds.user_defined_network import UserDefinedNetwork
+from ...store.kinds.user_defined_networks import ClusterUserDefinedNetwork, UserDefinedNetwork
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 from ._referred import ReferredNads

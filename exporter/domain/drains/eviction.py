@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import chain, islice
 
 from ...facts.selector import Selector
-from ...store.kinds.endpoint_slice import EndpointSlice
+from ...store.kinds.components import EndpointSlice
 from ...store.kinds.kube_virt import DRAIN_TAINT, KubeVirt
 from ...store.kinds.node import CORDON, Node
 from ...store.kinds.pod import DrainRole, Pod

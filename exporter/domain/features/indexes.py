@@ -20,8 +20,8 @@ from ...facts.rules import BY_ID
 from ...facts.text_cache import remembered
 from ...store.index import ByName, Index
 from ...store.indexes.networks import INTERFACE, VM
-from ...store.kinds.common.instancetype import Kept
 from ...store.kinds.controller_revision import ControllerRevision
+from ...store.kinds.instancetypes import Kept
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.node import Node
 from ...store.kinds.virtual_machine import VirtualMachine

@@ -23,7 +23,7 @@ from ...facts.spec_facts import asks_of, shared
 from ...facts.text_cache import remembered
 from ...facts.vm_networks import VMNetwork
 from ...facts.vm_spec import WireCPU, WireDevices, WireDomain, WireFeatures, WireVMSpec
-from ...store.kinds.common.instancetype import Kept, Sizing, Tuning
+from ...store.kinds.instancetypes import Kept, Sizing, Tuning
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.virtual_machine import VirtualMachine

@@ -13,16 +13,20 @@ import msgspec
 from ...facts import specs
 from ...facts.matching import ROLES, MatcherRole, Reference, kind_of
 from ...facts.record import Record
-from ...store.kinds.common.instancetype import Kept, Sizing, Tuning
 from ...store.kinds.controller_revision import START, ControllerRevision
+from ...store.kinds.instancetypes import (
+    Kept,
+    Sizing,
+    Tuning,
+    VirtualMachineClusterInstancetype,
+    VirtualMachineClusterPreference,
+    VirtualMachineInstancetype,
+    VirtualMachinePreference,
+)
 from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.snapshots import VirtualMachineSnapshotContent
+from ...store.kinds.templates import VirtualMachinePool
 from ...store.kinds.virtual_machine import VirtualMachine
-from ...store.kinds.virtual_machine_cluster_instancetype import VirtualMachineClusterInstancetype
-from ...store.kinds.virtual_machine_cluster_preference import VirtualMachineClusterPreference
-from ...store.kinds.virtual_machine_instancetype import VirtualMachineInstancetype
-from ...store.kinds.virtual_machine_pool import VirtualMachinePool
-from ...store.kinds.virtual_machine_preference import VirtualMachinePreference
-from ...store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 R = TypeVar("R", bound=Record)
 

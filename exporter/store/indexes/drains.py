@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from ...facts.firmware import identifying
 from ...facts.record import Record
 from ..index import ByName, Index
-from ..kinds.endpoint_slice import EndpointSlice
+from ..kinds.components import EndpointSlice
 from ..kinds.kube_virt import KubeVirt
 from ..kinds.kubevirt_machine import KubevirtMachine
-from ..kinds.node import Node
-from ..kinds.node_maintenance import NodeMaintenance
-from ..kinds.persistent_volume import PersistentVolume
+from ..kinds.node import Node, NodeMaintenance
 from ..kinds.pod import DrainRole, Pod
 from ..kinds.pod_disruption_budget import PodDisruptionBudget
+from ..kinds.storage import PersistentVolume
 from ..kinds.virtual_machine import VirtualMachine
 from ..kinds.virtual_machine_instance import VirtualMachineInstance
 from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration

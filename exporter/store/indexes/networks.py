@@ -8,21 +8,19 @@ from ...facts.addresses import host
 from ...facts.record import Record
 from ...facts.vm_networks import claim_name
 from ..index import ByName, Index
-from ..kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
+from ..kinds.components import Deployment, MutatingWebhookConfiguration
 from ..kinds.controller_revision import ControllerRevision
-from ..kinds.deployment import Deployment
 from ..kinds.ipam_claim import IPAMClaim
-from ..kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from ..kinds.namespace import Namespace
 from ..kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ..kinds.pod import GIVEN, REFERRED, DrainRole, Pod
 from ..kinds.pod_disruption_budget import PodDisruptionBudget
-from ..kinds.user_defined_network import UserDefinedNetwork
+from ..kinds.snapshots import VirtualMachineSnapshotContent
+from ..kinds.user_defined_networks import ClusterUserDefinedNetwork, UserDefinedNetwork
 from ..kinds.virtual_machine import VirtualMachine
 from ..kinds.virtual_machine_clone import VirtualMachineClone
 from ..kinds.virtual_machine_instance import VirtualMachineInstance
 from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ..kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 _VMS = (VirtualMachine, VirtualMachineInstance)
 

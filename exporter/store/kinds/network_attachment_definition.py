@@ -17,7 +17,7 @@ from ...facts.annotations import Note
 from ...facts.pool import Pool, link_of
 from ...facts.record import Record, Wire, WireMeta, WireOwner, epoch, identity
 from ..kind import ApiKind
-from .common.net_conf import NetConf, differing, read, signature_of
+from .net_conf import NetConf, differing, read, signature_of
 
 __all__ = ["KIND", "NetworkAttachmentDefinition", "differing", "pool_of", "ruling"]
 

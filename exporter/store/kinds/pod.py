@@ -16,7 +16,7 @@ from ...facts.placement import Neighbours, Placement
 from ...facts.quantity import Amounts
 from ...facts.record import Record, Unreadable, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
 from ..kind import ApiKind
-from .common.pod import (
+from .pod_parts import (
     GIVEN,
     REFERRED,
     SELECTED,

@@ -20,8 +20,8 @@ from ...facts.selector import Requirement
 from ...store.cluster import Cluster
 from ...store.indexes.drains import BOUND, NODE
 from ...store.kinds.node import Node
-from ...store.kinds.persistent_volume import PersistentVolume
 from ...store.kinds.pod import DrainRole, Pod
+from ...store.kinds.storage import PersistentVolume
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.source import Undecodable, unseen
 

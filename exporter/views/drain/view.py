@@ -35,13 +35,12 @@ from ...store.cluster import Cluster
 from ...store.indexes.drains import BOUND, EVACUATED
 from ...store.kind import ApiKind
 from ...store.kinds import node, pod
-from ...store.kinds.endpoint_slice import EndpointSlice
+from ...store.kinds.components import EndpointSlice
 from ...store.kinds.kube_virt import KubeVirt
-from ...store.kinds.node import Node
-from ...store.kinds.node_maintenance import NodeMaintenance
-from ...store.kinds.persistent_volume import PersistentVolume
+from ...store.kinds.node import Node, NodeMaintenance
 from ...store.kinds.pod import Pod
 from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
+from ...store.kinds.storage import PersistentVolume
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ...store.reader import ClusterView, Reading

@@ -15,7 +15,7 @@ from ...facts.record import Ref
 from ...facts.rule import Ground, Rule
 from ...facts.rules import BY_ID, RULES
 from ...store.cluster import Cluster
-from ...store.kinds.storage_class import StorageClass
+from ...store.kinds.storage import StorageClass
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .report import FeatureReport, GateReport, ValueReport

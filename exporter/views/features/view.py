@@ -13,15 +13,15 @@ import msgspec
 
 from ...counts.features import PHASES, FeatureUsage
 from ...domain.features.configuration import Effective, chosen, forecast
-from ...domain.instancetypes.kinds import INSTANCETYPES
 from ...facts.naming import NAMED
 from ...facts.record import Ref
 from ...facts.rules import BY_ID, OF_NETWORKS, RULES
 from ...findings.finding import Finding
 from ...store.cluster import Cluster
 from ...store.kinds.controller_revision import ControllerRevision
+from ...store.kinds.instancetypes import INSTANCETYPES
 from ...store.kinds.kube_virt import KubeVirt
-from ...store.kinds.storage_class import StorageClass
+from ...store.kinds.storage import StorageClass
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.reader import Reading

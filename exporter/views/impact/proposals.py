@@ -10,20 +10,15 @@ from typing import Any
 from ...facts.matching import MatcherRole
 from ...store.cluster import Cluster
 from ...store.kind import ApiKind
-from ...store.kinds import (
-    virtual_machine_cluster_instancetype,
-    virtual_machine_cluster_preference,
-    virtual_machine_instancetype,
-    virtual_machine_preference,
-)
+from ...store.kinds import instancetypes
 from ...store.overlay import Edit
 from ...store.source import Source, SyncState, Undecodable, unseen
 from ..nearest import meant, shortened
 
 # The kinds of a role: of the whole cluster, and of a namespace.
 _KINDS: dict[MatcherRole, tuple[ApiKind[Any], ApiKind[Any]]] = {
-    MatcherRole.INSTANCETYPE: (virtual_machine_cluster_instancetype.KIND, virtual_machine_instancetype.KIND),
-    MatcherRole.PREFERENCE: (virtual_machine_cluster_preference.KIND, virtual_machine_preference.KIND),
+    MatcherRole.INSTANCETYPE: (instancetypes.CLUSTER_INSTANCETYPE, instancetypes.INSTANCETYPE),
+    MatcherRole.PREFERENCE: (instancetypes.CLUSTER_PREFERENCE, instancetypes.PREFERENCE),
 }
 _NAMESAKES = 3  # are named
 _BEFOREHAND = (

@@ -14,23 +14,22 @@ from ...domain.features.configuration import chosen as chosen_kubevirt
 from ...domain.features.indexes import TAKES
 from ...domain.features.requests import requests_of
 from ...domain.identity.identity import owned
-from ...domain.instancetypes.kinds import INSTANCETYPES
 from ...facts.record import Record, Ref
 from ...facts.rule import Request
 from ...store.cluster import Cluster
 from ...store.indexes.drains import PART
 from ...store.kind import ApiKind
 from ...store.kinds import node, pod
+from ...store.kinds.components import EndpointSlice
 from ...store.kinds.controller_revision import ControllerRevision
-from ...store.kinds.endpoint_slice import EndpointSlice
+from ...store.kinds.instancetypes import INSTANCETYPES
 from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.namespace import Namespace
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from ...store.kinds.persistent_volume import PersistentVolume
 from ...store.kinds.pod import Pod
 from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
-from ...store.kinds.storage_class import StorageClass
+from ...store.kinds.storage import PersistentVolume, StorageClass
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration

@@ -16,16 +16,15 @@ from ...facts.rules import BY_ID
 from ...findings.check import Check
 from ...findings.finding import Finding, Unknown, fingerprint
 from ...store.cluster import Cluster
+from ...store.kinds.components import EndpointSlice
 from ...store.kinds.controller_revision import ControllerRevision
-from ...store.kinds.endpoint_slice import EndpointSlice
 from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.node import Node
-from ...store.kinds.persistent_volume import PersistentVolume
 from ...store.kinds.pod import Pod
 from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
-from ...store.kinds.storage_class import StorageClass
+from ...store.kinds.storage import PersistentVolume, StorageClass
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration

@@ -19,7 +19,7 @@ from ...facts.vm_networks import VMNetwork, claim_name, parted
 from ...store.kinds.controller_revision import ControllerRevision
 from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from ...store.kinds.storage_class import StorageClass
+from ...store.kinds.storage import StorageClass
 from .context import OneVM
 from .report import FeatureUse, InterfaceReport, SizeReport, VMIdentity
 

@@ -17,7 +17,7 @@ from exporter.findings.finding import Finding, Severity, fingerprint
 from exporter.kube.errors import AbsentError
 from exporter.store.decode import ObjectDecoder
 from exporter.store.kind import ApiKind
-from exporter.store.kinds import kube_virt, node, node_maintenance, virtual_machine_instance
+from exporter.store.kinds import kube_virt, node, virtual_machine_instance
 
 from ...config.settings import Mode
 from ...confirm.confirm import Confirmed, Hint
@@ -68,7 +68,7 @@ async def closed(reads: Reads, name: str) -> str:
     kubevirts = await _all_of(reads, kube_virt.KIND)
     if taints := [taint for each in (*kubevirts, None) for taint in drain_taints(found, each)]:
         return f"node {name} has taint {taints[0]}"
-    maintained = [each for each in await _all_of(reads, node_maintenance.KIND) if each.node == name]
+    maintained = [each for each in await _all_of(reads, node.MAINTENANCE) if each.node == name]
     standing = sorted(each.name for each in maintained if each.deleting is None)
     return f"NodeMaintenance {standing[0]} is for node {name}" if standing else ""
 

@@ -8,14 +8,12 @@ from typing import Any
 from exporter.facts.record import Record, Ref
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import virtual_machine
+from exporter.store.kinds.backups import Backup, Restore, VirtualMachineBackup
 from exporter.store.kinds.namespace import Namespace
-from exporter.store.kinds.velero import Backup, Restore
+from exporter.store.kinds.snapshots import VirtualMachineRestore, VirtualMachineSnapshot
 from exporter.store.kinds.virtual_machine import VirtualMachine
-from exporter.store.kinds.virtual_machine_backup import VirtualMachineBackup
 from exporter.store.kinds.virtual_machine_clone import VirtualMachineClone
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.store.kinds.virtual_machine_restore import VirtualMachineRestore
-from exporter.store.kinds.virtual_machine_snapshot import VirtualMachineSnapshot
 
 from ..patterns import ANYTHING, EMPTY, PRESENT, Begins, Each, Exactly, Is, Like
 from ..plan import Refused

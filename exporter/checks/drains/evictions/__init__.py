@@ -57,8 +57,7 @@ from ....store.indexes.drains import HANDLER, NODE, PDB, REQUESTED, RUNNING, TAR
 from ....store.indexes.networks import VM
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.kubevirt_machine import KubevirtMachine
-from ....store.kinds.node import Node
-from ....store.kinds.node_maintenance import NodeMaintenance
+from ....store.kinds.node import Node, NodeMaintenance
 from ....store.kinds.pod import Pod
 from ....store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ....store.kinds.virtual_machine import VirtualMachine

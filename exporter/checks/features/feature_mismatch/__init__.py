@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....domain.instancetypes.indexes import OBJECT, REVISION
-from ....domain.instancetypes.kinds import INSTANCETYPES
 from ....findings.causes import Cause
 from ....findings.check import PER_VM, Check, Lookup, View
 from ....findings.finding import Finding
 from ....store.kinds.controller_revision import ControllerRevision
+from ....store.kinds.instancetypes import INSTANCETYPES
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance

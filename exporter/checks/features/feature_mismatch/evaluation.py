@@ -17,7 +17,7 @@ from ....facts.text_cache import remembered
 from ....findings.check import View
 from ....findings.finding import Finding, Severity
 from ....store.kinds.kube_virt import KubeVirt
-from ....store.kinds.storage_class import StorageClass
+from ....store.kinds.storage import StorageClass
 from ....store.kinds.virtual_machine import VirtualMachine
 from .._brought import with_bringers
 from .reasons import OR_ALLOWED, REASONS

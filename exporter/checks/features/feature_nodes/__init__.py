@@ -22,11 +22,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....domain.features.indexes import LETS, NEEDED, OFFERED, PLACE, TAKES
-from ....domain.instancetypes.kinds import INSTANCETYPES
 from ....findings.causes import Cause
 from ....findings.check import Check, Presence, Scope, View
 from ....findings.finding import Finding
 from ....store.kinds import controller_revision, kube_virt, node, virtual_machine, virtual_machine_instance
+from ....store.kinds.instancetypes import INSTANCETYPES
 from .evaluation import REASONS, unsupported
 from .placing import unplaced
 

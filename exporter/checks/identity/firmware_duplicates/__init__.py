@@ -27,10 +27,10 @@ from ....findings.finding import Finding, Severity, Since
 from ....findings.partial import known
 from ....store.indexes.networks import VM
 from ....store.kinds.kube_virt import KubeVirt
+from ....store.kinds.snapshots import VirtualMachineSnapshotContent
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ....store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from .evidence import KeeperChoice, acts, facts, keeper, legacy_derived, message, next_step
 from .members import MemberRole, SharedValue, group_of
 from .reasons import REASONS, of_vmi

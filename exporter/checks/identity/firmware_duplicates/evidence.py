@@ -16,9 +16,9 @@ from ....facts.record import UnseenError
 from ....findings.check import View
 from ....findings.finding import Finding, Severity
 from ....store.kinds.kube_virt import KubeVirt
+from ....store.kinds.snapshots import VirtualMachineSnapshotContent
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ....store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from .members import Member, MemberRole, SharedValue
 
 # Which member of a group should keep the UUID.

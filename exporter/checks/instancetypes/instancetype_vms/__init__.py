@@ -22,11 +22,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....domain.instancetypes.indexes import OBJECT, REVISION
-from ....domain.instancetypes.kinds import CLUSTER_WIDE, INSTANCETYPES
 from ....facts.matching import ROLES, MatcherRole
 from ....findings.check import PER_VM, Check, Lookup, View
 from ....findings.finding import Finding, Severity
 from ....store.kinds.controller_revision import ControllerRevision
+from ....store.kinds.instancetypes import CLUSTER_WIDE, INSTANCETYPES
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance

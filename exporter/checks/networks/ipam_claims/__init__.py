@@ -24,9 +24,8 @@ from ....facts.record import Record
 from ....findings.check import PER_VM, Check, Lookup, View
 from ....findings.finding import Finding
 from ....store.indexes.networks import ADDRESS, CLAIM, LEFTOVER, NAD, NETWORK, REFERENCE, address, vm_key
-from ....store.kinds.deployment import Deployment
+from ....store.kinds.components import Deployment, MutatingWebhookConfiguration
 from ....store.kinds.ipam_claim import FINALIZER, IPAMClaim
-from ....store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from ....store.kinds.namespace import Namespace
 from ....store.kinds.network_attachment_definition import NetworkAttachmentDefinition, pool_of
 from ....store.kinds.pod import Pod

@@ -19,9 +19,8 @@ from ....findings.causes import Cause
 from ....findings.check import PER_VM, Check, Family, Reason, View
 from ....findings.finding import Finding, Severity
 from ....store.indexes.networks import ADDRESS, CLAIM, CLAIM_NAME, REFERENCE
-from ....store.kinds.deployment import Deployment
+from ....store.kinds.components import Deployment, MutatingWebhookConfiguration
 from ....store.kinds.ipam_claim import IPAMClaim
-from ....store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from ....store.kinds.namespace import Namespace
 from ....store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ....store.kinds.pod import Pod

@@ -8,7 +8,7 @@ from ....facts.pool import AddressPlace
 from ....facts.vm_networks import claim_name, whole_claim_name
 from ....findings.finding import Finding, Severity
 from ....store.indexes.networks import CLAIM, CLAIM_NAME
-from ....store.kinds.deployment import NETWORK_CONTROLLER, Deployment, own_parts
+from ....store.kinds.components import NETWORK_CONTROLLER, Deployment, own_parts
 from ....store.kinds.network_attachment_definition import pool_of
 from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine import VirtualMachine

@@ -11,8 +11,7 @@ from ....facts.record import Record
 from ....facts.times import UNKNOWN, Since, Time
 from ....store.indexes.drains import HANDLER, NODE, PDB, RUNNING, TARGET
 from ....store.kinds.kube_virt import KubeVirt
-from ....store.kinds.node import CORDON, Node
-from ....store.kinds.node_maintenance import NodeMaintenance
+from ....store.kinds.node import CORDON, Node, NodeMaintenance
 from ....store.kinds.pod import DrainRole, Pod
 from ....store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance

@@ -18,8 +18,7 @@ from typing import Protocol
 
 from ....store.indexes.drains import ANY_NODE, DRAINED_NODE
 from ....store.kinds.kube_virt import KubeVirt
-from ....store.kinds.node import Node
-from ....store.kinds.node_maintenance import NodeMaintenance
+from ....store.kinds.node import Node, NodeMaintenance
 from ....store.kinds.pod import DrainRole, Pod
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.reader import ClusterView

@@ -10,8 +10,7 @@ from exporter.store.indexes.drains import HANDLER, NODE, PDB, RUNNING
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.kubevirt_machine import KubevirtMachine
 from exporter.store.kinds.namespace import Namespace
-from exporter.store.kinds.node import Node
-from exporter.store.kinds.node_maintenance import NodeMaintenance
+from exporter.store.kinds.node import Node, NodeMaintenance
 from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.pod_disruption_budget import PodDisruptionBudget
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance

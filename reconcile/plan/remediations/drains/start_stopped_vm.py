@@ -21,16 +21,15 @@ from typing import Any
 
 import msgspec
 
-from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.facts.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
 from exporter.findings.finding import Finding
 from exporter.store.indexes.drains import DRAINED_NODE, STOPPED
 from exporter.store.indexes.networks import VM, vm_key
 from exporter.store.kinds.controller_revision import ControllerRevision
+from exporter.store.kinds.instancetypes import INSTANCETYPES
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.namespace import Namespace
-from exporter.store.kinds.node import Node
-from exporter.store.kinds.node_maintenance import NodeMaintenance
+from exporter.store.kinds.node import Node, NodeMaintenance
 from exporter.store.kinds.pod import DrainRole, Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance

@@ -34,11 +34,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from exporter.domain.drains.departure.vmi import VMIContext
-from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.facts.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
 from exporter.findings.advice import filled
 from exporter.findings.finding import Finding
 from exporter.store.kinds import controller_revision
+from exporter.store.kinds.instancetypes import INSTANCETYPES
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.node import DRAINING
 from exporter.store.kinds.virtual_machine import VirtualMachine

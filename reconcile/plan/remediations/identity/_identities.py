@@ -16,11 +16,10 @@ from exporter.findings.finding import Finding
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.pod import Pod
+from exporter.store.kinds.snapshots import VirtualMachineRestore, VirtualMachineSnapshotContent
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from exporter.store.kinds.virtual_machine_restore import VirtualMachineRestore
-from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 from ...annotations import PREFIX
 from ...plan import Add, Op, Refused, Test

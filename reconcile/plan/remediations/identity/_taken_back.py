@@ -7,7 +7,7 @@ from typing import Any
 
 from exporter.domain.identity.indexes import IDENTITY
 from exporter.facts.firmware import comparable, legacy
-from exporter.store.kinds import controller_revision, virtual_machine_cluster_preference, virtual_machine_preference
+from exporter.store.kinds import controller_revision, instancetypes
 from exporter.store.kinds.controller_revision import START
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.pod import Pod
@@ -22,12 +22,7 @@ from ._identities import KEEPS_NO_STATE, firmware_of, forbidden, kept_state
 from ._identities import PRECONDITIONS as CHANGING
 from ._identities import READS as CHANGED
 
-UNDO_READS = (
-    *CHANGED,
-    controller_revision.KIND,
-    virtual_machine_preference.KIND,
-    virtual_machine_cluster_preference.KIND,
-)
+UNDO_READS = (*CHANGED, controller_revision.KIND, instancetypes.PREFERENCE, instancetypes.CLUSTER_PREFERENCE)
 UNDO_PRECONDITIONS = {
     "not_being_deleted": "the VM is not being deleted",
     "namespace_active": "its namespace is not being deleted",

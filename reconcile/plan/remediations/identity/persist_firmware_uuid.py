@@ -23,7 +23,7 @@ from exporter.domain.identity.indexes import IDENTITY
 from exporter.facts.firmware import comparable, invalid, legacy
 from exporter.facts.record import epoch
 from exporter.findings.finding import Finding
-from exporter.store.kinds import controller_revision, virtual_machine_restore
+from exporter.store.kinds import controller_revision, snapshots
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
@@ -76,7 +76,7 @@ def _unclear(scene: Scene, vm: VirtualMachine, vmi: VirtualMachineInstance | Non
         return Refused("vmi_is_its_own", f"{vmi.ref} has the VM's name and does not belong to it")
     if cause := invalid(uuid):
         return Refused("uuid_identifies", f"the UUID that {vm.ref} runs with is {cause.value.lower()}")
-    for restore in wholes(scene, virtual_machine_restore.KIND, restores_of(scene, vm.ref)):
+    for restore in wholes(scene, snapshots.RESTORE, restores_of(scene, vm.ref)):
         if scene.now - _restored(restore, scene.now) < _SETTLED:
             why = f"{vm.ref} was restored within the hour: whoever did may still write the UUID that it had before"
             return Refused("restored_long_ago", why)

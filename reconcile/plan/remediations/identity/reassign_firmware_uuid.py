@@ -27,11 +27,10 @@ from exporter.facts.firmware import legacy
 from exporter.findings.finding import Finding
 from exporter.store.indexes.networks import vm_key
 from exporter.store.kinds.controller_revision import ControllerRevision
+from exporter.store.kinds.instancetypes import VirtualMachineClusterPreference, VirtualMachinePreference
 from exporter.store.kinds.pod import Pod
+from exporter.store.kinds.snapshots import VirtualMachineSnapshotContent
 from exporter.store.kinds.virtual_machine import VirtualMachine
-from exporter.store.kinds.virtual_machine_cluster_preference import VirtualMachineClusterPreference
-from exporter.store.kinds.virtual_machine_preference import VirtualMachinePreference
-from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 from ...annotations import PREFIX
 from ...patterns import PRESENT

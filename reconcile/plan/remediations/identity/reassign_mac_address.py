@@ -35,9 +35,9 @@ from exporter.facts.vm_networks import parted
 from exporter.findings.finding import Finding
 from exporter.store.kinds import controller_revision
 from exporter.store.kinds.pod import Pod
+from exporter.store.kinds.snapshots import VirtualMachineSnapshotContent
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 from ...effects import at
 from ...patterns import PRESENT

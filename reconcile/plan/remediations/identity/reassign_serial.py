@@ -25,8 +25,8 @@ from exporter.facts.firmware import serial_key
 from exporter.findings.finding import Finding
 from exporter.store.kinds import controller_revision
 from exporter.store.kinds.pod import Pod
+from exporter.store.kinds.snapshots import VirtualMachineSnapshotContent
 from exporter.store.kinds.virtual_machine import VirtualMachine
-from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 from ...patterns import PRESENT
 from ...plan import Patch, Plan, Refused, Risk

@@ -18,11 +18,10 @@ from exporter.domain.identity.indexes import IDENTITY
 from exporter.facts.firmware import comparable
 from exporter.findings.finding import Finding
 from exporter.store.kinds.controller_revision import ControllerRevision
+from exporter.store.kinds.instancetypes import VirtualMachineClusterPreference, VirtualMachinePreference
 from exporter.store.kinds.pod import Pod
+from exporter.store.kinds.snapshots import VirtualMachineSnapshotContent
 from exporter.store.kinds.virtual_machine import VirtualMachine
-from exporter.store.kinds.virtual_machine_cluster_preference import VirtualMachineClusterPreference
-from exporter.store.kinds.virtual_machine_preference import VirtualMachinePreference
-from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 from ...patterns import PRESENT
 from ...plan import Patch, Plan, Refused, Risk

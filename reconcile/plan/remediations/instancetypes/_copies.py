@@ -16,10 +16,9 @@ from exporter.domain.instancetypes.resolving import Resolution, reference
 from exporter.facts.matching import MatcherRole
 from exporter.facts.quantity import amount
 from exporter.store.kinds.controller_revision import ControllerRevision
+from exporter.store.kinds.snapshots import VirtualMachineSnapshot, VirtualMachineSnapshotContent
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.store.kinds.virtual_machine_snapshot import VirtualMachineSnapshot
-from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 from ...effects import ABSENT, at
 from ...managed_fields import writers

@@ -15,11 +15,10 @@ from exporter.findings.finding import Finding
 from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.namespace import Namespace
+from exporter.store.kinds.snapshots import VirtualMachineRestore, VirtualMachineSnapshotContent
+from exporter.store.kinds.templates import VirtualMachinePool
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.store.kinds.virtual_machine_pool import VirtualMachinePool
-from exporter.store.kinds.virtual_machine_restore import VirtualMachineRestore
-from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 from ...plan import Refused
 from ...remediation import Scene

@@ -18,8 +18,8 @@ while the VM needs it, that has to be accepted.
 from __future__ import annotations
 
 from exporter.domain.instancetypes.indexes import REVISION
-from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.findings.finding import Finding
+from exporter.store.kinds.instancetypes import INSTANCETYPES
 from exporter.store.kinds.virtual_machine import VirtualMachine
 
 from ...patterns import Begins, Each, Is, Like

@@ -20,10 +20,10 @@ from exporter.facts.matching import ROLES
 from exporter.findings.finding import Finding
 from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.namespace import Namespace
+from exporter.store.kinds.snapshots import VirtualMachineSnapshotContent
+from exporter.store.kinds.templates import VirtualMachinePool
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.store.kinds.virtual_machine_pool import VirtualMachinePool
-from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 from ...patterns import EMPTY, Begins, Each, Like
 from ...plan import Delete, Plan, Refused, Risk

@@ -19,12 +19,11 @@ from __future__ import annotations
 
 from exporter.checks.instancetypes.instancetype_objects import without_copy
 from exporter.domain.instancetypes.indexes import UNVERSIONED
-from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.facts.naming import named
 from exporter.findings.finding import Finding
 from exporter.store.kinds import controller_revision, kube_virt, namespace, virtual_machine
-from exporter.store.kinds.common.instancetype import Kept
 from exporter.store.kinds.controller_revision import ControllerRevision
+from exporter.store.kinds.instancetypes import INSTANCETYPES, Kept
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine import VirtualMachine

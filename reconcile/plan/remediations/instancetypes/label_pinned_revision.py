@@ -20,10 +20,10 @@ accepted.
 from __future__ import annotations
 
 from exporter.domain.instancetypes.indexes import REVISION, revision_key
-from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.domain.instancetypes.resolving import reference
 from exporter.facts.matching import ROLES
 from exporter.findings.finding import Finding
+from exporter.store.kinds.instancetypes import INSTANCETYPES
 from exporter.store.kinds.virtual_machine import VirtualMachine
 
 from ...patterns import EMPTY, PRESENT, Is, Like

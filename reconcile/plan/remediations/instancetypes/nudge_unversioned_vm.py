@@ -25,11 +25,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from exporter.domain.identity.identity import owned
-from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.domain.instancetypes.resolving import ReferenceMode, Resolution, ends_at_start, reference, resolve
 from exporter.facts.matching import ROLES, MatcherRole
 from exporter.findings.finding import Finding
 from exporter.store.kinds.controller_revision import ControllerRevision
+from exporter.store.kinds.instancetypes import INSTANCETYPES
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine import VirtualMachine

@@ -27,18 +27,18 @@ import msgspec
 
 from exporter.domain.identity.identity import owned
 from exporter.domain.instancetypes.conflicts import conflicts
-from exporter.domain.instancetypes.kinds import INSTANCETYPES
 from exporter.domain.instancetypes.resolving import LIVE, ReferenceMode, Resolution, Unresolved, resolve, undecodable
 from exporter.facts.matching import MatcherRole
 from exporter.facts.record import Ref
 from exporter.findings.finding import Finding
 from exporter.store.kinds.controller_revision import ControllerRevision
+from exporter.store.kinds.instancetypes import INSTANCETYPES
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.namespace import Namespace
+from exporter.store.kinds.snapshots import VirtualMachineSnapshotContent
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 from ...patterns import EMPTY, PRESENT, Begins, Is, Like
 from ...plan import Compared, Create, Op, Patch, Plan, Refused, Remove, Risk, Test

@@ -13,9 +13,8 @@ from exporter.checks.networks._explained import broken
 from exporter.facts.record import Ref, UnansweredError
 from exporter.facts.vm_networks import claim_name
 from exporter.store.decode import ObjectDecoder
-from exporter.store.kinds.deployment import Deployment, own_parts
+from exporter.store.kinds.components import Deployment, MutatingWebhookConfiguration, own_parts
 from exporter.store.kinds.ipam_claim import IPAMClaim
-from exporter.store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from exporter.store.kinds.pod import GIVEN, REFERRED, Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine

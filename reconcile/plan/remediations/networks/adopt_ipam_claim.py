@@ -29,9 +29,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from exporter.findings.finding import Finding
-from exporter.store.kinds.deployment import Deployment
+from exporter.store.kinds.components import Deployment, MutatingWebhookConfiguration
 from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
-from exporter.store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine

@@ -14,9 +14,8 @@ Undo: none. A deletion can't be taken back; the ledger keeps the IPAMClaim whole
 from __future__ import annotations
 
 from exporter.findings.finding import Finding
-from exporter.store.kinds.deployment import Deployment
+from exporter.store.kinds.components import Deployment, MutatingWebhookConfiguration
 from exporter.store.kinds.ipam_claim import IPAMClaim
-from exporter.store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from exporter.store.kinds.pod import Pod

@@ -22,9 +22,8 @@ import msgspec
 from exporter.facts.addresses import number
 from exporter.facts.pool import AddressPlace
 from exporter.findings.finding import Finding
-from exporter.store.kinds.deployment import Deployment
+from exporter.store.kinds.components import Deployment, MutatingWebhookConfiguration
 from exporter.store.kinds.ipam_claim import IPAMClaim
-from exporter.store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition, pool_of
 from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine

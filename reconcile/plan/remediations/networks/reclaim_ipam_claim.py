@@ -32,9 +32,8 @@ from typing import Any
 from exporter.checks.networks import ipam_networks
 from exporter.findings.finding import Finding
 from exporter.store.kind import ApiKind
-from exporter.store.kinds.deployment import Deployment
+from exporter.store.kinds.components import Deployment, MutatingWebhookConfiguration
 from exporter.store.kinds.ipam_claim import IPAMClaim
-from exporter.store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration

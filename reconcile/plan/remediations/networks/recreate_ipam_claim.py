@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from exporter.findings.finding import Finding
 from exporter.store.kinds import virtual_machine_instance
-from exporter.store.kinds.deployment import Deployment
-from exporter.store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
+from exporter.store.kinds.components import Deployment, MutatingWebhookConfiguration
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance

@@ -19,9 +19,8 @@ from typing import Any
 
 from exporter.findings.finding import Finding
 from exporter.store.kinds import namespace
-from exporter.store.kinds.deployment import Deployment
+from exporter.store.kinds.components import Deployment, MutatingWebhookConfiguration
 from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
-from exporter.store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from exporter.store.kinds.virtual_machine import VirtualMachine

@@ -12,7 +12,7 @@ from exporter.domain.features.configuration import Effective, understood
 from exporter.facts.rule import Ground, Request
 from exporter.facts.rules import BY_ID, RULES
 from exporter.kube.watch.decode import Decoder
-from exporter.store.kinds.storage_class import StorageClass
+from exporter.store.kinds.storage import StorageClass
 from tests.all_of import all_of, named, whole
 from tests.case_files import read_yaml
 from tests.corpus import objects

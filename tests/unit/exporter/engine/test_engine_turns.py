@@ -16,8 +16,8 @@ from exporter.engine.intake import Intake
 from exporter.facts.record import Ref
 from exporter.findings.check import PER_CLUSTER, PER_NAMESPACE, Check, Family, Reason, View
 from exporter.findings.finding import Finding, Severity, Since, Unknown
-from exporter.store.kinds.deployment import Deployment
-from exporter.store.kinds.node_maintenance import NodeMaintenance
+from exporter.store.kinds.components import Deployment
+from exporter.store.kinds.node import NodeMaintenance
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.source import SyncState
 from tests.evaluation import Evaluation

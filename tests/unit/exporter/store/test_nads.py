@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from exporter.kube.watch.decode import Decoder
-from exporter.store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition, differing, pool_of
-from exporter.store.kinds.user_defined_network import UserDefinedNetwork
+from exporter.store.kinds.user_defined_networks import ClusterUserDefinedNetwork, UserDefinedNetwork
 
 BASE = {
     "cniVersion": "1.0.0",

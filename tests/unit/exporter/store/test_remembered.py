@@ -12,7 +12,7 @@ from exporter.domain.instancetypes.conflicts import MOST_PATHS, conflicts, diffe
 from exporter.facts.specs import canonical
 from exporter.facts.text_cache import TextMemo, remembered
 from exporter.store.decode import Decoded, ObjectDecoder
-from exporter.store.kinds import controller_revision, virtual_machine, virtual_machine_instancetype
+from exporter.store.kinds import controller_revision, instancetypes, virtual_machine
 
 _MOST = 24 << 20
 
@@ -35,7 +35,7 @@ def _of_another_controller(number: int) -> None:
 
 def _instancetype(number: int) -> None:
     spec = {"annotations": {f"{number}-{each}": "y" * 1000 for each in range(1000)}}
-    found = _decoded(virtual_machine_instancetype.KIND, spec=spec).record
+    found = _decoded(instancetypes.INSTANCETYPE, spec=spec).record
     assert found is not None
     assert found.gives.annotations  # type: ignore[attr-defined]
 

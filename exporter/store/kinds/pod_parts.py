@@ -9,10 +9,10 @@ from typing import NamedTuple
 import msgspec
 from msgspec import field
 
-from ....facts.addresses import host, prefix
-from ....facts.annotations import Faults, Note, read, text
-from ....facts.nesting import decoded
-from ....facts.placement import (
+from ...facts.addresses import host, prefix
+from ...facts.annotations import Faults, Note, read, text
+from ...facts.nesting import decoded
+from ...facts.placement import (
     ALONE,
     ANYWHERE,
     Neighbours,
@@ -23,9 +23,9 @@ from ....facts.placement import (
     neighbours_of,
     placement_of,
 )
-from ....facts.quantity import Amounts, amounts_of, plus
-from ....facts.record import Wire, WireTime, epoch
-from ....facts.text_cache import TextMemo
+from ...facts.quantity import Amounts, amounts_of, plus
+from ...facts.record import Wire, WireTime, epoch
+from ...facts.text_cache import TextMemo
 
 # KubeVirt waits until these run, since they may get ready later, and until any other is ready (IsPodReady in
 # pkg/controller of kubevirt/kubevirt).

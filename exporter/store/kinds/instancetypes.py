@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from msgspec import field
 
-from ....facts import specs
-from ....facts.record import Record, Wire, WireMeta, epoch, identity
-from ...kind import ApiKind
+from ...facts import specs
+from ...facts.record import Record, Wire, WireMeta, epoch, identity
+from ..kind import ApiKind
 
 _VERSIONS = ("v1", "v1beta1", "v1alpha2", "v1alpha1")
 
@@ -94,3 +94,57 @@ def _kind(record: type[Any], plural: str, reduce: Any, namespaced: bool) -> ApiK
         optional=True,
         namespaced=namespaced,
     )
+
+
+# VirtualMachineInstancetypes: instancetypes of one namespace.
+
+
+class VirtualMachineInstancetype(Sizing, frozen=True, gc=False):
+    pass
+
+
+INSTANCETYPE = sizing_kind(VirtualMachineInstancetype, "virtualmachineinstancetypes", namespaced=True)
+VirtualMachineInstancetype.KIND = INSTANCETYPE
+
+
+# VirtualMachineClusterInstancetypes: instancetypes of the whole cluster.
+
+
+class VirtualMachineClusterInstancetype(Sizing, frozen=True, gc=False):
+    pass
+
+
+CLUSTER_INSTANCETYPE = sizing_kind(
+    VirtualMachineClusterInstancetype, "virtualmachineclusterinstancetypes", namespaced=False
+)
+VirtualMachineClusterInstancetype.KIND = CLUSTER_INSTANCETYPE
+
+
+# VirtualMachinePreferences: preferences of one namespace.
+
+
+class VirtualMachinePreference(Tuning, frozen=True, gc=False):
+    pass
+
+
+PREFERENCE = tuning_kind(VirtualMachinePreference, "virtualmachinepreferences", namespaced=True)
+VirtualMachinePreference.KIND = PREFERENCE
+
+
+# VirtualMachineClusterPreferences: preferences of the whole cluster.
+
+
+class VirtualMachineClusterPreference(Tuning, frozen=True, gc=False):
+    pass
+
+
+CLUSTER_PREFERENCE = tuning_kind(VirtualMachineClusterPreference, "virtualmachineclusterpreferences", namespaced=False)
+VirtualMachineClusterPreference.KIND = CLUSTER_PREFERENCE
+
+
+# The kinds of instancetypes and preferences, for what reads all of them.
+
+INSTANCETYPES: tuple[ApiKind[Any], ...] = (INSTANCETYPE, CLUSTER_INSTANCETYPE, PREFERENCE, CLUSTER_PREFERENCE)
+"""Of each the kind of one namespace, then that of the cluster."""
+
+CLUSTER_WIDE = INSTANCETYPES[1::2]

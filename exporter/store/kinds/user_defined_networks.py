@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from sys import intern
 from typing import Any, NamedTuple, TypeVar
 
-from ....facts.addresses import blocks
-from ....facts.record import Record, Wire, WireCondition, WireMeta, epoch, identity
+from ...facts.addresses import blocks
+from ...facts.record import Record, Wire, WireCondition, WireMeta, epoch, identity
+from ...facts.selector import Selector, WireSelector, selector_of
+from ..kind import ApiKind
 
 PROTECTION = "k8s.ovn.org/user-defined-network-protection"
 """The finalizer by which OVN-Kubernetes keeps a network, and each NAD that it rendered of it, while pods are on it."""
@@ -152,3 +154,69 @@ def _holders(message: str) -> tuple[str, ...]:
     """The pods that a condition names, each once."""
     named = (pod for part in _IN_USE.findall(message) for pod in part.split() if pod.count("/") == 1)
     return tuple(dict.fromkeys(named))[:_MOST_HOLDERS]
+
+
+# UserDefinedNetworks: a network that OVN-Kubernetes renders as a NAD of the same name in its namespace.
+
+
+class UserDefinedNetwork(UserDefined, frozen=True, gc=False):
+    pass
+
+
+def _udn(wire: WireUserDefined) -> UserDefinedNetwork:
+    return reduced(UserDefinedNetwork, wire, wire.spec)
+
+
+UDN = ApiKind(
+    UserDefinedNetwork,
+    group="k8s.ovn.org",
+    plural="userdefinednetworks",
+    wire=WireUserDefined,
+    reduce=_udn,
+    optional=True,
+    dispensable=True,
+)
+UserDefinedNetwork.KIND = UDN
+
+
+# ClusterUserDefinedNetworks: networks that OVN-Kubernetes renders as a NAD in each selected namespace.
+
+
+class _Spec(Wire, frozen=True, gc=False):
+    namespace_selector: WireSelector | None = None
+    network: Network | None = None
+
+
+class _ClusterUserDefinedNetwork(Wire, frozen=True, gc=False):
+    metadata: NetworkMeta = NetworkMeta()
+    spec: _Spec | None = None
+    status: NetworkStatus | None = None
+
+
+class ClusterUserDefinedNetwork(UserDefined, frozen=True, gc=False):
+    selector: Selector | None  # of namespaces; None where it selects none, as one that Kubernetes can't take
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Whether a namespace with these labels, and not being deleted, gets a NAD of it."""
+        return self.selector is not None and self.selector.matches(labels)
+
+
+def _cudn(wire: _ClusterUserDefinedNetwork) -> ClusterUserDefinedNetwork:
+    spec = wire.spec or _Spec()
+    found = selector_of(spec.namespace_selector)
+    selector = found if found is not None and all(each.valid for each in found.requirements) else None
+    defined = WireUserDefined(wire.metadata, status=wire.status)
+    return reduced(ClusterUserDefinedNetwork, defined, spec.network, "cluster_udn", selector=selector)
+
+
+CUDN = ApiKind(
+    ClusterUserDefinedNetwork,
+    group="k8s.ovn.org",
+    plural="clusteruserdefinednetworks",
+    wire=_ClusterUserDefinedNetwork,
+    reduce=_cudn,
+    namespaced=False,
+    optional=True,
+    dispensable=True,
+)
+ClusterUserDefinedNetwork.KIND = CUDN

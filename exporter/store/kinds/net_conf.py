@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from ....facts.addresses import NONE, Block, blocks, covered, number, overlap, parse_block
-from ....facts.nesting import whole
-from ....facts.pool import Ranges, by_family, implicit
+from ...facts.addresses import NONE, Block, blocks, covered, number, overlap, parse_block
+from ...facts.nesting import whole
+from ...facts.pool import Ranges, by_family, implicit
 
 _ANY = msgspec.json.Decoder()
 OVN = "ovn-k8s-cni-overlay"

@@ -100,7 +100,7 @@ def _precedence(part: Deployment) -> tuple[bool, float, Ref]:
     return part.namespace not in _OWN_NAMESPACES, inf if part.created is None else part.created, part.ref
 
 
-def _reduce(wire: _Deployment) -> Deployment | None:
+def _deployment(wire: _Deployment) -> Deployment | None:
     role = _ROLES.get(wire.metadata.name or "")
     if role is None:
         return None
@@ -135,5 +135,126 @@ def _sets(text: str) -> bool:
     return text == _FLAG or text.startswith(f"{_FLAG}=")
 
 
-KIND = ApiKind(Deployment, Reach.CLUSTER, group="apps", plural="deployments", wire=_Deployment, reduce=_reduce)
-Deployment.KIND = KIND
+DEPLOYMENT = ApiKind(
+    Deployment, Reach.CLUSTER, group="apps", plural="deployments", wire=_Deployment, reduce=_deployment
+)
+Deployment.KIND = DEPLOYMENT
+
+
+# EndpointSlices of virt-api: whether KubeVirt's webhooks have an endpoint.
+
+_SERVICE = "virt-api"
+
+
+class _Labels(Wire, frozen=True, gc=False, rename={"service": "kubernetes.io/service-name"}):
+    service: str | None = None
+
+
+class _Meta(WireMeta, frozen=True, gc=False):
+    labels: _Labels | None = None
+
+
+class _Conditions(Wire, frozen=True, gc=False):
+    ready: bool | None = None
+
+
+class _Endpoint(Wire, frozen=True, gc=False):
+    addresses: list[str | None] | None = None
+    conditions: _Conditions | None = None
+
+
+class _EndpointSlice(Wire, frozen=True, gc=False):
+    metadata: _Meta = _Meta()
+    endpoints: list[_Endpoint | None] | None = None
+
+
+class EndpointSlice(Record, frozen=True, gc=False):
+    """One of a Service `virt-api`, in whatever namespace; others are not kept."""
+
+    created: float | None
+    endpoints: int
+    ready: int
+
+
+def _ready(endpoint: _Endpoint) -> bool:
+    """What says nothing of being ready counts as ready, as the API has it."""
+    return endpoint.conditions is None or endpoint.conditions.ready is not False
+
+
+def _endpoint_slice(wire: _EndpointSlice) -> EndpointSlice | None:
+    if wire.metadata.labels is None or wire.metadata.labels.service != _SERVICE:
+        return None
+    endpoints = [each for each in wire.endpoints or () if each is not None and each.addresses]
+    return EndpointSlice(
+        *identity(wire.metadata),
+        created=epoch(wire.metadata.creation_timestamp),
+        endpoints=len(endpoints),
+        ready=sum(map(_ready, endpoints)),
+    )
+
+
+ENDPOINT_SLICE = ApiKind(
+    EndpointSlice,
+    group="discovery.k8s.io",
+    plural="endpointslices",
+    wire=_EndpointSlice,
+    reduce=_endpoint_slice,
+    selectors=(("labelSelector", f"kubernetes.io/service-name={_SERVICE}"),),
+)
+EndpointSlice.KIND = ENDPOINT_SLICE
+
+
+# Mutating webhooks: the one that adds the IPAMClaim reference to launcher pods, and the network resources injector.
+
+CLAIM_WEBHOOK = "ipam-claims.k8s.cni.cncf.io"
+
+
+class _ClientConfig(Wire, frozen=True, gc=False):
+    ca_bundle: str | None = None
+    url: str | None = None
+
+
+class _Webhook(Wire, frozen=True, gc=False):
+    name: str | None = None
+    client_config: _ClientConfig | None = None
+
+
+class _Configuration(Wire, frozen=True, gc=False):
+    metadata: WireMeta = WireMeta()
+    webhooks: list[_Webhook | None] | None = None
+
+
+class MutatingWebhookConfiguration(Record, frozen=True, gc=False):
+    """One that has the IPAMClaim webhook, or is of the network resources injector; others are not kept."""
+
+    claims: bool  # whether it has the IPAMClaim webhook
+    trusted: bool  # whether that has a CA bundle
+    injects: bool  # whether it has pods request the resources of their NADs
+
+
+# In every name that its project, the SR-IOV network operator and HCO give the object or its webhook.
+_INJECTOR = "network-resources-injector"
+
+
+def _webhooks(wire: _Configuration) -> MutatingWebhookConfiguration | None:
+    webhooks = [each for each in wire.webhooks or () if each is not None]
+    found = next((each for each in webhooks if each.name == CLAIM_WEBHOOK), None)
+    injects = any(_INJECTOR in f"{wire.metadata.name} {each.name}" for each in webhooks)
+    if found is None and not injects:
+        return None
+    config = (found and found.client_config) or _ClientConfig()
+    return MutatingWebhookConfiguration(
+        *identity(wire.metadata), claims=found is not None, trusted=bool(config.ca_bundle), injects=injects
+    )
+
+
+MUTATING_WEBHOOK = ApiKind(
+    MutatingWebhookConfiguration,
+    Reach.CLUSTER,
+    group="admissionregistration.k8s.io",
+    plural="mutatingwebhookconfigurations",
+    wire=_Configuration,
+    reduce=_webhooks,
+    namespaced=False,
+)
+MutatingWebhookConfiguration.KIND = MUTATING_WEBHOOK

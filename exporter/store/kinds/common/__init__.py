@@ -1,1 +1,0 @@
-"""What several kinds have in common."""
