@@ -16,7 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from exporter.findings.finding import Finding, Severity
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 from exporter.metrics.text import Profile
 from tests.cluster.prometheus import Prometheus, Setup
 from tests.cluster.steward_pages import Pages, Site, one_of_each

@@ -13,7 +13,7 @@ from .cli.output.text.logs import log_as
 from .cli.output.text.terminal import OutputError, complain, say_lines
 from .cli.parsing import parsed
 from .config.mistakes import MistakesError
-from .config.section import LOG_LEVEL, QUIET
+from .config.names import LOG_LEVEL, QUIET
 
 log = logging.getLogger(__name__)
 

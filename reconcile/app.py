@@ -46,7 +46,7 @@ from .observe.alertmanager import PromQLGate, Silences, alert_labels
 from .observe.situation import VMCounts
 from .observe.source import ExporterSource, FindingSource, Found
 from .observe.webhook import Firing, receiver
-from .permissions.manifests import NAME as POLICY
+from .permissions.accounts import NAME as POLICY
 from .plan.annotations import APPROVALS, PREFIX, paused_by
 from .plan.remediation import Remediation
 from .plan.remediations import all_remediations

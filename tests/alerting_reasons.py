@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from exporter.findings.check import PER_FLEET, Check
-from exporter.findings.finding import Severity
+from exporter.findings.severity import Severity
 from tests.rules import FILES, Rule, rules_of, selectors
 
 EVERY_RULE = [rule for file in FILES for rule in rules_of(file)]

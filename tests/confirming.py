@@ -11,7 +11,8 @@ import msgspec
 
 from exporter.checks import all_checks
 from exporter.facts.record import Ref
-from exporter.findings.finding import Finding, Severity, fingerprint
+from exporter.findings.finding import Finding, fingerprint
+from exporter.findings.severity import Severity
 from exporter.kube.errors import AbsentError, StatusError
 from exporter.store.kind import ApiKind
 from reconcile.confirm.confirm import Confirmed, Hint, confirm

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from exporter.facts.record import Ref
 from exporter.findings.causes import Cause
 from exporter.findings.check import PER_CLUSTER, Check, Family, Reason
-from exporter.findings.finding import Finding, Severity, Since
+from exporter.findings.finding import Finding, Since
+from exporter.findings.severity import Severity
 from exporter.store.kinds.ipam_claim import IPAMClaim
 
 __all__ = ["causes_of_vms"]

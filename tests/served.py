@@ -14,7 +14,8 @@ from exporter.counts.base import Aggregates
 from exporter.counts.migrations import MigrationFailures
 from exporter.facts.record import Ref
 from exporter.findings.check import PER_CLUSTER, Check, Family, Reason
-from exporter.findings.finding import Finding, Severity
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 from exporter.http.access.login import Login
 from exporter.http.application import Guard, build, serving
 from exporter.http.page.actions import TakesActions

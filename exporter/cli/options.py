@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..config.section import CONFIG_VARIABLE, LISTEN
-from ..findings.finding import Severity
+from ..config.names import CONFIG_VARIABLE, LISTEN
+from ..findings.severity import Severity
 
 # The options that select a cluster.
+
+FORMATS = ("table", "wide", "name", "json", "yaml", "csv", "html", "junit", "sarif")
+"""In which `steward check` prints what it finds."""
 
 
 def add_cluster_options(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from ..config.section import LOG_LEVEL, LOG_LEVELS
+from ..config.names import LOG_LEVEL, LOG_LEVELS
 from ..version import installed
 from .options import subcommands
 from .output.text.terminal import say, say_lines

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, Strict, WithJsonSchema, model_serializer
 
 from ..findings.causes import DAY_OR_MOMENT, Acknowledgement, Acknowledgements, moment_of
-from ..findings.finding import Severity
+from ..findings.severity import Severity
 from .forms import OptionalText, Text, setting
 from .mistakes import listed, quoted
 from .section import Section

@@ -10,7 +10,8 @@ from ..findings.check import Check
 from .file import scalar
 from .keys import Key
 from .loading import Loaded
-from .section import CONFIG_VARIABLE, Section
+from .names import CONFIG_VARIABLE
+from .section import Section
 from .settings import model_of
 
 _INTRODUCTION = f"""\

@@ -10,7 +10,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from ..findings.check import Check
 from .file import read, scalar
-from .section import FLAGS, PREFIX, Section
+from .names import FLAGS, PREFIX
+from .section import Section
 from .settings import model_of
 
 _LIVE = (

@@ -17,8 +17,8 @@ from ..store.kind import ApiKind
 from .file import opened
 from .keys import Key, below, keys_of, tree_of
 from .mistakes import Mistake, Mistakes, nearest
+from .names import CONFIG_VARIABLE, PREFIX
 from .refusals import refusals
-from .section import CONFIG_VARIABLE, PREFIX
 from .settings import Config, model_of
 
 # Kubernetes sets such variables for a service; one may be called `steward`.

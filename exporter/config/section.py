@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
@@ -32,23 +32,3 @@ class Section(BaseModel):
             raise PydanticCustomError("no_value", "it has no value")
         # For JSON schemas, too, 5.0 is a whole number.
         return int(value) if kind is int and isinstance(value, float) and value.is_integer() else value
-
-
-# What is called how where a configuration is given, and the defaults that a command line names.
-#
-# Apart from what reads a configuration, which a command line that is only parsed does not need.
-
-PREFIX = "STEWARD_"
-CONFIG_VARIABLE = "STEWARD_CONFIG"
-FLAGS = {
-    "listen": "--listen",
-    "insecure": "--insecure",
-    "kubeconfig": "--kubeconfig",
-    "context": "--context",
-    "logLevel": "--log-level",
-}
-LISTEN = "127.0.0.1:9877"
-LogLevel = Literal["debug", "info", "warning", "error"]
-LOG_LEVELS: tuple[LogLevel, ...] = get_args(LogLevel)
-LOG_LEVEL: LogLevel = "warning"
-QUIET = "critical"  # of what is for a person, who gets sentences

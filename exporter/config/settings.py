@@ -29,8 +29,9 @@ from .forms import (
     setting,
 )
 from .mistakes import listed
+from .names import LISTEN, LOG_LEVEL, LOG_LEVELS, LogLevel
 from .outside import Link, PrometheusSettings
-from .section import LISTEN, LOG_LEVEL, LOG_LEVELS, LogLevel, Section
+from .section import Section
 
 INSECURE = "true serves plain HTTP without tokens: whoever reaches it can read everything. Without it TLS is required."
 HOSTS = "Names that are answered to without TLS, beside localhost, the host of `listen` and every IP address."

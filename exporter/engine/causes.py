@@ -10,7 +10,8 @@ import msgspec
 
 from ..facts.record import Ref
 from ..findings.check import Check
-from ..findings.finding import Finding, Severity
+from ..findings.finding import Finding
+from ..findings.severity import Severity
 from .open_cause import OpenCause
 
 __all__ = ["DAY", "HOUR", "WEEK", "CauseHistory", "Changes", "Count"]

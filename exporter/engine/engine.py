@@ -25,7 +25,8 @@ from typing import Any, Protocol, cast
 from ..facts.record import Record
 from ..findings.causes import Acknowledgement, Acknowledgements
 from ..findings.check import PER_FLEET, Check
-from ..findings.finding import Finding, Severity, Unknown
+from ..findings.finding import Finding, Unknown
+from ..findings.severity import Severity
 from ..store.change import Change
 from ..store.index import Index
 from ..store.reader import Reader, cluster_of

@@ -10,7 +10,8 @@ from typing import Any, Generic, TypeVar
 
 from ..facts.record import Ref
 from ..findings.causes import Reference
-from ..findings.finding import Finding, Severity
+from ..findings.finding import Finding
+from ..findings.severity import Severity
 
 # Keys in their order, of which the first are asked for at any time.
 #

@@ -14,7 +14,8 @@ from hashlib import blake2b
 
 import msgspec
 
-from .finding import Finding, Severity
+from .finding import Finding
+from .severity import Severity
 
 _NAMESPACED = ("VirtualMachineInstancetype", "VirtualMachinePreference")
 

@@ -18,7 +18,8 @@ from ..store.indexes.networks import NAD, NETWORK, SEVERAL_VMS, VM
 from ..store.kind import Kind, Reach
 from ..store.reader import ClusterView, Seen, UndeclaredReadError
 from .causes import Cause, Reference, cause_id
-from .finding import Finding, Severity
+from .finding import Finding
+from .severity import Severity
 
 __all__ = [
     "PER_CLUSTER",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from hashlib import blake2b
 from itertools import islice
 from typing import Any
@@ -14,20 +13,9 @@ from ..domain.acts import Act, Forbids
 from ..facts.naming import NAMED, sentence
 from ..facts.record import Ref
 from ..facts.times import Since
+from .severity import Severity
 
-__all__ = ["Finding", "Severity", "Since", "Unknown", "fingerprint"]
-
-# How bad a finding is.
-
-
-class Severity(StrEnum):
-    INFO = "info"  # hygiene
-    WARNING = "warning"  # it will fail, or leaks something
-    CRITICAL = "critical"  # traffic, data or the control plane is at risk
-
-    @property
-    def rank(self) -> int:
-        return ("info", "warning", "critical").index(self.value)
+__all__ = ["Finding", "Since", "Unknown", "fingerprint"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -25,7 +25,8 @@ from itertools import chain, islice
 from ..engine.causes import CauseStore
 from ..engine.open_cause import OpenCause
 from ..findings.check import Check, Family
-from ..findings.finding import Finding, Severity
+from ..findings.finding import Finding
+from ..findings.severity import Severity
 from .states import States
 from .text import Histogram, SeriesLimit, escaped, head
 

@@ -17,7 +17,7 @@ from ..checks import all_checks
 from ..config.reloading import ReloadStatus
 from ..engine.engine import Engine
 from ..facts.times import Skew
-from ..findings.finding import Severity
+from ..findings.severity import Severity
 from ..kube.watch.reflector import Reflector
 from ..store.source import UNREADABLE, Source, SyncState
 from ..version import installed

@@ -9,7 +9,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from ..findings.check import Family
-from ..findings.finding import Severity
+from ..findings.severity import Severity
 from . import alerts
 from .by_cause import alone_and_together, alone_name, same_of
 from .findings import alerts_of, families_of, groupings_of, severities_of, whatever_reason

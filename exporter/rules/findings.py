@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..checks import all_checks
 from ..findings.check import PER_FLEET, Family
-from ..findings.finding import Severity
+from ..findings.severity import Severity
 from .by_cause import Grouping, alone_name, together_name
 from .held import ACKNOWLEDGED, SEVERITY, held_name, unless_acknowledged
 from .model import IN_CLUSTER, Alerting, Area, FindingAlert, first_objects, of_reason, section, with_object

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..checks import all_checks
 from ..findings.check import PER_FLEET
-from ..findings.finding import Severity
+from ..findings.severity import Severity
 from ..views.urgency import Urgency
 from .areas import all_areas, rule_files
 from .model import Alerting

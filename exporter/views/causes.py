@@ -12,7 +12,8 @@ from ..engine.open_cause import OpenCause
 from ..facts.record import Ref
 from ..findings.causes import Acknowledgement, Acknowledgements, Reference
 from ..findings.check import Check
-from ..findings.finding import Finding, Severity, Unknown
+from ..findings.finding import Finding, Unknown
+from ..findings.severity import Severity
 from .times import rfc3339
 
 _FIRST = 5  # objects that are named

@@ -11,7 +11,8 @@ from enum import StrEnum
 
 import msgspec
 
-from ..findings.finding import Severity, Unknown
+from ..findings.finding import Unknown
+from ..findings.severity import Severity
 from .findings import FindingReport, Report
 
 

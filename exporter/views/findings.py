@@ -13,7 +13,8 @@ from ..engine.engine import Engine
 from ..facts.record import Record, Ref
 from ..findings.advice import advised
 from ..findings.check import Check
-from ..findings.finding import Finding, Severity, Unknown, fingerprint
+from ..findings.finding import Finding, Unknown, fingerprint
+from ..findings.severity import Severity
 from ..sidecar.repairs import ReportedRepair
 from ..store.cluster import Cluster
 from ..store.kinds.kube_virt import KubeVirt

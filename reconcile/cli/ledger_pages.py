@@ -5,11 +5,14 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+
+from exporter.config.forms import parse_duration
 
 from ..ledger import Entry, Event, Ledger, newest_first
 from ..ledger.history import History
@@ -137,3 +140,16 @@ def _rows(directory: Path) -> Iterator[AttemptRow]:
 def _unopened(entry: Entry) -> Entry:
     """What a file carries is not for people."""
     return msgspec.structs.replace(entry, opens=None) if entry.opens is not None else entry
+
+
+def given(option: str, text: str, now: float) -> float:
+    """A time, or how long before `now` it is; in seconds since 1970, as `now` is. Raises ValueError."""
+    try:
+        return now - parse_duration(text).total_seconds()
+    except ValueError:
+        pass
+    try:
+        found = datetime.fromisoformat(text)
+        return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+    except ValueError as error:
+        raise ValueError(f"{option} {text!r} is no time; write it as 7d, or as 2026-07-01T18:00:00Z") from error

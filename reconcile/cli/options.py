@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
 from pathlib import Path
-
-from exporter.config.forms import parse_duration
 
 AT_ONCE = 5
 _MOST = 100  # plans that somebody looks at before saying yes
@@ -62,16 +59,3 @@ def _limit(text: str) -> int:
 
 
 # Times as options of commands take them.
-
-
-def given(option: str, text: str, now: float) -> float:
-    """A time, or how long before `now` it is; in seconds since 1970, as `now` is. Raises ValueError."""
-    try:
-        return now - parse_duration(text).total_seconds()
-    except ValueError:
-        pass
-    try:
-        found = datetime.fromisoformat(text)
-        return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
-    except ValueError as error:
-        raise ValueError(f"{option} {text!r} is no time; write it as 7d, or as 2026-07-01T18:00:00Z") from error

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from exporter.findings.finding import Severity
+from exporter.findings.severity import Severity
 
 from ..config.settings import Mode
 from ..confirm.confirm import Confirmed

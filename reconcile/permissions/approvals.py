@@ -19,7 +19,7 @@ from ..plan.annotations import ACCEPT, APPROVALS, APPROVED_PLAN, PAUSED, RESUMED
 from ..plan.patterns import quoted
 from ..plan.remediation import Remediation
 from ..plan.requests import NOT_APPROVED, PROBE
-from .manifests import metadata_of
+from .accounts import metadata_of
 from .policy import denying
 
 APPROVER = "steward-approver"

@@ -19,7 +19,7 @@ from ..plan.patterns import PRESENT, Is, Like, quoted
 from ..plan.remediation import Remediation
 from ..plan.requests import MANAGER, NOT_PLANNED, PROBE
 from ..plan.writes import PAUSE, Created, Deleted, Field, Form, Patched, Sides, Write, changed_in_cel, levels
-from .manifests import NAME, ServiceAccount, metadata_of
+from .accounts import NAME, ServiceAccount, metadata_of
 
 _API = "admissionregistration.k8s.io"
 _OPERATIONS = {Created: "CREATE", Patched: "UPDATE", Deleted: "DELETE"}

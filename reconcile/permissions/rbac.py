@@ -23,8 +23,8 @@ from ..config.settings import Mode, SidecarConfig
 from ..plan.remediation import Remediation
 from ..plan.remediations import undo_of
 from ..plan.undo import Undo
+from .accounts import NAME, ServiceAccount, metadata_of
 from .approvals import approvals
-from .manifests import NAME, ServiceAccount, metadata_of
 from .policy import Enabled, Lease, policy
 
 _WRITE = frozenset({Mode.APPROVE, Mode.AUTO})

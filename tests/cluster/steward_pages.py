@@ -23,13 +23,14 @@ from exporter.checks import all_checks
 from exporter.counts import all_states
 from exporter.facts.times import Skew
 from exporter.findings.check import PER_FLEET
-from exporter.findings.finding import Finding, Severity
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.telemetry import BUCKETS, METRICS, PREFIX, CheckState
 from exporter.metrics.text import Profile
 from reconcile.decide.canary import CanaryState, ShownCanary
 from reconcile.decide.gates import GATES, Blocked
-from reconcile.permissions.manifests import NAME as POLICY
+from reconcile.permissions.accounts import NAME as POLICY
 from reconcile.plan.annotations import APPROVALS
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import COMMON_PRECONDITIONS

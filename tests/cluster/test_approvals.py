@@ -12,8 +12,8 @@ import pytest
 from exporter.kube.transport import Transport
 from reconcile.act.execute import PlanWriter
 from reconcile.config.settings import SidecarConfig, model_of
+from reconcile.permissions.accounts import ServiceAccount
 from reconcile.permissions.approvals import APPROVER
-from reconcile.permissions.manifests import ServiceAccount
 from reconcile.permissions.rbac import guarded
 from reconcile.plan.annotations import ACCEPT, APPROVALS, APPROVED_PLAN, PAUSED, RESUMED, resumes
 from reconcile.plan.remediations import all_remediations

@@ -21,8 +21,8 @@ from demo.fleet import instancetypes as its
 from exporter.checks import all_checks
 from reconcile.cli.commands import add
 from reconcile.config.loading import LoadedSidecar, load
+from reconcile.permissions.accounts import ServiceAccount
 from reconcile.permissions.approvals import APPROVER
-from reconcile.permissions.manifests import ServiceAccount
 from reconcile.permissions.rbac import needed
 from reconcile.plan.plan import Create
 from reconcile.plan.remediations import all_remediations

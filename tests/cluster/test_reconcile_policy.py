@@ -26,7 +26,7 @@ from reconcile.act.events import event
 from reconcile.act.execute import PlanWriter
 from reconcile.config.loading import LoadedSidecar, load
 from reconcile.config.settings import SidecarConfig
-from reconcile.permissions.manifests import NAME, ServiceAccount
+from reconcile.permissions.accounts import NAME, ServiceAccount
 from reconcile.permissions.rbac import guarded, needed
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED, RESUMED
 from reconcile.plan.plan import Create, Patch, Plan

@@ -17,7 +17,7 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.findings.check import PER_FLEET, Family
-from exporter.findings.finding import Severity
+from exporter.findings.severity import Severity
 from tests.cluster.conftest import Tools
 from tests.cluster.test_rules import promtool
 from tests.rules import FILES, RULES, Rule, pages, recorded_first, rules_of

@@ -23,7 +23,8 @@ from typing import Any
 
 from exporter.checks import all_checks
 from exporter.facts.record import Ref
-from exporter.findings.finding import Finding, Severity, fingerprint
+from exporter.findings.finding import Finding, fingerprint
+from exporter.findings.severity import Severity
 from exporter.kube.clocks import ServerClocks
 from exporter.kube.errors import KubeError
 from reconcile.act.execute import IdleWriter

@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from exporter.findings.finding import Finding, Severity
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 from reconcile.act import ending
 from reconcile.confirm import confirm, confirm_undo, reading
 from reconcile.fresh import FreshCluster

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 
 from ...domain.acts import Act
 from ...findings.check import Check, Family, Reason, Scope, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.indexes.drains import KUBEVIRT_PDB
 from ...store.indexes.networks import VM, vm_key
 from ...store.kinds.kube_virt import KubeVirt

@@ -17,8 +17,9 @@ from ...domain.drains.eviction import webhook_down
 from ...facts.record import Ref
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
 from ...findings.partial import known
+from ...findings.severity import Severity
 from ...store.indexes.drains import LAUNCHERS, VIRT_API
 from ...store.kinds.components import EndpointSlice
 from ...store.kinds.kube_virt import KubeVirt

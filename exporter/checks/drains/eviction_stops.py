@@ -25,7 +25,8 @@ from ...facts.record import epoch
 from ...facts.times import UNKNOWN, Since
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.indexes.drains import DRAINED_NODE, STOPPED
 from ...store.indexes.networks import VM
 from ...store.kinds.kube_virt import KubeVirt

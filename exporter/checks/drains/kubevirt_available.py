@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from ...facts.times import Since
 from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, Family, Reason, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 
 _REASONS = {

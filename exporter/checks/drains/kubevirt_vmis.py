@@ -21,7 +21,8 @@ from heapq import nsmallest
 from ...facts.naming import NAMED, named
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.indexes.drains import LEFT, OUTDATED, UNMOVABLE
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance

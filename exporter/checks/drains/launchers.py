@@ -29,7 +29,8 @@ from ...facts.naming import NAMED
 from ...facts.times import Since
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.indexes.drains import NODE
 from ...store.kinds.node import Node
 from ...store.kinds.pod import DrainRole, Pod

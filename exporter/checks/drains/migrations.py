@@ -31,7 +31,8 @@ from ...domain.drains.failures import CLASSES
 from ...domain.drains.moving import doubled, moving, troubles
 from ...facts.naming import NAMED
 from ...findings.check import Check, Family, Reason, Scope, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.indexes.drains import MIGRATED, PART, TARGET
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.node import Node

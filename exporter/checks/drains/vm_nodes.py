@@ -15,7 +15,8 @@ from ...domain.drains.eviction import drain_taints
 from ...domain.features.node_sets import SCHEDULABLE, UNSCHEDULABLE, closed
 from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, Family, Reason, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.node import Node
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings.check import Check, Family, Reason, Scope, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.indexes.drains import FAILING_STARTS
 from ...store.kinds.virtual_machine import VirtualMachine
 

@@ -6,7 +6,8 @@ from ...domain.features.known_bugs import KnownBug, bugs_in
 from ...facts.record import Ref
 from ...facts.versions import Version
 from ...findings.check import Family, Reason
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 
 

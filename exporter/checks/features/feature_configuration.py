@@ -25,7 +25,8 @@ from ...domain.features.settings import Switch, problems, settings
 from ...facts.record import UnansweredError
 from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, Family, Reason, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.kinds.kube_virt import EVEN_PARITY, KubeVirt
 from ._commands import READ_KUBEVIRT
 

@@ -22,7 +22,8 @@ from ...facts.record import UnansweredError
 from ...facts.versions import number_of
 from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, Family, Reason, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.node import Node
 from ._commands import HANDLERS, KUBELETS, NODES, READ_KUBEVIRT

@@ -23,7 +23,8 @@ from ...domain.features.hco import way_of_gate
 from ...domain.features.indexes import DEVICE
 from ...findings.causes import Cause
 from ...findings.check import Check, Reason, Scope, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.kinds.components import MutatingWebhookConfiguration
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition

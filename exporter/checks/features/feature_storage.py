@@ -16,7 +16,8 @@ from dataclasses import replace
 from ...domain.features.indexes import STATE
 from ...findings.causes import Cause
 from ...findings.check import Check, Reason, Scope, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.kinds.controller_revision import ControllerRevision
 from ...store.kinds.instancetypes import INSTANCETYPES
 from ...store.kinds.kube_virt import KubeVirt

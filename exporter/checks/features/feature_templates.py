@@ -19,7 +19,8 @@ from ...facts.rules import BY_ID
 from ...facts.rules.networks import IMPLICIT
 from ...findings.causes import Cause
 from ...findings.check import PER_NAMESPACE, Check, Family, Reason, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.templates import VirtualMachineInstanceReplicaSet
 from ._commands import READ_CONFIGURATION, READ_REPLICA_SET

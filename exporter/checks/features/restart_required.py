@@ -25,7 +25,8 @@ from ...domain.features.restarts import UUID, by_template, by_uuid, keeps_it, wa
 from ...domain.identity.identity import owned
 from ...facts.naming import listed, named
 from ...findings.check import PER_VM, Check, Family, Reason, View
-from ...findings.finding import Finding, Severity, Since
+from ...findings.finding import Finding, Since
+from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance

@@ -31,7 +31,8 @@ from ...facts.record import Record
 from ...facts.vm_networks import parted
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.indexes.networks import VM
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.snapshots import VirtualMachineSnapshotContent

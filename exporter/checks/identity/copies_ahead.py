@@ -26,7 +26,8 @@ from ...facts.firmware import DOMAIN, Changes, after, comparable, serial_key
 from ...facts.record import Record
 from ...findings.advice import filled
 from ...findings.check import Check, Family, Presence, Reason, Scope, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.indexes.networks import NAD_KEY, VM, vm_key
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.snapshots import VirtualMachineRestore, VirtualMachineSnapshotContent

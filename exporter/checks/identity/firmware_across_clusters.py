@@ -22,7 +22,8 @@ from ...facts.firmware import group_id
 from ...facts.naming import NAMED, named
 from ...findings.causes import Cause
 from ...findings.check import PER_FLEET, Check, Family, Reason, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.kinds import virtual_machine, virtual_machine_instance, virtual_machine_instance_migration
 from .firmware_duplicates.reasons import of_vmi
 

@@ -11,7 +11,8 @@ from ...facts.firmware import comparable, group_id
 from ...facts.naming import the
 from ...findings.advice import filled
 from ...findings.check import PER_NAMESPACE, Check, Family, Reason, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.kinds.templates import VirtualMachineInstanceReplicaSet, VirtualMachinePool
 
 _TEMPLATE = Family(

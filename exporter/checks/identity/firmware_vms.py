@@ -18,7 +18,8 @@ from ...facts.firmware import Invalid, comparable, group_id, invalid, legacy
 from ...facts.naming import the
 from ...findings.causes import Cause
 from ...findings.check import PER_VM, Check, Family, Reason, View
-from ...findings.finding import Finding, Severity, Since
+from ...findings.finding import Finding, Since
+from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.snapshots import VirtualMachineSnapshotContent
 from ...store.kinds.templates import VirtualMachinePool

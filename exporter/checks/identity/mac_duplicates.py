@@ -30,7 +30,8 @@ from ...facts.record import Record
 from ...facts.vm_networks import parted
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
-from ...findings.finding import Finding, Severity, Since
+from ...findings.finding import Finding, Since
+from ...findings.severity import Severity
 from ...store.indexes.networks import VM, primary
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.snapshots import VirtualMachineSnapshotContent

@@ -16,7 +16,8 @@ from ...facts.firmware import group_id
 from ...facts.naming import NAMED, named
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.indexes.drains import SYSTEM_UUID
 from ...store.kinds.node import Node
 

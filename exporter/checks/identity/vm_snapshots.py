@@ -22,7 +22,8 @@ from ...domain.acts import NOTHING_FORBIDDEN, Act, Forbids
 from ...domain.identity.indexes import RESTORED_FROM, SAVING
 from ...findings.advice import filled, values_of
 from ...findings.check import Check, Family, Reason, Scope, View
-from ...findings.finding import Finding, Severity, Since
+from ...findings.finding import Finding, Since
+from ...findings.severity import Severity
 from ...store.indexes.networks import vm_key
 from ...store.kinds.snapshots import VirtualMachineRestore, VirtualMachineSnapshot
 from ...store.kinds.virtual_machine import VirtualMachine

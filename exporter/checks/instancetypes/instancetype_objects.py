@@ -27,7 +27,8 @@ from ...facts.naming import NAMED, named, the
 from ...facts.record import Ref
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
-from ...findings.finding import Finding, Severity, Since
+from ...findings.finding import Finding, Since
+from ...findings.severity import Severity
 from ...store.kinds.controller_revision import ControllerRevision
 from ...store.kinds.instancetypes import INSTANCETYPES, Kept, Sizing, Tuning
 from ...store.kinds.kube_virt import KubeVirt

@@ -15,7 +15,8 @@ from ...domain.instancetypes.resolving import LIVE, reference, target
 from ...facts.matching import ROLES, MatcherRole
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.kinds.controller_revision import START, ControllerRevision
 from ...store.kinds.instancetypes import CLUSTER_WIDE, INSTANCETYPES
 from ...store.kinds.templates import VirtualMachinePool

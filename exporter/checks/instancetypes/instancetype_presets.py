@@ -15,7 +15,8 @@ from ...domain.instancetypes.indexes import MERGED, MOST_PRESETS, PRESETS
 from ...facts.naming import listed, named
 from ...facts.record import Ref
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
-from ...findings.finding import Finding, Severity, Since
+from ...findings.finding import Finding, Since
+from ...findings.severity import Severity
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_preset import VirtualMachineInstancePreset
 

@@ -18,8 +18,9 @@ from ...facts.naming import NAMED, named
 from ...facts.record import Record
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
-from ...findings.finding import Finding, Severity, Since
+from ...findings.finding import Finding, Since
 from ...findings.partial import known
+from ...findings.severity import Severity
 from ...store.indexes.networks import VM
 from ...store.kinds.controller_revision import ControllerRevision
 from ...store.kinds.instancetypes import CLUSTER_WIDE

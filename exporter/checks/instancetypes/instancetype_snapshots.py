@@ -20,7 +20,8 @@ from ...domain.instancetypes.resolving import LIVE, backs, reference, target
 from ...facts.matching import ROLES, MatcherRole, Reference
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.indexes.networks import VM
 from ...store.kinds.controller_revision import START, ControllerRevision
 from ...store.kinds.instancetypes import CLUSTER_WIDE, INSTANCETYPES

@@ -16,7 +16,8 @@ from dataclasses import replace
 from ...domain.acts import Act, Among, Forbids
 from ...findings.causes import Cause
 from ...findings.check import PER_NAMESPACE, Check, Family, Reason, View
-from ...findings.finding import Finding, Severity, Since
+from ...findings.finding import Finding, Since
+from ...findings.severity import Severity
 from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.namespace import PRIMARY
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition

@@ -23,7 +23,8 @@ from ...facts.pool import Pool
 from ...facts.record import Ref
 from ...findings.causes import Cause
 from ...findings.check import PER_NETWORK, Check, Family, Reason, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.indexes.networks import NAD, NETWORK, UNKNOWN_HOLDER, VM, unknown_holders
 from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition, differing, pool_of, ruling

@@ -23,7 +23,8 @@ from ...facts.record import Ref
 from ...findings.advice import advised
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
-from ...findings.finding import Finding, Severity, Since
+from ...findings.finding import Finding, Since
+from ...findings.severity import Severity
 from ...store.indexes.networks import PERSISTENT, STACK
 from ...store.kinds.components import (
     CLAIM_CONTROLLER,

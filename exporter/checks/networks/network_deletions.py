@@ -18,7 +18,8 @@ from ...facts.naming import named
 from ...facts.record import Ref, UnseenError
 from ...findings.causes import Cause
 from ...findings.check import PER_NETWORK, Check, Family, Lookup, Reason, View
-from ...findings.finding import Finding, Severity, Since
+from ...findings.finding import Finding, Since
+from ...findings.severity import Severity
 from ...store.indexes.networks import ATTACHMENT, INTERFACE, NAD, NAD_KEY, ON_POD_NETWORK
 from ...store.kinds.namespace import Namespace
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition

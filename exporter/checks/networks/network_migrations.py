@@ -17,7 +17,8 @@ from collections.abc import Iterator
 
 from ...findings.causes import Cause
 from ...findings.check import PER_VM, Check, Family, Reason, View
-from ...findings.finding import Finding, Severity, Since
+from ...findings.finding import Finding, Since
+from ...findings.severity import Severity
 from ...store.indexes.networks import REFERENCE
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance

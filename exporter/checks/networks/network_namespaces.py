@@ -20,8 +20,9 @@ from ...facts.naming import named
 from ...facts.record import Ref
 from ...findings.causes import Cause
 from ...findings.check import PER_NAMESPACE, Check, Family, Reason, View
-from ...findings.finding import Finding, Severity, Since
+from ...findings.finding import Finding, Since
 from ...findings.partial import known
+from ...findings.severity import Severity
 from ...store.indexes.networks import SELECTION, SELECTION_KEY
 from ...store.kinds.namespace import PRIMARY, Namespace
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition

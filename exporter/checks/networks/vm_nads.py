@@ -19,7 +19,8 @@ from ...domain.acts import Act, Forbids
 from ...facts.naming import named
 from ...findings.causes import Cause
 from ...findings.check import PER_VM, Check, Family, Lookup, Presence, Reason, View
-from ...findings.finding import Finding, Severity, Since
+from ...findings.finding import Finding, Since
+from ...findings.severity import Severity
 from ...store.indexes.networks import INTERFACE, REFERENCE, RENDERED, RENDERED_ANYWHERE
 from ...store.kinds.namespace import Namespace
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition

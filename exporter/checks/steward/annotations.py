@@ -16,7 +16,8 @@ from ...facts.naming import subject_first
 from ...facts.record import Record
 from ...findings.advice import filled
 from ...findings.check import Check, Family, Reason, Scope, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.index import ByName, Index
 from ...store.kind import ApiKind
 from ...store.kinds import kubevirt_machine, pod, virtual_machine_instance

@@ -17,7 +17,8 @@ from ...facts.record import Ref
 from ...findings.advice import filled
 from ...findings.causes import Cause
 from ...findings.check import Check, Family, Reason, Scope, View
-from ...findings.finding import Finding, Severity, Since
+from ...findings.finding import Finding, Since
+from ...findings.severity import Severity
 from ...store.source import BY_ITSELF, FILE, SOURCE, UNDECODABLE, Source, SyncState, Undecodable
 
 _UNSEEN = Family("kubevirt_steward_kind_unseen", "A kind that checks read can't be seen.")

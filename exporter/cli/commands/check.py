@@ -12,7 +12,7 @@ import msgspec
 from ...checks import all_checks
 from ...config.settings import Config
 from ...engine.engine import Engine
-from ...findings.finding import Severity
+from ...findings.severity import Severity
 from ...offline.files import DumpError
 from ...sidecar.repairs import Repairs
 from ...views.edits import EditProbes, unsettled

@@ -8,7 +8,7 @@ from ...checks import all_checks
 from ...config.documents import as_rows, as_yaml
 from ...config.loading import Sources, load
 from ...config.mistakes import Mistakes
-from ...config.section import CONFIG_VARIABLE
+from ...config.names import CONFIG_VARIABLE
 from ..input.config import configured, sources_of
 from ..output.text.layout import table
 from ..output.text.terminal import complain, say

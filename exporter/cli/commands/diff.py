@@ -16,9 +16,11 @@ from ...views.differences import Change, Differences, differences
 from ...views.findings import Report, take
 from ...views.trust import exit_code
 from ..input.config import configured
+from ..input.once import progress_line
 from ..output.findings.changes import differed
+from ..output.text.layout import written
 from ..output.text.screen import width
-from ..output.text.terminal import complain, progress_line, say, written
+from ..output.text.terminal import complain, say
 
 # A report, of a dump that is evaluated or as `steward check -o json` wrote it.
 

@@ -17,11 +17,12 @@ from ..input.config import configured
 from ..input.edit_probes import refuse_probe_of_dump
 from ..input.eviction_probes import with_probes
 from ..input.filters import UsageError
-from ..input.once import aim_of, all_undated, complain_if_late, of_running, refuse_complete_without_dump
+from ..input.once import aim_of, all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump
 from ..output.drain import drained
 from ..output.text.aimed import aimed
+from ..output.text.layout import written
 from ..output.text.screen import width
-from ..output.text.terminal import complain, progress_line, say, written
+from ..output.text.terminal import complain, say
 
 
 def run(arguments: argparse.Namespace) -> int:

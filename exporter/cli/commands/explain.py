@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import difflib
 import re
-import time
 
 from ...checks import all_checks
-from ...config.settings import Config
-from ...dump import read_dump
 from ...facts.rules import BY_ID
 from ...findings.check import Check, Reason
-from ...findings.finding import Severity
-from ...views.findings import FindingReport, Report, take, with_causes
-from ..input.config import configured
-from ..input.filters import UsageError
-from ..input.names import known_to
-from ..input.once import of_running, refuse_complete_without_dump, undated
-from ..input.selectors import Selection
 from ..output.explanation import of_check, of_finding, of_reason
 from ..output.text.layout import grid
 from ..output.text.screen import prose_width, width
-from ..output.text.terminal import complain, progress_line, say
+from ..output.text.terminal import complain, say
 
 _ID = re.compile(r"[0-9a-f]{4,16}")
 _Row = tuple[Check, str, Reason]
@@ -92,6 +81,7 @@ def _one(arguments: argparse.Namespace, columns: int | None) -> int:
     from ...offline.files import DumpError  # only where something is looked at
     from ..input.filters import UsageError
     from ..input.once import aim_of
+    from ..input.one_finding import finding_of
     from ..output.text.aimed import aimed
 
     try:
@@ -111,42 +101,3 @@ def _one(arguments: argparse.Namespace, columns: int | None) -> int:
 
     say(runbook_text(reason.alert, frozenset((finding.reason,)), labels_of(finding), columns))
     return 0
-
-
-# One finding by its id, or the worst of a cause: of a cluster, a dump, or a running steward.
-
-
-def finding_of(arguments: argparse.Namespace) -> FindingReport:
-    """Raises UsageError and DumpError."""
-    refuse_complete_without_dump(arguments)
-    report = asyncio.run(_report(arguments, configured(arguments).config))
-    wanted = arguments.what
-    found = [each for each in report.findings if wanted in (each.fingerprint[: len(wanted)], each.cause[: len(wanted)])]
-    if not found:
-        raise UsageError(
-            f"no finding and no cause has the id {wanted}, or it is gone; `steward check -o wide` shows the ids"
-        )
-    return max(found, key=lambda each: Severity(each.severity).rank)
-
-
-async def _report(arguments: argparse.Namespace, config: Config) -> Report:
-    if of_running(arguments):
-        from ..input.asking import refuse_both  # not for a dump
-        from ..input.running import report_of
-
-        refuse_both(arguments)
-        return await report_of(arguments)
-    if arguments.dump is not None:
-        with progress_line() as progress:
-            engine, _ = await read_dump(
-                arguments.dump, time.time(), config, complete=arguments.complete, progress=progress
-            )
-        return undated(with_causes(take(engine), engine))
-    from ..input.looking import looking  # not for a dump
-
-    within = [arguments.namespace] if arguments.namespace else []
-    async with looking(arguments, config, views=(), namespaces=within) as look:
-        engine = look.steward.engine
-        report = take(engine)
-        known_to(engine.cluster, within, Selection(), report.findings)
-        return undated(with_causes(report, engine))

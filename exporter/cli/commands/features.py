@@ -16,10 +16,11 @@ from ...views.features import READER, Features, NoSuchFeatureError, selected, ta
 from ...views.trust import exit_code
 from ..input.config import configured
 from ..input.filters import UsageError
-from ..input.once import aim_of, all_undated, complain_if_late, of_running, refuse_complete_without_dump
+from ..input.once import aim_of, all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump
 from ..output.features import listed_features
+from ..output.text.layout import written
 from ..output.text.screen import width
-from ..output.text.terminal import complain, progress_line, say, written
+from ..output.text.terminal import complain, say
 
 
 def run(arguments: argparse.Namespace) -> int:

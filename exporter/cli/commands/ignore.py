@@ -18,10 +18,11 @@ from ...views.causes import CauseReport, KnownCause, causes_of, known_causes
 from ...views.trust import exit_code
 from ..input.config import configured, sources_of
 from ..input.filters import UsageError
-from ..input.once import of_running, refuse_complete_without_dump
+from ..input.once import of_running, progress_line, refuse_complete_without_dump
 from ..output.findings.check_report import objects_of
+from ..output.text.layout import written
 from ..output.text.screen import rows_of, width
-from ..output.text.terminal import complain, one_line, progress_line, say, written
+from ..output.text.terminal import complain, one_line, say
 
 # What is acknowledged, as an entry of a configuration and as a list.
 

@@ -28,10 +28,11 @@ from ...views.impact import (
 from ..input.config import configured
 from ..input.edit_probes import ask_edits, refuse_probe_of_dump
 from ..input.filters import UsageError
-from ..input.once import all_undated, complain_if_late, of_running, refuse_complete_without_dump
+from ..input.once import all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump
 from ..output.impact import impacted
+from ..output.text.layout import written
 from ..output.text.screen import width
-from ..output.text.terminal import complain, progress_line, say, written
+from ..output.text.terminal import complain, say
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -19,12 +19,13 @@ from ...config.settings import Config
 from ...findings.check import Check
 from ...http.server.certificates import certificates_of
 from ...offline.files import DumpError
-from ..input.config import configured, sources_of, transport_of
+from ..input.config import configured, sources_of
 from ..input.filters import UsageError
-from ..input.once import refuse_complete_without_dump
+from ..input.looking import transport_of
+from ..input.once import progress_line, refuse_complete_without_dump
 from ..input.serving import LOOK, following, ignore_hangup, run_until_signalled
 from ..output.text.logs import log_as, say
-from ..output.text.terminal import complain, one_line, progress_line
+from ..output.text.terminal import complain, one_line
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -19,11 +19,12 @@ from ...views.findings import Report, take, with_causes
 from ...views.trust import exit_code
 from ..input.config import configured
 from ..input.filters import UsageError
-from ..input.once import complain_if_late, of_running, refuse_complete_without_dump, undated
+from ..input.once import complain_if_late, of_running, progress_line, refuse_complete_without_dump, undated
 from ..output.findings.report import unread
 from ..output.status import Status, status
+from ..output.text.layout import written
 from ..output.text.screen import colours, painted, width
-from ..output.text.terminal import complain, progress_line, say, written
+from ..output.text.terminal import complain, say
 
 
 def run(arguments: argparse.Namespace) -> int:

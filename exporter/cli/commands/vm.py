@@ -18,10 +18,11 @@ from ...offline.wanted import Wanted
 from ...views.vm import OF_MANIFESTS, READER, Manifest, NoSuchVMError, VMWhole, exit_code, manifest_of, propose, take
 from ..input.config import configured
 from ..input.filters import UsageError
-from ..input.once import aim_of, all_undated, complain_if_late, of_running, refuse_complete_without_dump
+from ..input.once import aim_of, all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump
 from ..output.text.aimed import aimed
+from ..output.text.layout import written
 from ..output.text.screen import prose_width
-from ..output.text.terminal import complain, progress_line, say, written
+from ..output.text.terminal import complain, say
 from ..output.vm import whole_vm
 
 # The manifest of a VM, from a file of YAML or JSON.

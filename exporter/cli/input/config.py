@@ -9,9 +9,7 @@ from pathlib import Path
 from ...checks import all_checks
 from ...config.loading import Loaded, Sources, load
 from ...config.mistakes import Mistakes, MistakesError
-from ...config.section import CONFIG_VARIABLE, FLAGS
-from ...config.settings import Config
-from ...kube.transport import Transport
+from ...config.names import CONFIG_VARIABLE, FLAGS
 from ..output.text.logs import log_as
 
 
@@ -33,8 +31,3 @@ def configured(arguments: argparse.Namespace) -> Loaded:
 
 
 # The options that select a cluster.
-
-
-def transport_of(config: Config) -> Transport:
-    """Raises ConfigError if no cluster is configured."""
-    return Transport.from_environment(config.kubeconfig, config.context)

@@ -24,10 +24,11 @@ from ...store.source import FILE
 from ...views.causes import causes_of
 from ...views.findings import UNSEEN_FLEET, Report, UndecodableReport, merged, reported, take, with_causes
 from ...views.times import rfc3339
-from ..output.text.terminal import complain, one_line, progress_line
+from ..output.text.terminal import complain, one_line
 from .filters import Filters, UsageError
 from .labels import refuse_none
 from .names import Names, on_their_nodes, refuse_unknown
+from .once import progress_line
 
 _SUFFIXES = (".yaml", ".yml", ".json", ".tar", ".tgz", ".txz", ".zip", ".gz", ".xz")
 _STDIN = "-"

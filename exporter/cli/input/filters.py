@@ -16,7 +16,8 @@ from ...engine.engine import Engine
 from ...facts.record import epoch
 from ...facts.selector import Selector
 from ...findings.check import PER_FLEET, Check
-from ...findings.finding import Severity, Unknown
+from ...findings.finding import Unknown
+from ...findings.severity import Severity
 from ...views.findings import FindingReport, Report
 from .selectors import Selection, selection_of, vms_of
 

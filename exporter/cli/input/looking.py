@@ -17,7 +17,6 @@ from ...store.kind import ApiKind
 from ...store.reader import Reading
 from ...store.source import Source, SyncState
 from ..output.text.terminal import complain
-from .config import transport_of
 from .filters import UsageError
 
 if TYPE_CHECKING:
@@ -113,3 +112,8 @@ def _refuse_blind(cluster: Cluster, server: str, namespaces: Collection[str], *,
         f"{server} lets you list nothing of what is looked at, not even {first.resource} in {where}; whoever "
         f"administers the cluster can bind you to a role that may{hint}"
     )
+
+
+def transport_of(config: Config) -> Transport:
+    """Raises ConfigError if no cluster is configured."""
+    return Transport.from_environment(config.kubeconfig, config.context)

@@ -11,7 +11,8 @@ from urllib.parse import quote
 import msgspec
 
 from ...facts.times import Since
-from ...findings.finding import Severity, Unknown
+from ...findings.finding import Unknown
+from ...findings.severity import Severity
 from ...views.causes import CauseReport, HistoryReport, KnownCause, cause_order
 from ...views.drain import Drain, NodeReport
 from ...views.findings import (

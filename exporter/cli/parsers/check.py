@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ...findings.finding import Severity
-from ..options import add_exporter_options, add_filter_options, add_look_options, add_probe_options
-from ..output.text.terminal import FORMATS
+from ...findings.severity import Severity
+from ..options import FORMATS, add_exporter_options, add_filter_options, add_look_options, add_probe_options
 
 _EXIT = (
     "Exit code: 0 nothing found, 1 findings of --fail-on or worse that nobody has acknowledged, 2 no complete answer "

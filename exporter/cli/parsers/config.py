@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ...config.section import CONFIG_VARIABLE
+from ...config.names import CONFIG_VARIABLE
 from ..options import add_cluster_options, add_config_option, add_insecure_option, add_listen_option
 
 

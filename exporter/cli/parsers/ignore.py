@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ...findings.finding import Severity
+from ...findings.severity import Severity
 from ..options import add_exporter_options, add_look_options
 
 _EXIT = "Exit code: 0 done, 2 could not be done, or no such cause."

@@ -17,7 +17,8 @@ from aiohttp import web
 from ...engine.causes import Changes
 from ...engine.engine import Engine
 from ...facts.naming import cell
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...views.causes import CauseReport, cause_order
 from ...views.findings import Filter, FindingReport
 from ...views.nearest import nearest

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from aiohttp import web
 
 from ...engine.engine import Engine
-from ...findings.finding import Severity, Unknown
+from ...findings.finding import Unknown
+from ...findings.severity import Severity
 from ...sidecar.repairs import Repairs
 from ...store.source import SyncState
 from ...views.drain import STAYS, NodeReport

@@ -23,7 +23,8 @@ from ...engine.engine import Engine
 from ...engine.open_cause import OpenCause
 from ...facts.record import Ref
 from ...findings.causes import Acknowledgement
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...views.causes import CauseReport, HistoryReport, KnownCause, cause_order, known_causes, reports
 from ...views.findings import Filter, FindingReport, Report, order, reported, surroundings
 from ...views.repairs import reconcile_of

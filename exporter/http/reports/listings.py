@@ -15,7 +15,8 @@ from ...engine.engine import Engine
 from ...engine.open_cause import SortedKeys
 from ...facts.record import Ref
 from ...findings.causes import Acknowledgement
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.kinds.namespace import Namespace
 from ...views.causes import CauseReport, HistoryReport, KnownCause, ended, history_of
 from ...views.findings import Filter, FindingReport, order

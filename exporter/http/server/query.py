@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from ...engine.engine import Engine
-from ...findings.finding import Severity
+from ...findings.severity import Severity
 from ...views.findings import Filter
 from ...views.nearest import meant
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...checks import all_checks
 from ...findings.check import PER_FLEET
-from ...findings.finding import Severity
+from ...findings.severity import Severity
 from ..held import ANSWERING, KNOWN, SEVERITY, acknowledged, answering, held_name, known, unless_acknowledged
 from ..model import OF_CLUSTER, Alerting, Area, FindingAlert, Rule
 from ..values import Values

@@ -30,7 +30,8 @@ from ...facts.naming import sentence, subject_first
 from ...facts.record import Record, Ref
 from ...facts.selector import Selector
 from ...findings.advice import Advice, key_of, places_of, restrained
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.cluster import Cluster
 from ...store.indexes.drains import BOUND, EVACUATED
 from ...store.kind import ApiKind

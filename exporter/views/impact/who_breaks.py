@@ -7,7 +7,8 @@ from enum import StrEnum
 from ...engine.preview import Difference
 from ...facts.record import Ref
 from ...facts.rule import Stage
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.cluster import Cluster
 from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 

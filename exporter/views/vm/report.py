@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from ...facts.record import Ref
-from ...findings.finding import Severity, Unknown
+from ...findings.finding import Unknown
+from ...findings.severity import Severity
 from ..drain.report import UnseenKind, VMReport
 from ..findings import FindingReport
 from ..trust import exit_code as ended

@@ -16,7 +16,8 @@ from ...domain.drains.health import AILMENTS
 from ...engine.engine import Engine
 from ...facts.record import Record
 from ...findings.check import Check
-from ...findings.finding import Finding, Severity, Unknown
+from ...findings.finding import Finding, Unknown
+from ...findings.severity import Severity
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.node import Node
 from ...store.kinds.virtual_machine import VirtualMachine

@@ -13,7 +13,8 @@ from exporter.cli.input.once import aim_of
 from exporter.cli.output.text.terminal import complain, one_line, say
 from exporter.domain.drains.eviction import cordoned, drain_taints
 from exporter.facts.record import Ref
-from exporter.findings.finding import Finding, Severity, fingerprint
+from exporter.findings.finding import Finding, fingerprint
+from exporter.findings.severity import Severity
 from exporter.kube.errors import AbsentError
 from exporter.store.decode import ObjectDecoder
 from exporter.store.kind import ApiKind

@@ -11,8 +11,9 @@ from typing import Any
 
 import msgspec
 
+from exporter.cli.output.text.layout import json_of, written, yaml_of
 from exporter.cli.output.text.screen import width
-from exporter.cli.output.text.terminal import complain, json_of, one_line, say, written, yaml_of
+from exporter.cli.output.text.terminal import complain, one_line, say
 
 from ...act.execute import PlanWriter, WriteOutcome
 from ...ledger import Entry, Event, Ledger, LedgerError, prove
@@ -26,8 +27,7 @@ from ...show.plans import sentence
 from ...show.tallies import COLUMNS, CauseRow, DayRow, Span, Tally, by_cause, by_day
 from ..fitting import fitted, readable, rows_whole
 from ..leases import lease_path, travelling
-from ..ledger_pages import AttemptRow, entries_about, newest, rows, summary_of
-from ..options import given
+from ..ledger_pages import AttemptRow, entries_about, given, newest, rows, summary_of
 from ..session import desk, finish
 from ..writing import directory_of, read_directory, taking_back, who
 

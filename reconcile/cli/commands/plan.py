@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from exporter.cli.input.once import aim_of
 from exporter.cli.output.text.aimed import Aim
+from exporter.cli.output.text.layout import written, yaml_of
 from exporter.cli.output.text.screen import width
-from exporter.cli.output.text.terminal import one_line, say, written, yaml_of
+from exporter.cli.output.text.terminal import one_line, say
 from exporter.views.trust import exit_code
 
 from ...act.execute import PlanWriter

@@ -6,9 +6,9 @@ import argparse
 import time
 from collections.abc import Iterator
 
-from exporter.cli.output.text.layout import WIDTH, paragraph
+from exporter.cli.output.text.layout import WIDTH, json_of, paragraph
 from exporter.cli.output.text.screen import width
-from exporter.cli.output.text.terminal import complain, json_of, one_line, say
+from exporter.cli.output.text.terminal import complain, one_line, say
 
 from ...ledger import LedgerError
 from ...ledger.reading import extent
@@ -25,8 +25,7 @@ from ...show.report import (
 )
 from ...show.tallies import Span
 from ..fitting import rows_whole
-from ..ledger_pages import summary_of
-from ..options import given
+from ..ledger_pages import given, summary_of
 from ..writing import read_directory
 
 # A report as text for a terminal: as wide as that is, and what there is none of is left out.

@@ -7,7 +7,8 @@ import argparse
 from exporter.checks import all_checks
 from exporter.cli.output.text.terminal import say
 
-from ...permissions.manifests import ServiceAccount, in_lines
+from ...permissions.accounts import ServiceAccount
+from ...permissions.manifests import in_lines
 from ...permissions.rbac import guarded, needed
 from ...plan.remediations import all_remediations
 from ..session import configured

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ...permissions.manifests import NAME
+from ...permissions.accounts import NAME
 
 
 def add(commands: Any) -> None:

@@ -8,7 +8,7 @@ from ....domain.acts import Act, Forbids
 from ....domain.drains.departure import REMEDIES, Remedy
 from ....findings.causes import Cause
 from ....findings.check import Family, Reason
-from ....findings.finding import Severity
+from ....findings.severity import Severity
 
 BLOCKED = Family("kubevirt_vmi_eviction_blocked", "A VMI that has to leave its node makes no progress.")
 _NOTICE = Family(

@@ -15,7 +15,8 @@ from ....facts.rule import Ground, Request, Rule, Stage
 from ....facts.rules import BY_ID
 from ....facts.text_cache import remembered
 from ....findings.check import View
-from ....findings.finding import Finding, Severity
+from ....findings.finding import Finding
+from ....findings.severity import Severity
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.storage import StorageClass
 from ....store.kinds.virtual_machine import VirtualMachine

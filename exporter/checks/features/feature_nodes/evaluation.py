@@ -17,7 +17,8 @@ from ....facts.rule import Ground, Request, Rule
 from ....facts.rules import BY_ID
 from ....facts.versions import Version
 from ....findings.check import Reason, View
-from ....findings.finding import Finding, Severity
+from ....findings.finding import Finding
+from ....findings.severity import Severity
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance

@@ -23,8 +23,9 @@ from ....facts.firmware import group_id
 from ....facts.naming import NAMED
 from ....findings.causes import Cause
 from ....findings.check import Check, Scope, View
-from ....findings.finding import Finding, Severity, Since
+from ....findings.finding import Finding, Since
 from ....findings.partial import known
+from ....findings.severity import Severity
 from ....store.indexes.networks import VM
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.snapshots import VirtualMachineSnapshotContent

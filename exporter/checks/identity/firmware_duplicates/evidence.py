@@ -14,7 +14,8 @@ from ....facts.firmware import derived, group_id, legacy
 from ....facts.naming import NAMED, named, the
 from ....facts.record import UnseenError
 from ....findings.check import View
-from ....findings.finding import Finding, Severity
+from ....findings.finding import Finding
+from ....findings.severity import Severity
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.snapshots import VirtualMachineSnapshotContent
 from ....store.kinds.virtual_machine import VirtualMachine

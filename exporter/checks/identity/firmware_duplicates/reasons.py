@@ -6,7 +6,7 @@ from ....domain.acts import Act, Forbids
 from ....facts.record import Ref
 from ....findings.advice import filled
 from ....findings.check import Family, Reason
-from ....findings.finding import Severity
+from ....findings.severity import Severity
 
 _OF_VMI = "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE NAME -o yaml"
 _ALERT = "VMFirmwareUUIDDuplicate"

@@ -24,7 +24,8 @@ from collections.abc import Iterator
 from ....domain.instancetypes.indexes import OBJECT, REVISION
 from ....facts.matching import ROLES, MatcherRole
 from ....findings.check import PER_VM, Check, Lookup, View
-from ....findings.finding import Finding, Severity
+from ....findings.finding import Finding
+from ....findings.severity import Severity
 from ....store.kinds.controller_revision import ControllerRevision
 from ....store.kinds.instancetypes import CLUSTER_WIDE, INSTANCETYPES
 from ....store.kinds.kube_virt import KubeVirt

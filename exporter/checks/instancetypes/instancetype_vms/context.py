@@ -12,7 +12,8 @@ from ....domain.instancetypes.resolving import ReferenceMode, Resolution, resolv
 from ....facts.matching import ROLES, MatcherRole, kind_of
 from ....findings.advice import filled, values_of
 from ....findings.check import View
-from ....findings.finding import Finding, Severity, Since
+from ....findings.finding import Finding, Since
+from ....findings.severity import Severity
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance

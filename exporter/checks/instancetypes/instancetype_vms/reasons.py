@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....domain.acts import Act, Forbids
 from ....findings.causes import Cause
 from ....findings.check import Family, Reason
-from ....findings.finding import Severity
+from ....findings.severity import Severity
 from .._commands import (
     ALL_REVISIONS,
     CLEAR_PIN,

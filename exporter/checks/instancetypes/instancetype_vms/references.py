@@ -7,7 +7,8 @@ from ....domain.instancetypes.resolving import ReferenceMode, Resolution, Unreso
 from ....domain.instancetypes.resolving import reference as reference_in
 from ....facts.matching import MatcherRole
 from ....facts.naming import listed, named
-from ....findings.finding import Finding, Severity, Since
+from ....findings.finding import Finding, Since
+from ....findings.severity import Severity
 from ....store.kinds.controller_revision import ControllerRevision
 from .._commands import RESOURCES
 from .context import Context

@@ -11,7 +11,8 @@ from ....domain.instancetypes.resolving import ReferenceMode, Resolution, undeco
 from ....facts.matching import kind_of
 from ....facts.naming import listed, named
 from ....findings.advice import filled, values_of
-from ....findings.finding import Finding, Severity
+from ....findings.finding import Finding
+from ....findings.severity import Severity
 from ....store.kinds.controller_revision import ControllerRevision, Stash
 from .._commands import READ_REFERENCE, READ_REVISION
 from .context import Context

@@ -11,8 +11,9 @@ from ....facts.addresses import number
 from ....facts.naming import named
 from ....facts.pool import AddressPlace
 from ....facts.record import UnseenError
-from ....findings.finding import Finding, Severity, Since
+from ....findings.finding import Finding, Since
 from ....findings.partial import known
+from ....findings.severity import Severity
 from ....store.indexes.networks import address
 from ....store.kinds.ipam_claim import IPAMClaim
 from ....store.kinds.network_attachment_definition import pool_of

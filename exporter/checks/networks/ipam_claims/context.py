@@ -16,7 +16,8 @@ from ....facts.record import Record, Ref, UnreadableFactError, UnseenError
 from ....facts.vm_networks import claim_name
 from ....findings.advice import advised
 from ....findings.check import View
-from ....findings.finding import Finding, Severity, Since
+from ....findings.finding import Finding, Since
+from ....findings.severity import Severity
 from ....store.indexes.networks import ADDRESS, CLAIM, NAD, NETWORK, VM, address, unreadable, vm_key
 from ....store.kinds.ipam_claim import FINALIZER, IPAMClaim
 from ....store.kinds.namespace import Namespace

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ....findings.finding import Finding, Severity, Since
+from ....findings.finding import Finding, Since
+from ....findings.severity import Severity
 from ....store.kinds.ipam_claim import FINALIZER, IPAMClaim
 from .context import UNKNOWN_MOMENT, ClaimContext, Moment, percent
 from .owner import OwnerState

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ....findings.finding import Finding, Severity, Since
+from ....findings.finding import Finding, Since
+from ....findings.severity import Severity
 from ....store.kinds.pod import Pod
 from .._address_holders import withheld
 from .._commands import ANNOTATE_POD, NADS, NETWORK_STACK, READ_CLAIM

@@ -17,7 +17,8 @@ from ....domain.acts import Act, Forbids
 from ....facts.vm_networks import VMNetwork, claim_name
 from ....findings.causes import Cause
 from ....findings.check import PER_VM, Check, Family, Reason, View
-from ....findings.finding import Finding, Severity
+from ....findings.finding import Finding
+from ....findings.severity import Severity
 from ....store.indexes.networks import ADDRESS, CLAIM, CLAIM_NAME, REFERENCE
 from ....store.kinds.components import Deployment, MutatingWebhookConfiguration
 from ....store.kinds.ipam_claim import IPAMClaim

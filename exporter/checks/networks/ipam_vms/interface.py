@@ -8,7 +8,8 @@ from ....domain.lazy import Lazy
 from ....facts.record import Ref
 from ....facts.vm_networks import claim_name
 from ....findings.check import View
-from ....findings.finding import Finding, Severity, Since
+from ....findings.finding import Finding, Since
+from ....findings.severity import Severity
 from ....store.kinds.ipam_claim import IPAMClaim
 from ....store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ....store.kinds.pod import Pod

@@ -6,7 +6,8 @@ from ....facts.addresses import NONE, number
 from ....facts.naming import named
 from ....facts.pool import AddressPlace
 from ....facts.vm_networks import claim_name, whole_claim_name
-from ....findings.finding import Finding, Severity
+from ....findings.finding import Finding
+from ....findings.severity import Severity
 from ....store.indexes.networks import CLAIM, CLAIM_NAME
 from ....store.kinds.components import NETWORK_CONTROLLER, Deployment, own_parts
 from ....store.kinds.network_attachment_definition import pool_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ....facts.naming import counted, kind_word
-from ....findings.finding import Severity, Unknown
+from ....findings.finding import Unknown
+from ....findings.severity import Severity
 from ....views.differences import Change, Difference, Differences, differences
 from ....views.findings import Report
 from ....views.times import rfc3339

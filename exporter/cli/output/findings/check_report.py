@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ....facts.naming import counted, kind_word
-from ....findings.finding import Severity
+from ....findings.severity import Severity
 from ....sidecar.repairs import ReportedRepair
 from ....store.source import FILE
 from ....views.causes import CauseReport, acknowledged_text

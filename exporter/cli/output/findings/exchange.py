@@ -11,11 +11,11 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from ....checks import all_checks
 from ....facts.naming import cell
-from ....findings.finding import Severity
+from ....findings.severity import Severity
 from ....runbook import link
 from ....version import installed
 from ....views.findings import FindingReport, Report, advice
-from ..text.terminal import json_of
+from ..text.layout import json_of
 
 _HEAD = (
     *("severity", "reason", "check", "cluster", "kind", "namespace", "name", "vm", "node", "network", "feature"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 
-from ....findings.finding import Severity
+from ....findings.severity import Severity
 from ....http.html.rendering import as_file
 from ....views.causes import CauseReport
 from ....views.findings import FindingReport, Report

@@ -15,13 +15,13 @@ def rendered(report: Report, output: str, how: Presentation) -> str:
 
 
 def _json(report: Report, _: Presentation) -> str:
-    from ..text.terminal import json_of
+    from ..text.layout import json_of
 
     return json_of(report)
 
 
 def _yaml(report: Report, _: Presentation) -> str:
-    from ..text.terminal import yaml_of
+    from ..text.layout import yaml_of
 
     return yaml_of(report)
 

@@ -6,10 +6,13 @@ A page of many paragraphs says once how wide all of them are (`as_wide_as`).
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
+from typing import Any, TypeVar
+
+import msgspec
 
 from ....facts.times import Since
 from .terminal import one_line
@@ -167,3 +170,23 @@ def _two(whole: int, large: int, unit: str, small: int, lesser: str, until: int)
     count, rest = divmod(whole, large)
     more = rest // small if count < until else 0
     return f"{count}{unit}{f'{more}{lesser}' if more else ''}"
+
+
+# A report as a command writes it: as text for people, or whole as JSON or YAML.
+
+T = TypeVar("T")
+
+
+def written(report: T, output: str, text: Callable[[T], str]) -> str:
+    """`output` is json or yaml; any other is the text."""
+    if output == "json":
+        return json_of(report)
+    return yaml_of(report) if output == "yaml" else text(report)
+
+
+def json_of(report: Any) -> str:
+    return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
+
+
+def yaml_of(report: Any) -> str:
+    return msgspec.yaml.encode(report).decode()

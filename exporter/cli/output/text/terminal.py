@@ -8,23 +8,12 @@ from __future__ import annotations
 
 import io
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import Any, TypeVar
-
-import msgspec
+from collections.abc import Callable
 
 from ....facts.naming import is_seen, json_written_out
-from ....offline.source import Progress, Tally
 from . import logs
 
-# The formats in which `steward check` prints what it finds.
-
-FORMATS = ("table", "wide", "name", "json", "yaml", "csv", "html", "junit", "sarif")
-TEXTS = ("table", "wide", "name")  # for a terminal; the others are whole, and in UTF-8
-
-
+TEXTS = ("table", "wide", "name")  # the formats for a terminal; the others are whole, and in UTF-8
 _LONGEST = 4000  # characters of one text; that of a finding is far shorter
 
 
@@ -75,55 +64,3 @@ def one_line(text: str, longest: int = _LONGEST) -> str:
 def _safe(text: str) -> str:
     """The line breaks are ours: `one_line` replaced those of others."""
     return "\n".join(one_line(line, len(line)) for line in text.split("\n"))
-
-
-# The progress of reading a dump, as one line on a terminal; nothing without a terminal.
-
-_EVERY = 0.1  # seconds between two updates
-
-
-@contextmanager
-def progress_line(of: str = "") -> Iterator[Progress]:
-    """The line disappears when the block ends. `of` is the name of the dump's cluster."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    shown_at = 0.0
-
-    def show(tally: Tally) -> None:
-        nonlocal shown_at
-        if time.monotonic() - shown_at >= _EVERY:
-            shown_at = time.monotonic()
-            _write(f"\r\x1b[Kreading{f' {one_line(of)}' if of else ''}: {tally}")
-
-    try:
-        yield show
-    finally:
-        _write("\r\x1b[K")
-
-
-def _write(text: str) -> None:
-    """A terminal that is gone ends nothing."""
-    with suppress(OSError, ValueError):
-        sys.stderr.write(text)
-        sys.stderr.flush()
-
-
-# A report as a command writes it: as text for people, or whole as JSON or YAML.
-
-T = TypeVar("T")
-
-
-def written(report: T, output: str, text: Callable[[T], str]) -> str:
-    """`output` is json or yaml; any other is the text."""
-    if output == "json":
-        return json_of(report)
-    return yaml_of(report) if output == "yaml" else text(report)
-
-
-def json_of(report: Any) -> str:
-    return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
-
-
-def yaml_of(report: Any) -> str:
-    return msgspec.yaml.encode(report).decode()

@@ -11,7 +11,7 @@ from exporter.config.acknowledged import acknowledgements_of
 from exporter.config.loading import Loaded, Sources, load
 from exporter.config.mistakes import Mistakes
 from exporter.findings.causes import moment_of
-from exporter.findings.finding import Severity
+from exporter.findings.severity import Severity
 from tests.all_of import each_of
 
 ENTRY = '- {cause: "0123456789abcdef", until: 2026-12-01, because: the vendor knows}\n'

@@ -26,7 +26,8 @@ from exporter.config.loading import Loaded, Sources, load
 from exporter.config.mistakes import Mistakes
 from exporter.config.reloading import Reloading, ReloadStatus, Watched
 from exporter.findings.check import PER_VM, Check, Family, Reason, Setting, View
-from exporter.findings.finding import Finding, Severity
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 from exporter.kube.transport import Transport
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.text import SeriesLimit

@@ -14,7 +14,8 @@ from exporter.engine.causes import HOUR, WEEK, CauseStore, Changes, Count
 from exporter.engine.engine import Engine
 from exporter.findings.causes import Cause, cause_id
 from exporter.findings.check import Check
-from exporter.findings.finding import Finding, Severity
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 from exporter.http.access.viewer import Visible
 from exporter.http.reports.listings import Listings
 from exporter.http.reports.result_cache import Versions

@@ -15,7 +15,8 @@ import pytest
 from exporter.checks import all_checks
 from exporter.engine.causes import HOUR, WEEK, CauseStore, Count
 from exporter.engine.open_cause import SortedKeys
-from exporter.findings.finding import Finding, Severity
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 from exporter.http.access.viewer import Visible
 from exporter.http.reports.listings import Listings
 from exporter.http.reports.result_cache import Versions

@@ -20,7 +20,8 @@ from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.facts.record import Record
 from exporter.findings.check import PER_CLUSTER, PER_NAMESPACE, PER_VM, Check, Family, Reason, Scope, View
-from exporter.findings.finding import Finding, Severity
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.telemetry import CheckState, check_states
 from exporter.store.index import ByName, Index

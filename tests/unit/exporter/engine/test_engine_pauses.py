@@ -10,7 +10,8 @@ from contextlib import suppress
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.findings.check import PER_NAMESPACE, Check, Family, Reason, View
-from exporter.findings.finding import Finding, Severity
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 from exporter.kube.watch.decode import Decoder
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.source import SyncState

@@ -11,7 +11,8 @@ from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.facts.record import Record
 from exporter.findings.check import PER_VM, Check, Family, Reason, View
-from exporter.findings.finding import Finding, Severity
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 from exporter.kube.watch.decode import Decoder
 from exporter.store.index import ByName, Index
 from exporter.store.kind import ApiKind

@@ -15,7 +15,8 @@ from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.facts.record import Ref
 from exporter.findings.check import PER_CLUSTER, PER_NAMESPACE, Check, Family, Reason, View
-from exporter.findings.finding import Finding, Severity, Since, Unknown
+from exporter.findings.finding import Finding, Since, Unknown
+from exporter.findings.severity import Severity
 from exporter.store.kinds.components import Deployment
 from exporter.store.kinds.node import NodeMaintenance
 from exporter.store.kinds.virtual_machine import VirtualMachine

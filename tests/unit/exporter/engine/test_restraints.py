@@ -9,7 +9,8 @@ from exporter.domain.acts import NOTHING_FORBIDDEN, Act, Forbids
 from exporter.engine.restraints import Restraints
 from exporter.facts.record import Ref
 from exporter.findings.advice import key_of, with_others
-from exporter.findings.finding import Finding, Severity
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 
 UNSURE = Forbids((Act.RESTART, Act.STOP), "its next start fails")
 CLAIM = Ref("IPAMClaim", "ns", "db.blue", "c1")

@@ -10,7 +10,7 @@ import pytest
 from exporter.checks import all_checks
 from exporter.findings.advice import filled, values_of
 from exporter.findings.check import Check
-from exporter.findings.finding import Severity
+from exporter.findings.severity import Severity
 from tests.alerting_reasons import alerting
 from tests.all_of import all_of, whole
 from tests.check_cases import ALL, outcome

@@ -12,7 +12,8 @@ from exporter.engine.affected import everything
 from exporter.engine.evaluate import Outcome, evaluate
 from exporter.facts.record import epoch
 from exporter.findings.check import Check
-from exporter.findings.finding import Severity, fingerprint
+from exporter.findings.finding import fingerprint
+from exporter.findings.severity import Severity
 from exporter.store.kind import ApiKind
 from exporter.store.source import SyncState
 from tests.amounts import drawn, part

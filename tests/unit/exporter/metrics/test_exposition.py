@@ -10,7 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from exporter.checks import all_checks
 from exporter.facts.record import Ref
-from exporter.findings.finding import Finding, Severity
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 from exporter.metrics.exposition import LABELS, Exposition
 from exporter.metrics.text import SeriesLimit
 from tests.exposed import names, orphan, text

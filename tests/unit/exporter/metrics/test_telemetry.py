@@ -14,7 +14,8 @@ from exporter.checks import all_checks
 from exporter.config.reloading import ReloadStatus
 from exporter.facts.times import Skew
 from exporter.findings.check import PER_NAMESPACE, PER_VM, Check, Family, Reason, Scope, View
-from exporter.findings.finding import Finding, Severity
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.telemetry import (
     BUCKETS,

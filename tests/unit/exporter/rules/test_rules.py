@@ -20,7 +20,7 @@ from exporter.checks import all_checks
 from exporter.cli.parsers import all_commands
 from exporter.counts import all_states
 from exporter.findings.check import PER_FLEET, Check, Family
-from exporter.findings.finding import Severity
+from exporter.findings.severity import Severity
 from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.rules import all_areas
 from exporter.rules.hub import RECORDED as RECORDED_FOR_HUBS

@@ -8,7 +8,7 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.facts.annotations import Faults, moment
-from exporter.findings.finding import Severity
+from exporter.findings.severity import Severity
 from exporter.store.kinds.pod import Pod
 from tests.evaluation import Evaluation
 from tests.rows import full

@@ -13,7 +13,8 @@ from demo.fleet.sample import sample_fleet
 from exporter.domain.drains.departure import DrainState
 from exporter.facts.record import Ref
 from exporter.facts.selector import selector_in
-from exporter.findings.finding import Finding, Severity
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 from exporter.store.kinds.node import Node
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.source import SyncState

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from exporter.cli.output.text.terminal import written
+from exporter.cli.output.text.layout import written
 from exporter.facts.record import Ref
 from reconcile.cli.plan_text import shown, shown_wide
 from reconcile.cli.writing import named_directory, taking_back

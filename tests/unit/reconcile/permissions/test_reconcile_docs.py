@@ -22,7 +22,7 @@ from reconcile.config.loading import LoadedSidecar, load
 from reconcile.config.settings import model_of
 from reconcile.confirm.confirm import Confirmed
 from reconcile.decide.gates import GATES
-from reconcile.permissions.manifests import NAME, ServiceAccount
+from reconcile.permissions.accounts import NAME, ServiceAccount
 from reconcile.permissions.rbac import base_roles, guarded, needed, write_role
 from reconcile.plan.plan import Create, Plan
 from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings.check import PER_VM, Check, Family, Reason, View
-from ...findings.finding import Finding, Severity
+from ...findings.finding import Finding
+from ...findings.severity import Severity
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 __all__ = ["CHECK"]

@@ -11,7 +11,8 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.domain.drains.departure import REMEDIES
-from exporter.findings.finding import Finding, Severity
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 from tests.all_of import all_of, named, whole
 from tests.check_cases import CASES_OF, evaluated, outcome
 from tests.evaluation import NOW, Evaluation

@@ -10,7 +10,8 @@ from exporter.checks import all_checks
 from exporter.checks.networks._commands import ANNOTATE_POD
 from exporter.findings.advice import values_of
 from exporter.findings.check import Check
-from exporter.findings.finding import Finding, Severity
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 from exporter.rules.alerts import ipam, networks
 from tests.all_of import all_of, whole
 from tests.check_cases import CASES_OF, evaluated, findings_of, outcome

@@ -13,7 +13,8 @@ from exporter.engine.evaluate import evaluate
 from exporter.facts.naming import NAMED
 from exporter.facts.record import Ref
 from exporter.findings.check import Check
-from exporter.findings.finding import Finding, Severity
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 from exporter.http.access.viewer import Visible
 from exporter.http.reports.listing import Listing
 from exporter.http.reports.listings import Listings

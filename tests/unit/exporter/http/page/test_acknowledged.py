@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from exporter.findings.causes import Acknowledgement, Acknowledgements
-from exporter.findings.finding import Severity
+from exporter.findings.severity import Severity
 from tests.many_causes import causes_of_vms
 from tests.served import Served, served
 from tests.tenants import by_header

@@ -10,7 +10,8 @@ from typing import Any, cast
 from exporter.engine.engine import Engine
 from exporter.engine.open_cause import SortedKeys
 from exporter.facts.record import Ref
-from exporter.findings.finding import Finding, Severity
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 from exporter.http.reports.listings import FindingIndex
 from exporter.views.selection import FACETS, Selection, counting, value_of
 from tests.all_of import each_of

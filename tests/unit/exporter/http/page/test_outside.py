@@ -12,7 +12,8 @@ from aiohttp import web
 from exporter.config.outside import Link
 from exporter.facts.record import Ref
 from exporter.findings.check import PER_CLUSTER, Check, Family, Reason
-from exporter.findings.finding import Finding, Severity
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 from exporter.http.page.outside import Outside
 from exporter.prometheus import Bounds
 from exporter.store.kinds import ipam_claim
