@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from functools import wraps
-from typing import Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -79,3 +79,24 @@ def _length(thing: object) -> int:
     if fields is not None:
         return sum(_length(getattr(thing, name)) for name in fields)
     return sum(map(_length, thing)) if isinstance(thing, tuple) else 0
+
+
+# An attribute that is made when it is first asked for, and kept.
+
+
+class Lazy(Generic[T]):
+    """As `functools.cached_property`, without the lock that it takes up to Python 3.11: that costs more than most of
+    what is made so, thousands of times, for one VM each.
+    """
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> T:
+        made: T = self._make(instance)
+        instance.__dict__[self._name] = made  # which is found before this is asked again
+        return made

@@ -27,8 +27,7 @@ from ..plan.plan import Create, Plan, Refused, Step, moment
 from ..plan.remediation import Remediation
 from ..plan.remediations import undo_of
 from ..plan.undo import NoUndo
-from .events import event
-from .execute import PlanWriter, ServerAnswer, WriteOutcome
+from .execute import PlanWriter, ServerAnswer, WriteOutcome, event
 
 log = logging.getLogger(__name__)
 

@@ -21,8 +21,7 @@ from exporter.store.kind import ApiKind
 
 from ..confirm.reading import ApiReads, object_path
 from ..plan.requests import metadata
-from .events import event_on
-from .execute import PlanWriter, ServerAnswer, WriteOutcome
+from .execute import PlanWriter, ServerAnswer, WriteOutcome, event_on
 
 log = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from ..confirm.reading import APPLY_ROLE, Reads
 from ..ledger import Entry, Event, Ledger
 from ..ledger import Event as Kept
 from ..ledger.settling import Settling
-from ..plan.outcome import before_and_after
+from ..plan.effects import before_and_after
 from ..plan.plan import Refused
 from ..plan.remediation import SEND_SECONDS, Remediation
 from ..plan.requests import request

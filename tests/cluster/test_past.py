@@ -7,8 +7,7 @@ import re
 import time
 
 from exporter.config.outside import PrometheusSettings
-from exporter.http.page.outside import Outside
-from exporter.metrics.questions import of_severities
+from exporter.http.page.outside import Outside, of_severities
 from exporter.prometheus import Bounds, Past
 from tests.cluster.conftest import MakePrometheus
 from tests.cluster.process import free_ports

@@ -16,10 +16,9 @@ from ...store.kinds.node import Node
 from ...store.kinds.pod import Pod
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from .departure.context import DrainContext, NodeContext
+from .departure.context import Departure, DrainContext, NodeContext
 from .departure.hanging import hanging
 from .departure.migrations import FAILING, failing, held, in_turn
-from .departure.shape import Departure
 from .departure.vmi import VMIContext
 
 _WAITS = ("", "Pending")

@@ -20,8 +20,8 @@ from exporter.views.trust import exit_code
 from ...act.execute import PlanWriter
 from ...confirm.confirm import Confirmed
 from ...observe.source import Found
+from ...plan.effects import before_and_after, shareable
 from ...plan.kustomize import KustomizePatch, field_owners, kustomized
-from ...plan.outcome import before_and_after, shareable
 from ...plan.plan import Plan, Refused
 from ...plan.remediation import Remediation
 from ...plan.remediations import all_remediations

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ....domain.identity.identity import awaited, migrated_away
-from ....domain.lazy import Lazy
 from ....facts.record import Record, Ref
+from ....facts.text_cache import Lazy
 from ....findings.check import View
 from ....findings.partial import known
 from ....store.indexes.networks import VM, vm_key

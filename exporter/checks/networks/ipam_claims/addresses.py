@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
-from ....domain.networks.withheld import withheld_by
 from ....facts.addresses import host as canonical
 from ....facts.addresses import number
 from ....facts.naming import named
@@ -18,7 +17,7 @@ from ....store.indexes.networks import address
 from ....store.kinds.ipam_claim import IPAMClaim
 from ....store.kinds.network_attachment_definition import pool_of
 from ....store.kinds.pod import Pod
-from .._address_holders import described, within
+from .._address_holders import described, withheld_by, within
 from .context import ClaimContext, Moment
 
 _UNALLOCATABLE = {

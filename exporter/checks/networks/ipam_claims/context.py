@@ -9,10 +9,10 @@ from heapq import nsmallest
 from itertools import chain
 from typing import Any
 
-from ....domain.lazy import Lazy
 from ....facts.naming import subject_first
 from ....facts.pool import AddressPlace
 from ....facts.record import Record, Ref, UnreadableFactError, UnseenError
+from ....facts.text_cache import Lazy
 from ....facts.vm_networks import claim_name
 from ....findings.advice import advised
 from ....findings.check import View

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ....domain.lazy import Lazy
 from ....facts.record import Ref
+from ....facts.text_cache import Lazy
 from ....facts.vm_networks import claim_name
 from ....findings.check import View
 from ....findings.finding import Finding, Since

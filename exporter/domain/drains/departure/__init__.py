@@ -8,9 +8,8 @@ Pure; whether another node has room for a VMI is not asked here.
 
 from __future__ import annotations
 
-from .context import INDEXES, DrainContext, NodeContext, drain_context, node_context
+from .context import INDEXES, Departure, DrainContext, DrainState, NodeContext, drain_context, node_context
 from .remedies import REMEDIES, Remedy
-from .shape import Departure, DrainState
 from .states import departure, departures, each_departure, in_order, orphans
 
 __all__ = [

@@ -33,7 +33,7 @@ from ....store.indexes.drains import TARGET
 from ....store.kinds.node import Node
 from ....store.kinds.pod import DrainRole, Pod
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from .shape import Departure, DrainState
+from .context import Departure, DrainState
 from .vmi import VMIContext, of
 
 _POST_COPY = "PostCopy"

@@ -12,8 +12,8 @@ from ....facts.naming import named
 from ....facts.times import Since, Time
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ..failures import classified, failed_migration
+from .context import Departure, DrainState
 from .hanging import explained, hanging, starting, unschedulable
-from .shape import Departure, DrainState
 from .vmi import VMIContext, of, text
 
 FAILING = 2  # evacuations in a row that failed: one alone is tried again and says little

@@ -14,11 +14,10 @@ from ....store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ..eviction import ENOUGH, EvictionAnswer, Refusal
-from .context import NodeContext
+from .context import Departure, DrainState, NodeContext
 from .hanging import hanging
 from .migrations import migrated
 from .remedies import REMEDIES
-from .shape import Departure, DrainState
 from .vmi import VMIContext, of, text
 
 # What ends a stale request, by whether it can be cancelled, and whether the VMI can be migrated.

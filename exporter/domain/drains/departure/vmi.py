@@ -16,9 +16,8 @@ from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ..eviction import Verdict, current_pod, evicted, kubevirt_taint, strategy_of
-from .context import NodeContext
+from .context import Departure, DrainState, NodeContext
 from .remedies import NOTHING, REMEDIES
-from .shape import Departure, DrainState
 
 _CANCEL = (1, 7)  # the first release that serves evacuate/cancel
 _QUOTA = "migrationRejectedByResourceQuota"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from exporter.domain.lazy import Lazy
 from exporter.facts.record import UnseenError
+from exporter.facts.text_cache import Lazy
 
 
 class Thing:

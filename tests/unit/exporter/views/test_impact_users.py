@@ -10,11 +10,11 @@ from exporter.cli.output.features import listed_features
 from exporter.cli.output.impact import impacted
 from exporter.counts.features import FeatureUsage
 from exporter.domain.features.configuration import Effective, effective
-from exporter.domain.features.gate_users import concerned_by
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.source import SyncState
 from exporter.views import features
 from exporter.views.impact import Impact, ImpactQuery, exit_code, proposed, take
+from exporter.views.impact.gates import concerned_by
 from tests.evaluation import Evaluation
 from tests.feature_impacts import HOST_DISK, VSOCK, Row, kubevirt, vm
 from tests.impacts import evaluation_of

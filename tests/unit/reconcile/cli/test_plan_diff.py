@@ -12,7 +12,7 @@ from reconcile.cli.commands.plan import diffs
 from reconcile.config.settings import Mode
 from reconcile.confirm.confirm import Confirmed, Hint
 from reconcile.observe.source import Found
-from reconcile.plan.outcome import WITHHELD
+from reconcile.plan.effects import WITHHELD
 from reconcile.plan.plan import Action, Add, Call, Create, Delete, Patch, Plan, Proposal, Refused, Remove, Replace, Step
 from reconcile.show.plans import Repair
 from tests.repairs import plan

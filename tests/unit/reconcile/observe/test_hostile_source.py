@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestServer
 
 from exporter.facts.record import Ref
 from exporter.kube.get_json import JSONServer
-from reconcile.act.events import event
+from reconcile.act.execute import event
 from reconcile.observe.source import ExporterSource, Found, SourceError
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediations import all_remediations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from demo.apiserver.patching import JSON, patched
-from reconcile.plan.outcome import before_and_after
+from reconcile.plan.effects import before_and_after
 from reconcile.plan.plan import Create, Delete, Patch
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
