@@ -18,6 +18,7 @@ from ..store.indexes.networks import NAD, NETWORK, SEVERAL_VMS, VM
 from ..store.kind import Kind, Reach
 from ..store.reader import ClusterView, Seen, UndeclaredReadError
 from .causes import Cause, Reference, cause_id
+from .fields_read import FIELDS_READ
 from .finding import Finding
 from .severity import Severity
 
@@ -158,11 +159,11 @@ class Check:
     without exceptions.
 
     `requires` are the kinds without which there is nothing to check: where the cluster does not serve one of them the
-    check is not applicable. `fields_read` are the fields of the records that the check reads, by kind, for kinds whose
-    records many checks share: a change of other fields does not concern it; of a kind that is not there all fields
-    count. `cause` is by what its findings have one cause. `settings` is a frozen struct whose fields all have a default
-    and a `Setting`; `find` gets it as `view.settings`. `facts` is for a check of several clusters: what it keeps of
-    each, since only one of them is in memory at a time.
+    check is not applicable. `fields_read` are kinds whose records many checks share: a change of a field that the check
+    does not read (`fields_read.py`) does not concern it; of a kind that is not there all fields count. `cause` is by
+    what its findings have one cause. `settings` is a frozen struct whose fields all have a default and a `Setting`;
+    `find` gets it as `view.settings`. `facts` is for a check of several clusters: what it keeps of each, since only one
+    of them is in memory at a time.
     """
 
     id: str
@@ -175,7 +176,7 @@ class Check:
     cause: Cause = Cause.NAMESPACE
     settings: type[Struct] | None = None
     requires: tuple[Kind[Any], ...] = ()
-    fields_read: Mapping[Kind[Any], tuple[str, ...]] = field(default_factory=dict)
+    fields_read: tuple[Kind[Any], ...] = ()
     facts: Callable[[Cluster], Iterable[Any]] = lambda _: ()
 
     @cached_property
@@ -210,8 +211,10 @@ class Check:
 
     @cached_property
     def used(self) -> dict[type[Record], frozenset[str]]:
-        """The fields that count, by the type of record, where they are declared."""
-        return {kind.record: frozenset(("uid", *names)) for kind, names in self.fields_read.items()}
+        """The fields that count, by the type of record, where not all of them do."""
+        known = FIELDS_READ.get(self.id, {})
+        counted = ((kind, known[kind.name]) for kind in self.fields_read if kind.name in known)
+        return {kind.record: frozenset(("uid", *names.split())) for kind, names in counted}
 
     def cause_of(self, finding: Finding) -> Reference:
         """What is to be mended for the finding to go."""

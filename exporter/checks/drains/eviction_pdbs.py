@@ -122,10 +122,6 @@ CHECK = Check(
     looks_up=(VM,),
     reasons=_REASONS,
     find=find,
-    fields_read={
-        VirtualMachineInstance.KIND: (),
-        Pod.KIND: ("deleting", "domain", "label_pairs", "migration", "vmi_uid"),
-        KubeVirt.KIND: ("assumed", "counts", "upgrading"),
-    },
+    fields_read=(VirtualMachineInstance.KIND, Pod.KIND, KubeVirt.KIND),
     requires=(VirtualMachineInstance.KIND,),
 )

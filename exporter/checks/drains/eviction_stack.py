@@ -77,6 +77,6 @@ CHECK = Check(
     cause=Cause.SUBJECT,
     reasons=_REASONS,
     find=find,
-    fields_read={Pod.KIND: ("role",), KubeVirt.KIND: ("assumed", "counts", "version")},
+    fields_read=(Pod.KIND, KubeVirt.KIND),
     requires=(KubeVirt.KIND,),
 )

@@ -131,12 +131,6 @@ CHECK = Check(
     looks_up=(VM, DRAINED_NODE),
     reasons=_REASONS,
     find=find,
-    fields_read={
-        VirtualMachine.KIND: ("deleting", "drain_stop", "run_strategy", "set_by", "stopped"),
-        VirtualMachineInstance.KIND: (),
-        Node.KIND: ("deleting", "label_pairs", "ready", "taints", "unschedulable"),
-        NodeMaintenance.KIND: ("node",),
-        KubeVirt.KIND: ("drain_taint",),
-    },
+    fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, Node.KIND, NodeMaintenance.KIND, KubeVirt.KIND),
     requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
 )

@@ -59,6 +59,6 @@ CHECK = Check(
     cause=Cause.SUBJECT,
     reasons=_REASONS,
     find=find,
-    fields_read={KubeVirt.KIND: ("deleting", "phase", "target", "unavailable", "unavailable_for", "version")},
+    fields_read=(KubeVirt.KIND,),
     requires=(KubeVirt.KIND,),
 )

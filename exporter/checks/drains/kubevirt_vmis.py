@@ -141,12 +141,6 @@ CHECK = Check(
     cause=Cause.SUBJECT,
     reasons=_REASONS,
     find=find,
-    fields_read={
-        KubeVirt.KIND: ("assumed", "counts", "deleting", "strategy", "updates", "upgrading", "version"),
-        VirtualMachineInstance.KIND: (
-            *("deleting", "hindrance", "migratable", "migration", "node", "outdated", "phase", "strategy"),
-        ),
-        VirtualMachineInstanceMigration.KIND: ("phase",),
-    },
+    fields_read=(KubeVirt.KIND, VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND),
     requires=(KubeVirt.KIND, VirtualMachineInstance.KIND),
 )

@@ -216,10 +216,6 @@ CHECK = Check(
     scope=Scope("one node", NODE),
     reasons=_REASONS,
     find=find,
-    fields_read={
-        VirtualMachineInstance.KIND: ("deleting", "io_error", "node", "phase", "plugged"),
-        Pod.KIND: (*("deleting", "domain", "migration", "node", "phase", "role", "scheduled", "vmi_uid", "waiting"),),
-        Node.KIND: ("deleting", "label_pairs", "ready", "taints", "unschedulable"),
-    },
+    fields_read=(VirtualMachineInstance.KIND, Pod.KIND, Node.KIND),
     requires=(VirtualMachineInstance.KIND,),
 )

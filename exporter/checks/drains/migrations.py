@@ -218,17 +218,6 @@ CHECK = Check(
     looks_up=(PART, TARGET),
     reasons=_REASONS,
     find=find,
-    fields_read={
-        VirtualMachineInstance.KIND: (
-            *("created", "deleting", "descheduled", "evacuation"),
-            *("migration", "node", "outdated", "phase", "plugged", "strategy"),
-        ),
-        Pod.KIND: (
-            *("created", "deleting", "domain", "evicted", "guest_ended", "lagging", "migration", "node", "phase"),
-            *("placement", "ready", "role", "sandboxed", "scheduled", "started", "unschedulable", "vmi_uid", "waiting"),
-        ),
-        Node.KIND: ("drained_by", "label_pairs", "ready", "taints", "unschedulable"),
-        KubeVirt.KIND: ("drain_taint", "per_cluster", "per_node", "strategy"),
-    },
+    fields_read=(VirtualMachineInstance.KIND, Pod.KIND, Node.KIND, KubeVirt.KIND),
     requires=(VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND),
 )

@@ -73,9 +73,6 @@ CHECK = Check(
     cause=Cause.SUBJECT,
     reasons=_REASONS,
     find=find,
-    fields_read={
-        Node.KIND: ("deleting", "label_pairs", "ready", "taints", "unschedulable"),
-        KubeVirt.KIND: ("drain_taint",),
-    },
+    fields_read=(Node.KIND, KubeVirt.KIND),
     requires=(KubeVirt.KIND, Node.KIND),
 )

@@ -58,6 +58,6 @@ CHECK = Check(
     scope=Scope("one VM whose starts fail", FAILING_STARTS),
     reasons=_REASONS,
     find=find,
-    fields_read={VirtualMachine.KIND: ("deleting", "failed_starts", "run_strategy")},
+    fields_read=(VirtualMachine.KIND,),
     requires=(VirtualMachine.KIND,),
 )

@@ -187,6 +187,6 @@ CHECK = Check(
     cause=Cause.FEATURE,
     reasons=_REASONS,
     find=find,
-    fields_read={Node.KIND: ("allocatable", "deleting", "kubelet", "label_pairs", "ready", "unschedulable")},
+    fields_read=(Node.KIND,),
     requires=(KubeVirt.KIND,),
 )

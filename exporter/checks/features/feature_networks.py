@@ -81,10 +81,6 @@ CHECK = Check(
     cause=Cause.FEATURE,
     reasons={"HealsAtRestart": REASONS["HealsAtRestart"], **{name: _reason(name) for name in _STEPS}},
     find=find,
-    fields_read={
-        VirtualMachine.KIND: ("deleting", "networks", "run_strategy", "settled", "shape", "start_requested"),
-        VirtualMachineInstance.KIND: ("blocked", "migratable", "networks", "node", "phase", "vm_uid"),
-        NetworkAttachmentDefinition.KIND: ("resource",),
-    },
+    fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
     requires=(VirtualMachine.KIND, NetworkAttachmentDefinition.KIND),
 )

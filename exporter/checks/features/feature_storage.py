@@ -67,18 +67,6 @@ CHECK = Check(
     cause=Cause.FEATURE,
     reasons={name: _reason(name, severity) for name, severity in _STATES.items()},
     find=find,
-    fields_read={
-        VirtualMachine.KIND: (
-            "asks",
-            "deleting",
-            "instancetype",
-            "preference",
-            "run_strategy",
-            "settled",
-            "shape",
-            "start_requested",
-        ),
-        VirtualMachineInstance.KIND: ("asks", "blocked", "migratable", "node", "phase", "vm_uid"),
-    },
+    fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
     requires=(VirtualMachine.KIND,),
 )

@@ -49,5 +49,5 @@ CHECK = Check(
     cause=Cause.FEATURE,
     reasons=_REASONS,
     find=find,
-    fields_read={VirtualMachineInstance.KIND: ("asks", "deleting", "phase")},
+    fields_read=(VirtualMachineInstance.KIND,),
 )

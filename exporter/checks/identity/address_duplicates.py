@@ -170,10 +170,6 @@ CHECK = Check(
     cause=Cause.GROUP,
     reasons=_REASONS,
     find=find,
-    fields_read={
-        VirtualMachine.KIND: ("created", "deleting", "origin", "run_strategy"),
-        VirtualMachineInstance.KIND: ("addresses", "deleting", "macs", "migration", "node", "phase", "vm_uid"),
-        NetworkAttachmentDefinition.KIND: ("ipam", "link"),
-    },
+    fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
     requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
 )

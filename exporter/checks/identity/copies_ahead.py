@@ -231,10 +231,6 @@ CHECK = Check(
     looks_up=(COPYING, *(Presence(each, whatever=True) for each in (IDENTITY, SERIAL, MAC_ON_LINK, VM, NAD_KEY))),
     reasons=_REASONS,
     find=find,
-    fields_read={
-        VirtualMachine.KIND: ("identity", "macs", "networks", "serial", "uuid"),
-        VirtualMachineInstance.KIND: ("identity", "macs", "phase", "serial", "vm_uid"),
-        NetworkAttachmentDefinition.KIND: ("link", "role"),
-    },
+    fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
     requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
 )

@@ -104,9 +104,6 @@ CHECK = Check(
     cause=Cause.GROUP,
     reasons=_REASONS,
     find=find,
-    fields_read={
-        virtual_machine.KIND: ("created", "deleting", "origin", "run_strategy", "serial"),
-        virtual_machine_instance.KIND: ("deleting", "phase", "serial", "vm_uid"),
-    },
+    fields_read=(virtual_machine.KIND, virtual_machine_instance.KIND),
     requires=(virtual_machine.KIND, virtual_machine_instance.KIND),
 )

@@ -313,24 +313,6 @@ CHECK = Check(
     looks_up=(POOL,),
     reasons=REASONS,
     find=find,
-    fields_read={
-        VirtualMachine.KIND: (
-            (
-                "created",
-                "deleting",
-                "failure",
-                "identity",
-                "pool",
-                "reboots_anew",
-                "run_strategy",
-                "sealed",
-                "serial",
-                "uuid",
-                "waits_for_disks",
-            )
-        ),
-        VirtualMachineInstance.KIND: ("deleting", "identity", "phase", "sealed", "serial", "uuid", "vm_uid"),
-        KubeVirt.KIND: ("assumed", "counts"),
-    },
+    fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, KubeVirt.KIND),
     requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
 )

@@ -189,10 +189,6 @@ CHECK = Check(
     cause=Cause.GROUP,
     reasons=_REASONS,
     find=find,
-    fields_read={
-        VirtualMachine.KIND: ("created", "deleting", "macs", "origin", "run_strategy"),
-        VirtualMachineInstance.KIND: ("created", "deleting", "macs", "node", "phase", "vm_uid"),
-        NetworkAttachmentDefinition.KIND: ("link", "role"),
-    },
+    fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
     requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
 )

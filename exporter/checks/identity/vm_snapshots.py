@@ -184,6 +184,6 @@ CHECK = Check(
     looks_up=(RESTORED_FROM,),
     reasons=_REASONS,
     find=find,
-    fields_read={VirtualMachine.KIND: ("locked_by",)},
+    fields_read=(VirtualMachine.KIND,),
     requires=(VirtualMachineSnapshot.KIND,),
 )

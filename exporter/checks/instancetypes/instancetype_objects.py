@@ -194,9 +194,6 @@ CHECK = Check(
     cause=Cause.SUBJECT,
     reasons=REASONS,
     find=find,
-    fields_read={
-        VirtualMachine.KIND: ("deleting", "instancetype", "preference"),
-        KubeVirt.KIND: ("assumed", "counts", "reference_policy"),
-    },
+    fields_read=(VirtualMachine.KIND, KubeVirt.KIND),
     requires=(VirtualMachine.KIND, *INSTANCETYPES[1::2]),
 )

@@ -81,6 +81,6 @@ CHECK = Check(
     reasons=REASONS,
     find=find,
     looks_up=(Lookup(MERGED, changes_of=(VirtualMachineInstancePreset,)),),
-    fields_read={VirtualMachineInstance.KIND: ("created", "deleting", "phase", "presets", "vm_uid")},
+    fields_read=(VirtualMachineInstance.KIND,),
     requires=(VirtualMachineInstance.KIND, VirtualMachineInstancePreset.KIND),
 )

@@ -139,9 +139,6 @@ CHECK = Check(
     looks_up=(Lookup(VM, changes_of=(VirtualMachine,)),),
     reasons=REASONS,
     find=find,
-    fields_read={
-        VirtualMachine.KIND: ("deleting", "instancetype", "preference"),
-        VirtualMachineInstance.KIND: ("generation", "phase", "vm_uid"),
-    },
+    fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
     requires=(VirtualMachine.KIND, *CLUSTER_WIDE),
 )

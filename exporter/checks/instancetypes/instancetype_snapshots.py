@@ -134,6 +134,6 @@ CHECK = Check(
     ),
     reasons=REASONS,
     find=find,
-    fields_read={VirtualMachine.KIND: ("deleting", "instancetype", "preference")},
+    fields_read=(VirtualMachine.KIND,),
     requires=(VirtualMachineSnapshotContent.KIND, *CLUSTER_WIDE),
 )

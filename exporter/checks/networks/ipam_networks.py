@@ -279,9 +279,6 @@ CHECK = Check(
     cause=Cause.NETWORK,
     reasons=_REASONS,
     find=find,
-    fields_read={
-        Pod.KIND: ("domain", "known_addresses", "known_selections", "numbers", "role", "unreadable"),
-        VirtualMachineInstance.KIND: ("phase",),
-    },
+    fields_read=(Pod.KIND, VirtualMachineInstance.KIND),
     requires=(IPAMClaim.KIND, NetworkAttachmentDefinition.KIND),
 )

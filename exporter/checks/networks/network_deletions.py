@@ -232,11 +232,6 @@ CHECK = Check(
     cause=Cause.NETWORK,
     reasons=_REASONS,
     find=find,
-    fields_read={
-        Namespace.KIND: ("label_pairs", "terminating"),
-        Pod.KIND: ("domain", "known_addresses", "unreadable"),
-        VirtualMachine.KIND: ("networks",),
-        VirtualMachineInstance.KIND: ("networks", "phase"),
-    },
+    fields_read=(Namespace.KIND, Pod.KIND, VirtualMachine.KIND, VirtualMachineInstance.KIND),
     requires=(NetworkAttachmentDefinition.KIND, VirtualMachine.KIND),
 )

@@ -85,9 +85,6 @@ CHECK = Check(
     looks_up=(REFERENCE,),
     reasons=_REASONS,
     find=find,
-    fields_read={
-        VirtualMachineInstance.KIND: ("created", "deleting", "migratable", "networks", "phase", "tapped"),
-        NetworkAttachmentDefinition.KIND: ("network", "ovn", "persistent", "role", "topology"),
-    },
+    fields_read=(VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
     requires=(VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
 )

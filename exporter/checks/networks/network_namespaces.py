@@ -252,9 +252,6 @@ CHECK = Check(
     looks_up=(SELECTION,),
     reasons=_REASONS,
     find=find,
-    fields_read={
-        VirtualMachine.KIND: ("networks",),
-        VirtualMachineInstance.KIND: ("created", "deleting", "networks", "phase"),
-    },
+    fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
     requires=(NetworkAttachmentDefinition.KIND, UserDefinedNetwork.KIND, VirtualMachine.KIND),
 )

@@ -149,10 +149,6 @@ CHECK = Check(
     cause=Cause.GROUP,
     reasons=_REASONS,
     find=find,
-    fields_read={
-        VirtualMachine.KIND: ("deleting", "networks"),
-        VirtualMachineInstance.KIND: ("created", "deleting", "networks", "phase"),
-        NetworkAttachmentDefinition.KIND: ("role",),
-    },
+    fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
     requires=(VirtualMachine.KIND, NetworkAttachmentDefinition.KIND),
 )

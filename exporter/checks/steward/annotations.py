@@ -71,5 +71,5 @@ CHECK = Check(
     scope=Scope("one object", UNREAD),
     reasons=_REASONS,
     find=find,
-    fields_read=dict.fromkeys(_KINDS, ("unreadable",)),
+    fields_read=_KINDS,
 )

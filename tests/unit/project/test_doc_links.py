@@ -85,3 +85,11 @@ def test_each_document_is_in_the_navigation_of_the_site() -> None:
     site = (REPO / "docs/site.yaml").read_text(encoding="utf-8").partition("\nnav:")[2]
     documents = [str(path.relative_to(REPO)) for path in FILES if path.parent.name == "docs"]
     assert [each for each in documents if f" {each}\n" not in site] == []
+
+
+def test_the_number_of_a_decision_is_its_own() -> None:
+    found = sorted((REPO / "docs/adr").glob("*.md"))
+    numbers = Counter(path.name.partition("-")[0] for path in found)
+    assert [each for each, count in numbers.items() if count > 1] == [], "give the newer one the next free number"
+    wrong = [path.name for path in found if not path.read_text("utf-8").startswith(f"# {int(path.name[:4])}. ")]
+    assert wrong == [], "the heading begins with the number of the file name"

@@ -43,19 +43,6 @@ CHECK = Check(
     cause=Cause.FEATURE,
     reasons=REASONS,
     find=find,
-    fields_read={
-        VirtualMachine.KIND: (
-            "asks",
-            "deleting",
-            "instancetype",
-            "invalid",
-            "preference",
-            "run_strategy",
-            "settled",
-            "shape",
-            "start_requested",
-        ),
-        VirtualMachineInstance.KIND: ("asks", "blocked", "generation", "migratable", "node", "phase", "vm_uid"),
-    },
+    fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
     requires=(VirtualMachine.KIND,),
 )

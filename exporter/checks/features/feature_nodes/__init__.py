@@ -54,34 +54,6 @@ CHECK = Check(
     cause=Cause.NEEDS,
     reasons=REASONS,
     find=find,
-    fields_read={
-        virtual_machine.KIND: (
-            "asks",
-            "deleting",
-            "demand",
-            "instancetype",
-            "preference",
-            "run_strategy",
-            "settled",
-            "shape",
-            "start_requested",
-        ),
-        virtual_machine_instance.KIND: (
-            (
-                "asks",
-                "blocked",
-                "deleting",
-                "demand",
-                "emulated",
-                "migratable",
-                "migration",
-                "node",
-                "phase",
-                "strategy",
-                "vm_uid",
-            )
-        ),
-        node.KIND: ("allocatable", "deleting", "label_pairs", "ready", "taints", "unschedulable"),
-    },
+    fields_read=(virtual_machine.KIND, virtual_machine_instance.KIND, node.KIND),
     requires=(virtual_machine.KIND,),
 )

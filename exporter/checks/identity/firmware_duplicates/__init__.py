@@ -104,35 +104,6 @@ CHECK = Check(
     cause=Cause.GROUP,
     reasons=REASONS,
     find=find,
-    fields_read={
-        VirtualMachine.KIND: (
-            (
-                "created",
-                "critical",
-                "deleting",
-                "identity",
-                "origin",
-                "pool",
-                "reboots_anew",
-                "run_strategy",
-                "sealed",
-                "serial",
-                "stopped",
-                "uuid",
-            )
-        ),
-        VirtualMachineInstance.KIND: (
-            "created",
-            "deleting",
-            "identity",
-            "migration",
-            "owner",
-            "phase",
-            "sealed",
-            "uuid",
-            "vm_uid",
-        ),
-        KubeVirt.KIND: ("assumed", "counts"),
-    },
+    fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, KubeVirt.KIND),
     requires=(VirtualMachineInstance.KIND,),
 )

@@ -74,20 +74,6 @@ CHECK = Check(
     looks_up=(OBJECT, Lookup(REVISION, changes_of=(ControllerRevision,))),
     reasons=REASONS,
     find=find,
-    fields_read={
-        VirtualMachine.KIND: (
-            "created",
-            "deleting",
-            "failed",
-            "failed_since",
-            "failure",
-            "instancetype",
-            "preference",
-            "run_strategy",
-            "shape",
-        ),
-        VirtualMachineInstance.KIND: ("generation", "phase", "vm_uid"),
-        KubeVirt.KIND: ("assumed", "counts", "reference_policy"),
-    },
+    fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, KubeVirt.KIND),
     requires=(VirtualMachine.KIND, *CLUSTER_WIDE),
 )

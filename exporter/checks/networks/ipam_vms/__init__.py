@@ -211,11 +211,6 @@ CHECK = Check(
     looks_up=(REFERENCE, CLAIM, CLAIM_NAME, ADDRESS),
     reasons=REASONS,
     find=find,
-    fields_read={
-        Namespace.KIND: ("terminating",),
-        VirtualMachine.KIND: ("networks",),
-        VirtualMachineInstance.KIND: ("created", "deleting", "known_requested", "networks", "phase", "unreadable"),
-        Pod.KIND: ("deleting", "domain", "known_addresses", "known_claims", "known_selections", "unreadable"),
-    },
+    fields_read=(Namespace.KIND, VirtualMachine.KIND, VirtualMachineInstance.KIND, Pod.KIND),
     requires=(IPAMClaim.KIND, NetworkAttachmentDefinition.KIND),
 )

@@ -18,12 +18,12 @@ from exporter.engine.engine import Engine
 from exporter.facts.firmware import legacy
 from exporter.facts.versions import parse
 from exporter.findings.finding import Finding
-from exporter.store.kinds import kube_virt
+from exporter.store.kinds.kube_virt import KubeVirt
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
 
 CHECKS = {check.id: check for check in all_checks()}
-READ = {check.id: check.fields_read[kube_virt.KIND] for check in all_checks() if kube_virt.KIND in check.fields_read}
+READ = {check.id: check.used[KubeVirt] - {"uid"} for check in all_checks() if KubeVirt in check.used}
 # Those that say what they read of KubeVirt, ask for its version, and for no gate but by what follows from some.
 UNCONCERNED = [check for check, names in READ.items() if "counts" in names and "configuration" not in names]
 _SWITCHED_ON = (
