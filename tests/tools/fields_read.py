@@ -24,7 +24,7 @@ from tests.shared import REPO
 
 FILE = REPO / "exporter/findings/fields_read.py"
 _WIDTH = 120
-_HEAD = f'''"""The fields of records that each check reads, of the kinds that it names in `Check.fields_read`: names with spaces.
+_HEAD = f'''"""The fields of records that each check reads, of the kinds that it names in `Check.fields_read`.
 
 {NOTE} Seen over all cases of the check.
 """
