@@ -93,3 +93,18 @@ def test_the_number_of_a_decision_is_its_own() -> None:
     assert [each for each, count in numbers.items() if count > 1] == [], "give the newer one the next free number"
     wrong = [path.name for path in found if not path.read_text("utf-8").startswith(f"# {int(path.name[:4])}. ")]
     assert wrong == [], "the heading begins with the number of the file name"
+
+
+def test_what_a_newcomer_reads_names_modules_that_are_there() -> None:
+    missing = []
+    for name in ("docs/architecture.md", "CONTRIBUTING.md"):
+        text = (REPO / name).read_text(encoding="utf-8")
+        for found in re.findall(r"`((?:exporter|reconcile)[./][\w./]*\w)`", text):
+            path = found if "/" in found else found.replace(".", "/")
+            if "/x." not in found and not any(_there(each) for each in (path, path.rpartition("/")[0])):
+                missing.append(f"{name}: {found}")
+    assert missing == [], "write the name that the module has now"
+
+
+def _there(path: str) -> bool:
+    return (REPO / path).exists() or (REPO / f"{path}.py").exists()
