@@ -7,8 +7,6 @@ this command by its entry point, and has none where the package is not installed
 from __future__ import annotations
 
 import argparse
-import json
-from pathlib import Path
 from typing import Any
 
 from exporter.cli.options import add_listen_option
@@ -25,23 +23,3 @@ def run(arguments: argparse.Namespace) -> int:
     from .showing import run as act  # what only this command needs
 
     return act(arguments)
-
-
-def kubeconfig(folder: Path, server: str) -> Path:
-    """Writes a kubeconfig for an API server without authentication."""
-    path = folder / "kubeconfig"
-    named = {"name": "demo"}
-    path.write_text(
-        json.dumps(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "clusters": [{**named, "cluster": {"server": server}}],
-                "contexts": [{**named, "context": {"cluster": "demo", "user": "demo"}}],
-                "users": [{**named, "user": {}}],
-                "current-context": "demo",
-            }
-        ),
-        encoding="utf-8",
-    )
-    return path

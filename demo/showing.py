@@ -21,8 +21,7 @@ from exporter.engine.engine import Engine
 from exporter.kube.transport import Transport
 from exporter.views.times import rfc3339
 
-from .apiserver.server import ApiServer
-from .command import kubeconfig
+from .apiserver.server import ApiServer, kubeconfig
 from .fleet.sample import sample_fleet
 from .fleet.trouble import Trouble
 from .repairs import join

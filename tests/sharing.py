@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.kube.transport import Transport
 from tests.fakeapi.apiserver import FakeApiServer

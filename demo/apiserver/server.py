@@ -13,7 +13,9 @@ garbage collection, and every controller.
 """
 
 import copy
+import json
 from collections.abc import Iterable
+from pathlib import Path
 
 from aiohttp import web
 
@@ -151,3 +153,23 @@ class ApiServer:
         if found is None:
             raise page_not_found()
         return found
+
+
+def kubeconfig(folder: Path, server: str) -> Path:
+    """Writes a kubeconfig for an API server without authentication."""
+    path = folder / "kubeconfig"
+    named = {"name": "demo"}
+    path.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{**named, "cluster": {"server": server}}],
+                "contexts": [{**named, "context": {"cluster": "demo", "user": "demo"}}],
+                "users": [{**named, "user": {}}],
+                "current-context": "demo",
+            }
+        ),
+        encoding="utf-8",
+    )
+    return path

@@ -11,8 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from demo.apiserver.resources import Obj
-from demo.apiserver.server import ApiServer
-from demo.command import kubeconfig
+from demo.apiserver.server import ApiServer, kubeconfig
 from demo.fleet.catalogue import offered
 from demo.fleet.networks import ground
 from demo.fleet.sample import healthy_vms, sample_fleet

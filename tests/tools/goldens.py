@@ -247,8 +247,7 @@ def _config(ask: Driver, mode: str) -> Path:
 
 async def _planned(job: Job, ask: Driver) -> str:
     """The same command against an API server that has the objects of the job."""
-    from demo.apiserver.server import ApiServer
-    from demo.command import kubeconfig
+    from demo.apiserver.server import ApiServer, kubeconfig
 
     assert job.objects
     server = ApiServer()

@@ -14,8 +14,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from demo.apiserver.server import ApiServer
-from demo.command import kubeconfig
+from demo.apiserver.server import ApiServer, kubeconfig
 from demo.fleet.sample import sample_fleet
 from demo.story import steps
 from exporter.__main__ import main

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from demo.apiserver.server import ApiServer
-from demo.command import kubeconfig
+from demo.apiserver.server import ApiServer, kubeconfig
 from exporter.__main__ import main
 
 NOTHING = {"generation": 1, "findings": [], "unknown": [], "ready": True, "fleet": {"virtualMachines": 0}}

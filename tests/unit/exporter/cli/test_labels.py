@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from demo.apiserver.server import ApiServer
-from demo.command import kubeconfig
+from demo.apiserver.server import ApiServer, kubeconfig
 from exporter.__main__ import main
 from tests.dumps import many
 

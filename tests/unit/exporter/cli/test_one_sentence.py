@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from exporter.__main__ import main
 from tests.all_of import each_of
 from tests.dumps import many

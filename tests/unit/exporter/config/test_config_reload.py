@@ -17,7 +17,7 @@ import aiohttp
 import msgspec
 import pytest
 
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from exporter.app import Steward, assemble, serve, wait_until_seen
 from exporter.checks import all_checks
 from exporter.cli.commands.serve import follow

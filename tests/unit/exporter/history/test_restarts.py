@@ -10,7 +10,7 @@ from typing import Any
 
 import aiohttp
 
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.kube.transport import Transport
 from tests.failed_migrations import CPU, STUCK, failed, vmi

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 import yaml
 
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from exporter.__main__ import main
 from exporter.checks import all_checks
 from exporter.store.kind import ApiKind

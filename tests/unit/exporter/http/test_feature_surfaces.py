@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from exporter.__main__ import main
 from exporter.checks.features import feature_configuration, feature_mismatch
 from exporter.store.source import SyncState

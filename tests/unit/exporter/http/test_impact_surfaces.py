@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 import yaml
 
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from exporter.__main__ import main
 from exporter.views.impact import PARAMETERS
 from tests.all_of import each_of

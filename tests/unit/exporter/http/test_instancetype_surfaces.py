@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from exporter.__main__ import main
 from exporter.store.source import SyncState
 from tests.asking import get, scripts_in

@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from exporter.__main__ import main
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.checks import all_checks

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from msgspec import inspect
 
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from demo.fleet.sample import sample_fleet
 from exporter import views
 from exporter.__main__ import main

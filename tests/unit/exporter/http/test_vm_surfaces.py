@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 import yaml
 
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from exporter.__main__ import main
 from exporter.store.kind import ApiKind
 from exporter.views.vm import KINDS

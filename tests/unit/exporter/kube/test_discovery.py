@@ -12,7 +12,7 @@ import pytest
 from demo.apiserver import wire
 from demo.apiserver.calls import ApiCall
 from demo.apiserver.errors import page_not_found
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from exporter.app import assemble, wait_until_seen
 from exporter.kube.client import Client
 from exporter.kube.transport import Transport

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from dashboards.generator.definitions import all_boards
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from demo.fleet.sample import sample_fleet
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.checks import all_checks

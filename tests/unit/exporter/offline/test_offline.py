@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from demo.apiserver.resources import RESOURCES
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
 from exporter.app import assemble, wait_until_seen

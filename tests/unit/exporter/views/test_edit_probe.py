@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from demo.apiserver.errors import ApiError, PlainError
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from exporter.__main__ import main
 from exporter.cli.input.edit_probes import ask_edits
 from exporter.cli.output.edit_probes import edits

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
 from tests.fakeapi.apiserver import FakeApiServer

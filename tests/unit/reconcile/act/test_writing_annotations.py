@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from exporter.kube.errors import KubeError
 from exporter.kube.transport import Transport
 from reconcile.act.execute import PlanWriter, WriteOutcome

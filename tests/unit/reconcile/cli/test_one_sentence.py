@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from exporter.__main__ import main
 from tests.cluster.process import free_ports
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from demo.apiserver.server import ApiServer
-from demo.command import kubeconfig
+from demo.apiserver.server import ApiServer, kubeconfig
 from exporter.__main__ import main
 from reconcile.plan.annotations import PAUSED, RESUMED
 

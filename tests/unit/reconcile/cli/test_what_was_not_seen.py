@@ -11,7 +11,7 @@ import pytest
 
 from demo.apiserver.calls import ApiCall
 from demo.apiserver.resources import RESOURCES
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from exporter.__main__ import main
 from exporter.cli.options import subcommands
 from exporter.cli.parsing import steward

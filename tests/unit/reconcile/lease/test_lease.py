@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from reconcile.lease.lease import Election
 from reconcile.lease.record import PREFIX, Contender, LeaseRecord
 from reconcile.lease.tenure import NotLeadingError, Tenure

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from exporter.kube.errors import UnreachableError
 from reconcile.lease.record import PREFIX
 from reconcile.lease.tenure import NotLeadingError, WithheldError

@@ -7,7 +7,7 @@ from pathlib import Path
 import aiohttp
 from aiohttp import web
 
-from demo.command import kubeconfig
+from demo.apiserver.server import kubeconfig
 from exporter.app import assemble, serve
 from exporter.config.settings import Config as ExporterConfig
 from exporter.http.server.certificates import Certificates
