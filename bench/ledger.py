@@ -22,7 +22,7 @@ from reconcile.cli.ledger_pages import rows
 from reconcile.ledger import Ledger, prove
 from reconcile.ledger.history import History
 from reconcile.run.outcomes import AttemptOutcomes
-from tests.long_ledgers import ENTRIES_OF_ONE, long_ledger
+from tests.ledgers import ENTRIES_OF_ONE, long_ledger
 
 DAY = 86_400.0
 

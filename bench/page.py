@@ -10,7 +10,7 @@ import statistics
 import sys
 import time
 
-from tests.many_causes import causes_of_vms
+from tests.cause_counts import causes_of_vms
 from tests.served import Served, served
 
 _CAUSES = 20

@@ -6,6 +6,9 @@ import re
 from typing import Any
 
 import aiohttp
+from aiohttp import web
+
+from exporter.http.access.viewer import EVERY_NAMESPACE, Visible, see
 
 __all__ = ["get", "scripts_in"]
 
@@ -25,3 +28,18 @@ def scripts_in(html: str) -> list[str]:
         for each in re.findall("<script[^>]*>", html, re.IGNORECASE)
         if each.replace('defer=""', "defer") != OWN_SCRIPT
     ]
+
+
+# Requests of tenants, known by a header.
+
+
+async def by_header(request: web.Request) -> web.StreamResponse | None:
+    """The header names the namespaces, as an API server would have said; none is everything."""
+    names = request.headers.get("Tenant", "")
+    if names:
+        see(request, EVERY_NAMESPACE if names == "all" else Visible(frozenset(names.split())))
+    return None
+
+
+def names(report: dict[str, Any]) -> list[str]:
+    return [each["subject"]["namespace"] for each in report["findings"]]

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterable
+from typing import Any
 
 from exporter.checks import all_checks
+from exporter.counts.addresses import AddressUsage
+from exporter.counts.base import Aggregates
+from exporter.counts.networks import STATE
+from exporter.metrics.states import States
+from exporter.metrics.text import SeriesLimit
 from exporter.store.source import SyncState
 from exporter.views import vm
+from exporter.views.networks import NetworkReport, Networks, take
 from exporter.views.vm import VMWhole
-from tests.drain_rows import Row, guest, node
-from tests.evaluation import NOW, Evaluation
-from tests.rows import full
 
-__all__ = ["OneVMStage", "obstacles", "running"]
+from .drain_rows import Row, guest, node
+from .evaluation import NOW, Evaluation
+from .rows import full
+
+__all__ = ["OneVMStage", "Viewed", "obstacles", "running"]
 
 
 def running(name: str = "a", pod: Row | None = None, **more: object) -> list[Row]:
@@ -54,3 +63,38 @@ def obstacles(places: vm.Places | None) -> dict[str, list[str]]:
     """Of each node the kinds of what rules it out."""
     assert places is not None
     return {each.node: [obstacle.kind for obstacle in each.obstacles] for each in places.nodes}
+
+
+# An engine for tests with the view of networks, and what the app puts beside it for that.
+
+
+class Viewed(Evaluation):
+    """With what the app puts beside the engine."""
+
+    def __init__(self, rows: Iterable[dict[str, Any]] = ()) -> None:
+        super().__init__(all_checks())
+        self.keepers = Aggregates(self.engine.cluster, [STATE])
+        self.engine.observe(self.keepers.changed)
+        self.usage = self.keepers.of(AddressUsage)
+        for row in rows:
+            self.seen(full(row))
+
+    def take(self, only: str = "") -> Networks:
+        self.evaluate()
+        list(self.usage.settle())
+        return take(self.engine.cluster, self.usage, self.engine.findings(), self.engine.generation, only)
+
+    def one(self) -> NetworkReport:
+        (report,) = self.take().networks
+        return report
+
+    def used(self) -> dict[str, int]:
+        return {use: count for use, count in self.one().subnets[0].usage.items() if count}
+
+    def scrape(self, limit: int = 50_000) -> tuple[list[str], States]:
+        states = States(self.engine.cluster, self.keepers, SeriesLimit(family=limit))
+
+        async def text() -> str:
+            return b"".join([part async for part in states.render()]).decode()
+
+        return asyncio.run(text()).splitlines(), states

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
+
+from exporter.kube.transport import Transport
 
 __all__ = ["Gate", "config", "gate", "proxy"]
 
@@ -99,3 +102,27 @@ def config(path: Path, server: str, user: Obj | None = None, cluster: Mapping[st
         )
     )
     return str(path)
+
+
+# A transport by a kubeconfig, in an environment without others.
+
+
+@asynccontextmanager
+async def opened(kubeconfig: str | None, context: str | None = None, **options: Any) -> AsyncIterator[Transport]:
+    transport = Transport.from_environment(kubeconfig, context, **options)
+    try:
+        yield transport
+    finally:
+        await transport.close()
+
+
+async def get(transport: Transport, path: str = "/version") -> bytes:
+    async with transport.open("GET", path, read_seconds=5) as response:
+        return await response.read()
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.delenv(name, raising=False)

@@ -15,9 +15,10 @@ from exporter.config.settings import Config
 from exporter.store.source import SyncState
 from tests.cluster.demo_process import Demo, running_demo
 from tests.dumps import many
-from tests.many_causes import causes_of_vms
 from tests.served import Served, served
-from tests.tenants import by_header
+
+from ..asking import by_header
+from ..cause_counts import causes_of_vms
 
 __all__ = ["Fleet", "demo_paths", "fleets"]
 

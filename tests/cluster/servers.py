@@ -12,7 +12,8 @@ from tests.cluster import resources
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.custom_resources import crds, install
 from tests.cluster.resources import Resource
-from tests.cluster.stored import Change, touches
+
+from .apiserver import Change, touches
 
 __all__ = ["Servers"]
 

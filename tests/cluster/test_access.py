@@ -26,7 +26,6 @@ from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
 from reconcile.app import run
 from reconcile.config.settings import SidecarConfig
-from tests.cluster.accounts import VIEW_VMS, Account, account, view_vms
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
@@ -34,6 +33,8 @@ from tests.cluster.exporter import ACCESS, Exporter, grant, grant_access
 from tests.cluster.fleet import vm
 from tests.cluster.resources import Resource
 from tests.waiting import wait_until
+
+from .client import VIEW_VMS, Account, account, view_vms
 
 SHORT = Times(user=0.3, stranger=0.1, allowed=0.3, denied=0.1, namespaces=0.3, again=0.2)
 HEALTH = {"/healthz", "/readyz"}

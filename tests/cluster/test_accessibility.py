@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.axe import AxeMissing, axe, violations
 from tests.cluster.browser import CHROMIUM, Tab, browser
 from tests.cluster.demo_process import Demo, running_demo
 from tests.cluster.page_fleets import demo_paths
+
+from .browser import AxeMissing, axe, violations
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; on Debian install the package chromium")
 _WIDTHS = (1440, 390)

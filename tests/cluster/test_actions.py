@@ -42,15 +42,16 @@ from reconcile.show.actions import Acknowledging, Actions
 from reconcile.show.metrics import Measures
 from reconcile.show.plans import Repair, ShownRepairs
 from reconcile.show.server import build
-from tests.cluster.accounts import Account, account
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.browser import CHROMIUM, browser
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.exporter import grant, grant_access
 from tests.cluster.resources import Resource
-from tests.many_causes import causes_of_vms
 from tests.served import Served, served
+
+from ..cause_counts import causes_of_vms
+from .client import Account, account
 
 APPROVED = "steward.kubevirt-steward.io/approved-plan"
 PAUSED = "steward.kubevirt-steward.io/paused"

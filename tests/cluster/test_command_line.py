@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 
 from exporter.http.access.decisions import Times
-from tests.cluster.accounts import Account, account
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.exporter import Exporter, grant, grant_access
 from tests.cluster.resources import VMS
 from tests.cluster.sidecar import steward
+
+from .client import Account, account
 
 NS = "shop"
 PATIENCE = 180  # seconds: a start, and a list that comes every half a minute, on a busy host

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import re
 import sys
@@ -14,19 +15,59 @@ from _pytest.mark import ParameterSet
 
 from exporter.facts.drain_stop import STOPPED_FOR_DRAIN
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED, RESUMED
-from tests.cluster import fleet
-from tests.cluster.apiserver import ApiServer
-from tests.cluster.client import Client
-from tests.cluster.conftest import Tools
-from tests.cluster.controllers import controlled_api_server
-from tests.cluster.custom_resources import crds, install
-from tests.cluster.deployed import CHART, NAMESPACE, VARIANTS
-from tests.cluster.resources import SECRETS, Resource
-from tests.cluster.shell import Shell
-from tests.manifests import Object, load_all
-from tests.shared import REPO
-from tests.tools.crds import published
-from tests.waiting import wait_until
+
+from ..manifests import Object, load_all
+from ..shared import REPO
+from ..tools.crds import published
+from ..waiting import wait_until
+from . import fleet
+from .apiserver import ApiServer, Setup
+from .client import Client
+from .conftest import Tools
+from .custom_resources import crds, install
+from .deployed import CHART, NAMESPACE, VARIANTS
+from .process import Process, free_ports
+from .resources import SECRETS, Resource
+from .shell import Shell
+
+__all__ = ["controlled_api_server"]
+
+# The controllers of kube-controller-manager that an installation needs: for tests in which a removal ends.
+
+_ACCOUNT = "system:kube-controller-manager"
+_CONTROLLERS = (
+    "garbage-collector-controller",
+    "namespace-controller",
+    "root-ca-certificate-publisher-controller",
+    "serviceaccount-controller",
+    "serviceaccount-token-controller",
+    "persistentvolumeclaim-protection-controller",
+)
+
+
+@contextlib.contextmanager
+def controlled_api_server(binary: Tools, folder: Path) -> Iterator[ApiServer]:
+    """An API server with them: namespaces are deleted to their end, and Secrets for tokens are filled."""
+    flags = ("--disable-admission-plugins", "ServiceAccount")
+    server = ApiServer(
+        binary("etcd"), binary("kube-apiserver"), Setup(flags=flags, accounts={_ACCOUNT: "system:masters"})
+    )
+    with contextlib.ExitStack() as ends:
+        ends.callback(server.stop)
+        server.start()
+        config, (port,) = server.kubeconfig(_ACCOUNT), free_ports(1)
+        command: list[str | Path] = [
+            *(binary("kube-controller-manager"), "--kubeconfig", config),
+            *("--authentication-kubeconfig", config, "--authorization-kubeconfig", config),
+            *("--bind-address=127.0.0.1", f"--secure-port={port}", "--leader-elect=false"),
+            *("--cert-dir", folder / "controller-manager", f"--controllers={','.join(_CONTROLLERS)}"),
+            *("--service-account-private-key-file", server.service_account_key, "--root-ca-file", server.ca_file),
+        ]
+        manager = Process("kube-controller-manager", command, folder / "kube-controller-manager.log")
+        ends.callback(manager.kill)
+        manager.start(lambda: True)
+        yield server
+
 
 pytestmark = pytest.mark.long
 CERT_MANAGER = Path(__file__).parent / "cert_manager_crds.yaml"

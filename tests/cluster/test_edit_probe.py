@@ -16,12 +16,13 @@ from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.exporter import binding, grant
 from tests.cluster.resources import VMS
-from tests.feature_impacts import HOST_DISK, VSOCK, vm
 from tests.manifests import Object
 from tests.probing import differences, probed_edits
 from tests.rows import full
 from tests.shared import REPO
 from tests.waiting import wait_until
+
+from ..impacts import HOST_DISK, VSOCK, vm
 
 NAMESPACE = "default"
 GROUP = "admissionregistration.k8s.io/v1"

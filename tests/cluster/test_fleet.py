@@ -18,13 +18,14 @@ from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer, MakePrometheus, Tools
 from tests.cluster.exporter import Exporter, grant
 from tests.cluster.prometheus import Prometheus
-from tests.cluster.quick import quick_rules
 from tests.cluster.resources import VMIS, VMS
 from tests.cluster.shell import Shell, fill
 from tests.cluster.test_runbooks import ACROSS
 from tests.manifests import Object
 from tests.rules import RULES, steps
 from tests.waiting import wait_until
+
+from .prometheus import quick_rules
 
 pytestmark = pytest.mark.long
 

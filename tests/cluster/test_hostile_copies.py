@@ -18,13 +18,14 @@ from reconcile.confirm.confirm import Confirmed
 from reconcile.plan.plan import Create, Refused
 from reconcile.plan.remediations.instancetypes.restash_missing_revision import REMEDIATION
 from tests.cluster import fleet
-from tests.cluster.accounts import account
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import ApiError, Client
 from tests.cluster.resources import CONTROLLER_REVISIONS, NAMESPACES, VMIS, VMS, Resource
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.manifests import Object
 from tests.rows import full
+
+from .client import account
 
 RBAC = "rbac.authorization.k8s.io/v1"
 APPS = "test-tenant-apps"

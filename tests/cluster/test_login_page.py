@@ -16,10 +16,11 @@ from exporter.http.access.sessions import COOKIE, Sessions
 from exporter.http.routes import FOR_TENANTS, UNASKED
 from exporter.http.server.certificates import Certificates
 from tests.access_stage import Scripted
-from tests.cluster.axe import AxeMissing, violations
 from tests.cluster.browser import CHROMIUM, Tab, browser
 from tests.served import Served, served
 from tests.tls_clients import Mounted
+
+from .browser import AxeMissing, violations
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; on Debian install the package chromium")
 _TITLE = "document.querySelector('h1').textContent"

@@ -20,10 +20,11 @@ from tests.cluster.browser import CHROMIUM, QUIET, browser
 from tests.cluster.client import Client
 from tests.cluster.exporter import Exporter, grant
 from tests.cluster.fleet import claimed_vm, delete_vm
-from tests.many_causes import causes_of_vms
 from tests.reported_repairs import plans, repair
 from tests.rows import full
 from tests.served import served
+
+from ..cause_counts import causes_of_vms
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; on Debian install the package chromium")
 HOSTILE = "<script>document.title='run'</script><img src=x onerror=\"document.title='run'\">"

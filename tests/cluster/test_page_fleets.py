@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.axe import AxeMissing, axe, violations
 from tests.cluster.browser import CHROMIUM, Tab, browser
 from tests.cluster.page_fleets import Fleet, fleets
+
+from .browser import AxeMissing, axe, violations
 
 pytestmark = [
     pytest.mark.long,

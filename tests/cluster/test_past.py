@@ -11,8 +11,9 @@ from exporter.http.page.outside import Outside, of_severities
 from exporter.prometheus import Bounds, Past
 from tests.cluster.conftest import MakePrometheus
 from tests.cluster.process import free_ports
-from tests.many_causes import causes_of_vms
 from tests.served import served
+
+from ..cause_counts import causes_of_vms
 
 PATIENT = Bounds(patience=30.0, answer=30.0)
 

@@ -21,17 +21,18 @@ from reconcile.plan.plan import Patch, Plan
 from reconcile.plan.remediations.instancetypes.guard_instancetype import FINALIZER
 from reconcile.plan.removal import removal
 from tests.cluster import fleet
-from tests.cluster.accounts import account
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.exporter import Exporter, grant
-from tests.cluster.on_terminal import OnTerminal
 from tests.cluster.repair_faults import KUBEVIRT, SIZE
 from tests.cluster.resources import EVENTS, INSTANCETYPES, LEASES, NAMESPACES, VMIMS, VMS, Resource
 from tests.cluster.sidecar import Sidecar, steward
 from tests.cluster.test_gated_commands import APPROVE
 from tests.manifests import Object
+
+from .client import account
+from .shell import OnTerminal
 
 pytestmark = pytest.mark.long
 

@@ -9,7 +9,6 @@ import pytest
 
 from exporter.store.kinds.node import CORDON, DRAINING
 from tests.cluster import fleet, nodes
-from tests.cluster.accounts import account
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.connection import ApiError
@@ -19,6 +18,8 @@ from tests.cluster.resources import NODES, PODS, VMS
 from tests.cluster.stage import Stage
 from tests.manifests import Object
 from tests.waiting import wait_until
+
+from .client import account
 
 pytestmark = pytest.mark.long
 

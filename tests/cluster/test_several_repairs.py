@@ -15,7 +15,6 @@ from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.exporter import STEADY, Exporter, grant
-from tests.cluster.on_terminal import OnTerminal
 from tests.cluster.resources import EVENTS, IPAM_CLAIMS
 from tests.cluster.sidecar import steward
 from tests.cluster.stage import Stage
@@ -23,6 +22,8 @@ from tests.cluster.test_gated_commands import APPROVE, REPAIR, Desk
 from tests.cluster.test_repairs import KUBEVIRT
 from tests.manifests import Object
 from tests.waiting import wait_until
+
+from .shell import OnTerminal
 
 pytestmark = pytest.mark.long
 

@@ -16,8 +16,9 @@ from tests.cluster.client import Client
 from tests.cluster.conftest import MakePrometheus
 from tests.cluster.exporter import Exporter, grant
 from tests.cluster.fleet import claimed_vm, delete_vm, nad, release
-from tests.cluster.quick import quick_rules
 from tests.waiting import wait_until
+
+from .prometheus import quick_rules
 
 STUCK = {"db.blue": "StuckTerminatingOwnerGone"}
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster.accounts import account
 from tests.image.conftest import CA, TWINS, StartPod
 from tests.image.pod import Node, Pod
+
+from ..cluster.client import account
 
 
 @pytest.fixture(params=[65532, 1000660000])

@@ -6,10 +6,11 @@ import json
 
 import pytest
 
-from tests.cluster.accounts import account
 from tests.image.conftest import CA, TWINS, StartPod
 from tests.image.pod import Node, Pod
 from tests.waiting import wait_until
+
+from ..cluster.client import account
 
 BOTH = ("exporter", "reconcile")
 PYTHON = ("/usr/bin/python3", "-c")

@@ -17,7 +17,7 @@ changes before it arrives nobody can know; a sidecar has to say what came of tha
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -28,25 +28,97 @@ from exporter.findings.severity import Severity
 from exporter.kube.clocks import ServerClocks
 from exporter.kube.errors import KubeError
 from reconcile.act.execute import IdleWriter
-from reconcile.config.settings import Mode
+from reconcile.config.settings import Mode, SidecarConfig
 from reconcile.confirm.confirm import Confirmed, Hint, confirm
+from reconcile.decide.canary import on_trial
+from reconcile.decide.gates import GATES, Ask, QueryAnswer, Situation
+from reconcile.decide.storm import Storm
 from reconcile.lease.tenure import NotLeadingError
 from reconcile.ledger import Entry, Event
+from reconcile.ledger.history import History
 from reconcile.ledger.settling import Settling
+from reconcile.plan.annotations import annotations_of
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
 from reconcile.run.attempt import Attempts, AttemptState, Result, Shadowing
-from tests.evaluation import api_kinds
 
+from ..evaluation import api_kinds
 from .access import Faults, ModelReads, Turn, Weakened
 from .clocks import CALL, Clock, WallClock
 from .memory import MemoryLedger
-from .permitting import Leave
 from .world import World
 from .writer import Intended, ModelWriter, Write
 
-__all__ = ["CHECKS", "KINDS", "REMEDIATIONS", "SLOW", "Killed", "Steward", "hint_for"]
+__all__ = ["CHECKS", "KINDS", "REMEDIATIONS", "SLOW", "Killed", "Leave", "Steward", "hint_for"]
+
+# Which of the product's gates are asked here: those without which a write can do harm.
+#
+# They are that no earlier write to the object may still arrive, that clocks agree, that the object is not paused, and
+# that a canary begins with one repair. The pause of its VM, and the gates that only hold something up, are left out:
+# here everything is tried.
+
+_GATES = tuple(each for each in GATES if each.id in ("unclear", "clock", "object_paused", "canary"))
+_CONFIG = SidecarConfig()
+_QUIET = Situation(
+    now=0.0,
+    leading=True,
+    paused="",
+    namespaces={},
+    history=History(),
+    storm=Storm(),
+    fleet=None,
+    source_age=None,
+    ready=True,
+    unknown_checks=None,
+    upgrading=None,
+    silenced=lambda _: None,
+    query=QueryAnswer(),
+    firing=None,
+    ledger="",
+    skew=None,
+    by_hand=tuple,
+)
+
+
+@dataclass
+class Leave:
+    """To write: `entries` are those of the ledger, `by_hand` those of a ledger beside it."""
+
+    clocks: ServerClocks
+    wall: WallClock
+    entries: Callable[[], Iterable[Entry]]
+    by_hand: Callable[[], Iterable[Entry]]
+    but: str = ""  # a gate that is not asked
+
+    def tries(self, remediation: Remediation) -> str:
+        """What the next write tries."""
+        return on_trial(_CONFIG, remediation, History.of(self.entries(), self.wall.now()))
+
+    def refused(self, made: Confirmed, remediation: Remediation, mode: Mode) -> Refused | None:
+        now, plan = self.wall.now(), made.plan
+        situation = replace(
+            _QUIET,
+            now=now,
+            skew=self.clocks.skew(now),
+            history=History.of(self.entries(), now),
+            by_hand=lambda: History.of(self.by_hand(), now).unfinished(),
+        )
+        ask = Ask(
+            remediation=remediation,
+            namespace=plan.subject.namespace,
+            subject=plan.subject,
+            check=plan.check,
+            fingerprint=plan.fingerprint,
+            mode=mode,
+            target=plan.bound_to,
+            annotations={str(plan.bound_to): annotations_of(made.whole)},
+        )
+        for gate in _GATES:
+            if gate.id != self.but and mode in gate.modes and (found := gate(ask, situation, _CONFIG)):
+                return Refused(found.gate, found.why)
+        return None
+
 
 SLOW = 8.0
 _ROUNDS = 100  # of looks at what is not settled

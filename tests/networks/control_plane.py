@@ -10,27 +10,149 @@ ipam-extensions binds its ports on all addresses, so all of it is in a network n
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import re
 import shutil
 import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.cluster.apiserver import ApiServer, Setup
-from tests.cluster.client import Client
-from tests.cluster.custom_resources import crds, install
-from tests.cluster.process import Process, answers, free_ports
-from tests.cluster.resources import LEASES, MUTATING_WEBHOOKS
-from tests.kubevirt.network import Network
-from tests.manifests import Object
-from tests.networks import binaries
-from tests.networks.controller import Controller, Place
-from tests.networks.nodes import Nodes
-from tests.networks.webhook import HOOK, Webhook
+import trustme
 
-__all__ = ["IPAM_ACCOUNT", "IPAM_NAMESPACE", "OVN_FLAGS", "OVN_NAMESPACE", "PERSISTENT", "ControlPlane"]
+from demo.fleet import surroundings as around
+
+from ..cluster.apiserver import ApiServer, Setup, write_private
+from ..cluster.client import Client
+from ..cluster.custom_resources import crds, install
+from ..cluster.process import Process, answers, free_ports
+from ..cluster.resources import DEPLOYMENTS, LEASES, MUTATING_WEBHOOKS
+from ..kubevirt.network import Network
+from ..manifests import Object
+from . import binaries
+from .nodes import Nodes
+
+__all__ = [
+    "HOOK",
+    "IPAM_ACCOUNT",
+    "IPAM_NAMESPACE",
+    "OVN_FLAGS",
+    "OVN_NAMESPACE",
+    "PERSISTENT",
+    "ControlPlane",
+    "Controller",
+    "Place",
+    "Webhook",
+]
+
+# One controller of networks: a process, and the Deployment that the cluster would show of it.
+#
+# Nothing schedules or runs pods here, so the Deployment's status is written as its kubelet and its controller would:
+# ready from when the process answers, not ready from when it was ended.
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where it is in the cluster, and where its log is."""
+
+    namespace: str
+    deployment: str
+    log: Path
+
+
+class Controller:
+    def __init__(self, client: Client, place: Place, command: Callable[[Sequence[str]], Sequence[str | Path]]) -> None:
+        """`command` makes the command of more flags."""
+        self._client, self._place, self._command = client, place, command
+        self._process: Process | None = None
+        self._read = 0
+
+    def start(self, ready: Callable[[], bool], *flags: str, timeout: float = 180) -> None:
+        """Returns when it is ready. RuntimeError with the end of its log if it ends before, or is not in time."""
+        self._declare(flags)
+        self._read = self._place.log.stat().st_size if self._place.log.exists() else 0
+        self._process = Process(self._place.deployment, self._command(flags), self._place.log)
+        self._process.start(ready, timeout)
+        self._report(ready=True)
+
+    def stop(self) -> None:
+        """As a rollout ends it."""
+        if self._process is not None:
+            self._process.stop()
+        self._report(ready=False)
+
+    def uninstall(self) -> None:
+        """Its Deployment goes; the next start makes it again."""
+        self._client.remove(DEPLOYMENTS, self._place.namespace, self._place.deployment)
+
+    def kill(self) -> None:
+        """Without anything that the cluster would show of it: what a test ends with."""
+        if self._process is not None:
+            self._process.kill()
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.running
+
+    def said(self) -> str:
+        """Its log since its last start."""
+        with self._place.log.open("rb") as file:
+            file.seek(self._read)
+            return file.read().decode("utf-8", "replace")
+
+    def _declare(self, flags: Sequence[str]) -> None:
+        made = around.deployment(self._place.namespace, self._place.deployment, ready=0)
+        made["spec"]["template"]["spec"]["containers"][0]["args"] = list(flags)
+        found = self._client.find(DEPLOYMENTS, self._place.namespace, self._place.deployment)
+        if found is None:
+            self._client.make(made)
+        else:
+            self._client.update({**found, "spec": made["spec"]})
+
+    def _report(self, *, ready: bool) -> None:
+        found: Object = self._client.get(DEPLOYMENTS, self._place.namespace, self._place.deployment)
+        count, now = int(ready), datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        condition = {"type": "Available", "status": str(ready), "lastTransitionTime": now, "lastUpdateTime": now}
+        status = {"replicas": 1, "readyReplicas": count, "availableReplicas": count, "conditions": [condition]}
+        self._client.update_status({**found, "status": status})
+
+
+# The webhook of ipam-extensions: its certificate, and its registration as the manifests and cert-manager write it.
+
+HOOK = "kubevirt-ipam-controller-mutating-webhook-configuration"
+URL = "https://127.0.0.1:9443/mutate-v1-pod"
+RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["pods"]}
+
+
+class Webhook:
+    def __init__(self, folder: Path) -> None:
+        """`folder` is made, with what the controller serves by."""
+        self.folder = folder
+        folder.mkdir()
+        authority = trustme.CA()
+        issued = authority.issue_cert("127.0.0.1")
+        issued.cert_chain_pems[0].write_to_path(folder / "tls.crt")
+        write_private(folder / "tls.key", issued.private_key_pem.bytes().decode())
+        self._ca = base64.b64encode(authority.cert_pem.bytes()).decode()
+
+    def registered(self, *, trusted: bool) -> Object:
+        """Not `trusted`, as if nothing had put the CA's certificate into it."""
+        webhook = {
+            "name": "ipam-claims.k8s.cni.cncf.io",
+            "admissionReviewVersions": ["v1"],
+            "clientConfig": {"url": URL} | ({"caBundle": self._ca} if trusted else {}),
+            "failurePolicy": "Fail",
+            "matchPolicy": "Equivalent",
+            "objectSelector": {"matchLabels": {"kubevirt.io": "virt-launcher"}},
+            "rules": [RULE],
+            "sideEffects": "None",
+        }
+        kind = {"apiVersion": MUTATING_WEBHOOKS.api_version, "kind": "MutatingWebhookConfiguration"}
+        return {**kind, "metadata": {"name": HOOK}, "webhooks": [webhook]}
+
 
 TOOLS = ("etcd", "kube-apiserver", "kube-controller-manager")
 CONTROLLER_MANAGER = "system:kube-controller-manager"

@@ -24,10 +24,11 @@ from tests.kubevirt.pod_states import completed, running
 from tests.manifests import Object
 from tests.networks import kubevirt
 from tests.networks.annotations import CLAIM_OF_PRIMARY, SELECTED, given, referred, selection, selections
-from tests.networks.claims import Claims
 from tests.networks.nads import PATIENCE
 from tests.networks.nodes import NODES
 from tests.waiting import wait_until
+
+from .nads import Claims
 
 __all__ = ["FINALIZER", "Stage"]
 

@@ -12,8 +12,9 @@ from tests.cluster.resources import IPAM_CLAIMS, PODS, VMIS, VMS
 from tests.networks.annotations import given
 from tests.networks.findings import Findings
 from tests.networks.stage import FINALIZER, Stage
-from tests.networks.webhook import HOOK
 from tests.waiting import wait_until
+
+from .control_plane import HOOK
 
 
 def collected(stage: Stage, claim: str) -> bool:

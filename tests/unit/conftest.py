@@ -16,7 +16,8 @@ from demo.fleet.sample import sample_fleet
 from tests import amounts
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.sharing import Fleet, Shared, cluster_of, served, shared_by_many
-from tests.tls_files import Tls
+
+from ..tls_clients import Tls
 
 __all__ = ["Tls"]
 

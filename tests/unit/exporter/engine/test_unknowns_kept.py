@@ -13,7 +13,8 @@ from exporter.findings.check import PER_FLEET
 from tests.evaluation import Evaluation
 from tests.rows import full
 from tests.served import Served, served
-from tests.tenants import by_header
+
+from ....asking import by_header
 
 _CHECKS = [check for check in all_checks() if check.scope is not PER_FLEET]
 _VMS = 600

@@ -16,7 +16,8 @@ from exporter.views.findings import Filter, take, with_causes
 from exporter.views.vm.view import take as one_vm
 from tests.rows import full
 from tests.served import Served, served
-from tests.tenants import by_header
+
+from ....asking import by_header
 
 OWN, OTHER = "3e6c1f0a-6f0e-4d6b-9a43-0c8e5b1d2f31", "7c0f4f5e-52fd-4d8b-8a25-0f0d7f9f1f10"
 NODE = {"kind": "Node", "name": "node01", "cordoned": "2026-09-21T13:33:20Z", "taints": ["medik8s.io/drain:NoSchedule"]}

@@ -14,7 +14,8 @@ from exporter.store.source import SyncState
 from tests.asking import scripts_in
 from tests.failed_migrations import CPU, MIGRATION, STUCK, failed, minute, vmi
 from tests.served import Served, served
-from tests.tenants import by_header
+
+from ....asking import by_header
 
 HOSTILE = "<script>alert('CPU mode')</script>\u202e{{ 7 * 7 }}\x00" + "x" * 600
 PATH = "/api/v1/migrations"

@@ -15,7 +15,8 @@ from kubernetes.aio.config import incluster_config
 from exporter.kube.errors import ConfigError, KubeError, StatusError
 from exporter.kube.transport import Transport
 from tests.secure_server import config, gate
-from tests.transport_stage import clean_environment, get, opened
+
+from ....secure_server import clean_environment, get, opened
 
 __all__ = ["clean_environment"]
 

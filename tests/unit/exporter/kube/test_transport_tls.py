@@ -15,8 +15,9 @@ import trustme
 
 from exporter.kube.errors import ConfigError, UnreachableError
 from tests.secure_server import config, gate, proxy
-from tests.tls_files import Tls
-from tests.transport_stage import clean_environment, get, opened
+
+from ....secure_server import clean_environment, get, opened
+from ....tls_clients import Tls
 
 __all__ = ["clean_environment"]
 

@@ -18,7 +18,8 @@ from exporter.sidecar.repairs import Plans, Repairs, decoding
 from exporter.views.in_slices import at_once
 from tests.all_of import each_of
 from tests.reported_repairs import QUICK, following, plans, repair, sidecar
-from tests.tls_files import Tls
+
+from ....tls_clients import Tls
 
 
 def decode(answer: Any) -> Plans:

@@ -25,8 +25,9 @@ from tests.amounts import examples
 from tests.check_cases import cases_of
 from tests.drain_rows import Row
 from tests.evaluation import NOW, Evaluation
-from tests.eviction_rows import departing
 from tests.rows import full
+
+from ....engine_rows import departing
 
 CHECK = next(check for check in all_checks() if check.id == "evictions")
 CASES = {name: case for name, case in cases_of(CHECK).items() if case["finds"] != "unknown"}

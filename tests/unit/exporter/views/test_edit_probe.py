@@ -26,10 +26,11 @@ from tests.case_files import read_yaml
 from tests.evaluation import Evaluation
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.fakeapi.faults import Fault, forbidden, too_many_requests
-from tests.feature_impacts import HOST_DISK, REBOOT, VSOCK, Row, kubevirt, vm
 from tests.impacts import evaluation_of
 from tests.rows import full
 from tests.shared import REPO
+
+from ....impacts import HOST_DISK, REBOOT, VSOCK, Row, kubevirt, vm
 
 DENIED = 'admission webhook "virtualmachine-validator.kubevirt.io" denied the request: '
 NO_HOST_DISK = f"{DENIED}HostDisk feature gate is not enabled"

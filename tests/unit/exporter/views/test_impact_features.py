@@ -28,8 +28,9 @@ from exporter.views.impact import (
 from exporter.views.in_slices import at_once
 from tests.amounts import examples
 from tests.evaluation import Evaluation
-from tests.feature_impacts import HOST_DISK, REBOOT, VSOCK, Row, kubevirt, vm
 from tests.impacts import differences, evaluation_of, make, open_in
+
+from ....impacts import HOST_DISK, REBOOT, VSOCK, Row, kubevirt, vm
 
 
 def impact_of(evaluation: Evaluation, **asked: Any) -> Impact:

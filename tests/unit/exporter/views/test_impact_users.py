@@ -16,8 +16,9 @@ from exporter.views import features
 from exporter.views.impact import Impact, ImpactQuery, exit_code, proposed, take
 from exporter.views.impact.gates import concerned_by
 from tests.evaluation import Evaluation
-from tests.feature_impacts import HOST_DISK, VSOCK, Row, kubevirt, vm
 from tests.impacts import evaluation_of
+
+from ....impacts import HOST_DISK, VSOCK, Row, kubevirt, vm
 
 VERSIONS = ("v1.8.4", "v1.9.0", "v1.10.0")
 # Nothing in a VM, a VMI or a NAD says whom a switch of any other gate hits.

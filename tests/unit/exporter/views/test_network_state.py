@@ -9,7 +9,8 @@ import pytest
 from exporter.cli.output.networks import listed_networks
 from exporter.store.source import SyncState
 from exporter.views.networks import STATES, NetworkState
-from tests.viewed_networks import Viewed
+
+from ....one_vm import Viewed
 
 Row = dict[str, Any]
 

@@ -14,7 +14,8 @@ from exporter.counts.addresses import AddressUse
 from exporter.store.source import SyncState
 from exporter.views.networks import RECLAIMABLE
 from tests.rows import full
-from tests.viewed_networks import Viewed
+
+from ....one_vm import Viewed
 
 NAD = {"kind": "NetworkAttachmentDefinition", "name": "blue", "network": "tenantblue", "subnets": "10.0.0.0/24"}
 

@@ -19,8 +19,9 @@ from reconcile.ledger.history import History
 from reconcile.ledger.manual import folder
 from reconcile.run.outcomes import AttemptOutcomes
 from tests.ledgers import plan
-from tests.long_ledgers import ENTRIES_OF_ONE, Unsynced, long_ledger
 from tests.shared import REPO
+
+from ....ledgers import ENTRIES_OF_ONE, Unsynced, long_ledger
 
 DAY = 86_400.0
 NOW = 1_790_000_000.0

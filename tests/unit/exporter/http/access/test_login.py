@@ -11,7 +11,8 @@ from exporter.http.access.asking import own_path
 from exporter.http.access.sessions import COOKIE
 from exporter.kube.errors import UnreachableError
 from tests.all_of import each_of
-from tests.login_stage import SECONDS, login_stage
+
+from .....access_stage import SECONDS, login_stage
 
 
 async def test_a_token_opens_a_session_that_leads_to_the_page_that_was_asked_for() -> None:

@@ -12,7 +12,8 @@ import pytest
 from exporter.http.server import rooms
 from tests.rows import full
 from tests.served import Served, served
-from tests.tenants import by_header, names
+
+from .....asking import by_header, names
 
 
 @pytest.fixture

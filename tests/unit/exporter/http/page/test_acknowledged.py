@@ -8,9 +8,10 @@ from typing import Any
 
 from exporter.findings.causes import Acknowledgement, Acknowledgements
 from exporter.findings.severity import Severity
-from tests.many_causes import causes_of_vms
 from tests.served import Served, served
-from tests.tenants import by_header
+
+from .....asking import by_header
+from .....cause_counts import causes_of_vms
 
 HOSTILE = '<script>alert(1)</script>"\u202e'
 

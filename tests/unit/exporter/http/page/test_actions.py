@@ -22,9 +22,10 @@ from exporter.http.access.viewer import admit
 from exporter.kube.reviews import Resource
 from exporter.sidecar.repairs import Repairs, decoding
 from exporter.views.in_slices import at_once
-from tests.many_causes import causes_of_vms
 from tests.reported_repairs import plans, repair
 from tests.served import Served, served
+
+from .....cause_counts import causes_of_vms
 
 HASH = "3f9c2a0011223344"
 REMEDIATION = "release_ipam_claim"

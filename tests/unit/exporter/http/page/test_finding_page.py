@@ -10,8 +10,9 @@ from typing import Any
 import aiohttp
 
 from tests.asking import get, scripts_in
-from tests.many_causes import causes_of_vms
 from tests.served import served
+
+from .....cause_counts import causes_of_vms
 
 
 async def found(http: aiohttp.ClientSession, reason: str, **having: str) -> tuple[Any, str]:

@@ -15,9 +15,10 @@ import pytest
 from exporter.engine.engine import Engine
 from exporter.store.source import SyncState
 from tests.asking import scripts_in
-from tests.many_causes import causes_of_vms
 from tests.rows import full
 from tests.served import Served, served
+
+from .....cause_counts import causes_of_vms
 
 FORMULA = "=HYPERLINK(1)"
 

@@ -21,7 +21,8 @@ from tests.evaluation import NOW
 from tests.past_server import Stub, answer, asking
 from tests.rows import full
 from tests.served import Served, served
-from tests.tenants import by_header
+
+from .....asking import by_header
 
 PATIENT = Bounds(patience=20.0, answer=20.0)
 CONSOLE = Link(

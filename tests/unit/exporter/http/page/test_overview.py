@@ -17,11 +17,12 @@ from exporter.sidecar.repairs import Repairs, decoding
 from exporter.store.source import SyncState
 from exporter.views.in_slices import at_once
 from tests.asking import get
-from tests.many_causes import causes_of_vms
 from tests.reported_repairs import plans, repair
 from tests.rows import full
 from tests.served import Served, served
-from tests.tenants import by_header
+
+from .....asking import by_header
+from .....cause_counts import causes_of_vms
 
 
 async def page(server: Served, path: str = "/") -> str:

@@ -27,7 +27,8 @@ from exporter.sidecar.repairs import Repairs
 from reconcile.config.forms import WebhookSettings
 from reconcile.observe.webhook import Firing, receiver
 from reconcile.show import actions
-from tests.login_stage import login_stage
+
+from .....access_stage import login_stage
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
