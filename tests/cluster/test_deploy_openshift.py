@@ -10,10 +10,10 @@ import pytest
 from tests.artifacts import artifact
 from tests.cluster.conftest import Tools
 from tests.cluster.deployed import NAMESPACE, VARIANTS, charted, kustomized
+from tests.cluster.openshift.admission import RANGE, refused
+from tests.cluster.openshift.monitoring import skipped
 from tests.manifests import Object, load_all
 from tests.shared import REPO
-
-from .openshift import RANGE, refused, skipped
 
 OPENSHIFT = [each for each in VARIANTS if "openshift" in each]
 CSV = artifact("olm") / "manifests/kubevirt-steward.clusterserviceversion.yaml"

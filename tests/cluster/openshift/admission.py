@@ -1,19 +1,18 @@
-"""What OpenShift admits, by its published rules: there is none here to ask."""
+"""Whether SecurityContextConstraints admit a pod: what they leave open is filled in, what they forbid is refused.
+
+After https://github.com/openshift/apiserver-library-go (securitycontextconstraints). The ranges of user ids and groups
+are those of a namespace's annotations, which OpenShift gives it when it is created; nobody knows them before.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..case_files import read_yaml
-from ..manifests import Object
+from tests.case_files import read_yaml
+from tests.manifests import Object
 
-__all__ = ["RANGE", "RESTRICTED", "USER_WORKLOAD", "refused", "skipped"]
-
-# Whether SecurityContextConstraints admit a pod: what they leave open is filled in, what they forbid is refused.
-#
-# After https://github.com/openshift/apiserver-library-go (securitycontextconstraints). The ranges of user ids and
-# groups are those of a namespace's annotations, which OpenShift gives it when it is created; nobody knows them before.
+__all__ = ["RANGE", "RESTRICTED", "refused"]
 
 RESTRICTED: Object = read_yaml((Path(__file__).parent / "restricted_v2.yaml").read_text(encoding="utf-8"))
 RANGE = range(1_000_680_000, 1_000_690_000)  # openshift.io/sa.scc.uid-range: 1000680000/10000
@@ -80,36 +79,3 @@ def _seccomp(where: str, context: Object, constraints: Object) -> Iterator[str]:
         and {"RuntimeDefault": "runtime/default"}.get(profile, profile) not in constraints["seccompProfiles"]
     ):
         yield f"{where} has seccomp profile {profile}"
-
-
-# Which ServiceMonitors and rules a Prometheus takes, by the fields of its object, as Prometheus Operator checks it.
-
-USER_WORKLOAD: Object = read_yaml((Path(__file__).parent / "user_workload.yaml").read_text(encoding="utf-8"))
-_FILES = ("caFile", "certFile", "keyFile")
-_SELECTORS = {
-    "ServiceMonitor": ("serviceMonitorNamespaceSelector", "serviceMonitorSelector"),
-    "PrometheusRule": ("ruleNamespaceSelector", "ruleSelector"),
-}
-
-
-def skipped(each: Object, namespace: Object, prometheus: Object = USER_WORKLOAD) -> list[str]:
-    """Why a ServiceMonitor or a PrometheusRule has no effect; nothing where it has."""
-    of_namespace, of_object = (prometheus[name] for name in _SELECTORS[each["kind"]])
-    found = [f"namespace: {why}" for why in _unselected(namespace, of_namespace)] + list(_unselected(each, of_object))
-    if each["kind"] == "ServiceMonitor" and prometheus["arbitraryFSAccessThroughSMs"]["deny"]:
-        for endpoint in each["spec"]["endpoints"]:
-            found += [f"{endpoint['port']}: bearerTokenFile"] if endpoint.get("bearerTokenFile") else []
-            found += [
-                f"{endpoint['port']}: tlsConfig.{name}" for name in _FILES if endpoint.get("tlsConfig", {}).get(name)
-            ]
-    if each["kind"] == "ServiceMonitor" and prometheus["ignoreNamespaceSelectors"]:
-        found += ["namespaceSelector"] if each["spec"].get("namespaceSelector") else []
-    return found
-
-
-def _unselected(each: Object, selector: Object) -> Iterator[str]:
-    labels = each["metadata"].get("labels") or {}
-    for wanted in selector["matchExpressions"]:
-        there = labels.get(wanted["key"]) in wanted["values"]
-        if there is not (wanted["operator"] == "In"):
-            yield f"label {wanted['key']}={labels.get(wanted['key'], '')}"
