@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -270,3 +271,13 @@ def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentP
         if isinstance(action, argparse._SubParsersAction):
             return dict(action.choices)
     return {}
+
+
+def lazily(module: str, name: str = "run") -> Callable[[argparse.Namespace], int]:
+    """What runs a command: `name` of its module, which is imported once it is called."""
+
+    def run(arguments: argparse.Namespace) -> int:
+        code: int = getattr(import_module(module), name)(arguments)
+        return code
+
+    return run

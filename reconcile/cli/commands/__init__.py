@@ -1,16 +1,12 @@
-"""`steward reconcile`: its commands, one module each, and each with one of its name in `reconcile.cli.parsers`, where
-`add(subparsers)` declares what it is called with.
-"""
+"""`steward reconcile`: its commands, one module each. `reconcile.cli.parsers` declares what each is called with."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any
 
-from .. import parsers
+from ..parsers import COMMANDS
 
 __all__ = ["add", "described"]
 
@@ -23,10 +19,8 @@ def add(commands: Any) -> None:
         description="Plans repairs of findings, and carries out what is approved. With the defaults it writes nothing.",
     )
     own = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for found in sorted(iter_modules(parsers.__path__), key=lambda each: each.name):
-        module = import_module(f"{parsers.__name__}.{found.name}")
-        if callable(getattr(module, "add", None)):
-            module.add(own)
+    for declare in COMMANDS:
+        declare(own)
 
 
 def described(reconcile: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:

@@ -17,8 +17,8 @@ from ..session import Session, desk, finish, known_remediation
 from ..writing import who
 
 
-def run(arguments: argparse.Namespace, verb: str) -> int:
-    return finish(_run(arguments, verb))
+def run(arguments: argparse.Namespace) -> int:
+    return finish(_run(arguments, arguments.verb))
 
 
 async def _run(arguments: argparse.Namespace, verb: str) -> int:

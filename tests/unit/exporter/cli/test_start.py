@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from exporter.cli.parsers.rules import FORMATS, KEYS
+from exporter.cli.parsers.others import FORMATS, KEYS
 from exporter.rules import formats, values
 
 # What is dear to import: of help, of what knows the checks, and of what evaluates a dump.

@@ -1,1 +1,0 @@
-"""What the commands of `steward reconcile` are called with, one module each that defines `add(subparsers)`."""
