@@ -13,17 +13,85 @@ from ...config.settings import Config
 from ...counts.instancetypes import InstancetypeUsage
 from ...dump import read_dump
 from ...engine.engine import Engine
+from ...facts.naming import kind_word, named
 from ...offline.files import DumpError
-from ...views.instancetypes import READER, Instancetypes, take
+from ...views.instancetypes import READER, InstancetypeReport, Instancetypes, take
 from ...views.nearest import meant, shortened
 from ...views.trust import exit_code
 from ..input.config import configured
 from ..input.filters import UsageError
 from ..input.once import aim_of, all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump
-from ..output.instancetypes import listed_instancetypes
-from ..output.text.layout import written
+from ..output.text.layout import grid, written
 from ..output.text.screen import width
-from ..output.text.terminal import complain, say
+from ..output.text.terminal import complain, one_line, say
+
+# Instancetypes and preferences as text: who uses each and how, then what is to be known before one is changed.
+
+
+def listed_instancetypes(found: Instancetypes, columns: int | None) -> str:
+    """`columns` of the terminal; None where it goes elsewhere."""
+    parts = [grid(_HEAD, [_row(each) for each in found.objects], columns) if found.objects else ""]
+    parts += [title + grid(_MORE, rows, columns) for title, rows in (_details(each) for each in found.objects) if rows]
+    parts += [
+        f"{count} {'VM waits' if count == 1 else 'VMs wait'} for {_A[role]} to be inferred from a volume.\n"
+        for role, count in found.inferred.items()
+        if count
+    ]
+    return "\n".join(filter(None, parts))
+
+
+_HEAD = ("KIND", "NAME", "VMS", "PINNED", "REVISION", "UNVERSIONED", "DRIFTED", "STATE", "FINDINGS")
+_MORE = ("WHAT", "VMS", "WHICH")
+_A = {"instancetype": "an instancetype", "preference": "a preference"}
+
+
+def _row(each: InstancetypeReport) -> tuple[str, ...]:
+    more = "" if each.complete else " or more"
+    users = (str(each.users[mode]) for mode in ("pinned", "revision", "unversioned"))
+    findings = ", ".join(f"{count} {reason}" for reason, count in each.findings.items())
+    return (
+        kind_word(each.kind),
+        each.path,
+        f"{each.vms}{more}",
+        *users,
+        str(each.drifted),
+        _state(each),
+        findings or "-",
+    )
+
+
+def _state(each: InstancetypeReport) -> str:
+    parts = [
+        each.state if each.state != "present" else "",
+        f"being deleted since {each.deleting_since}" if each.deleting_since else "",
+        "deprecated" if each.deprecated else "",
+    ]
+    return ", ".join(filter(None, parts)) or "-"
+
+
+def _details(each: InstancetypeReport) -> tuple[str, list[tuple[str, ...]]]:
+    """What is to be known before it is changed or deleted; nothing of one that nobody depends on."""
+    rows: list[tuple[str, ...]] = []
+    fail = "fail already" if each.state == "missing" else "fail without it"
+    if each.dependents:
+        which = named([vm.path for vm in each.first_dependents], each.dependents, most=10)
+        rows.append((fail, str(each.dependents), which))
+    if each.pools:
+        pools = named([pool.path for pool in each.first_pools], each.pools, most=10)
+        rows.append((fail, "-", f"the next VMs of pool {pools}"))
+    if each.broken:
+        rows.append(
+            (
+                "fail already",
+                str(each.broken),
+                "their ControllerRevision is missing or can't be decoded; `steward check` names them",
+            )
+        )
+    if each.drifted:
+        rows.append(("have a copy that differs", str(each.drifted), named(list(each.fields), most=10)))
+    if rows and each.safe:
+        rows.append(("go on without it", str(each.safe), "each by its ControllerRevision"))
+    return f"{one_line(kind_word(each.kind))} {one_line(each.path, 320)}:\n", rows
 
 
 def run(arguments: argparse.Namespace) -> int:

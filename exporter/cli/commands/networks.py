@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import time
 from collections import deque
+from collections.abc import Mapping
 
 import msgspec
 
@@ -15,15 +16,77 @@ from ...dump import read_dump
 from ...engine.engine import Engine
 from ...offline.files import DumpError
 from ...views.nearest import meant, shortened
-from ...views.networks import Networks, take
+from ...views.networks import STATES, NetworkReport, Networks, take
 from ...views.trust import exit_code
 from ..input.config import configured
 from ..input.filters import UsageError
 from ..input.once import all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump
-from ..output.networks import listed_networks
-from ..output.text.layout import written
+from ..output.text.layout import grid, written
 from ..output.text.screen import width
-from ..output.text.terminal import complain, say
+from ..output.text.terminal import complain, one_line, say
+
+# Networks as text: state and IP usage, then what is not ready, then what is reclaimable.
+
+_SHOWN = 10  # reclaimable IPAMClaims of one network
+
+
+def listed_networks(networks: Networks, columns: int | None) -> str:
+    """`columns` of the terminal; None where it goes elsewhere."""
+    usage = grid(_HEAD, [row for each in networks.networks for row in _rows(each)], columns)
+    return "\n".join([usage, *_not_ready(networks, columns), *_reclaims(networks, columns)])
+
+
+_HEAD = ("NETWORK", "STATE", "SUBNET", "USED", "CAPACITY", "FREE", "UTILIZATION", "USED BY")
+
+
+def _rows(network: NetworkReport) -> list[tuple[str, ...]]:
+    if not network.subnets:
+        without = f"{network.topology}: no subnets" if network.nads else "no NAD"
+        return [(network.network, STATES[network.state.state], "-", "-", "-", "-", "-", without)]
+    return [
+        (
+            network.network,
+            STATES[network.state.state],
+            subnet.subnet,
+            str(subnet.used),
+            str(subnet.capacity),
+            str(subnet.free),
+            f"{int(subnet.utilisation * 100)} %" + ("" if network.complete else " or more"),
+            (_counts(subnet.usage) or "-") + ("" if at or not network.elsewhere else _outside(network)),
+        )
+        for at, subnet in enumerate(network.subnets)
+    ]
+
+
+def _not_ready(networks: Networks, columns: int | None) -> list[str]:
+    rows = [
+        (each.network, STATES[each.state.state], each.state.since or "-", one_line(each.state.why))
+        for each in networks.networks
+        if each.state.state != "ready"
+    ]
+    return [grid(("NOT READY", "STATE", "SINCE", "WHY"), rows, columns)] if rows else []
+
+
+def _counts(usage: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {use}" for use, count in usage.items() if count)
+
+
+def _outside(network: NetworkReport) -> str:
+    places = (f"{place} {_counts(usage)}" for place, usage in network.outside.items())
+    return f"; beside its capacity: {'; '.join(places)}"
+
+
+def _reclaims(networks: Networks, columns: int | None) -> list[str]:
+    parts = []
+    for network in networks.networks:
+        if network.reclaim:
+            rows = [(each.claim.path, each.reason, ", ".join(each.ips), each.loss) for each in network.reclaim[:_SHOWN]]
+            count = f"{network.reclaimable} {'addresses' if network.reclaimable > 1 else 'address'}"
+            title = f"{count} of {one_line(network.network)} reclaimable, the safest first:\n"
+            parts.append(title + grid(("IPAMCLAIM", "REASON", "ADDRESSES", "LOSS"), rows, columns))
+            if (more := len(network.reclaim) - _SHOWN) > 0:
+                parts.append(f"and {more:,} more; `-o json` has all of them.\n")
+    return parts
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from exporter.__main__ import main
-from exporter.cli.output.impact import impacted
+from exporter.cli.commands.impact import impacted
 from exporter.views.impact import Impact
 from tests.all_of import each_of
 from tests.asking import get, scripts_in

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from exporter.cli.output.features import listed_features
-from exporter.cli.output.impact import impacted
+from exporter.cli.commands.features import listed_features
+from exporter.cli.commands.impact import impacted
 from exporter.counts.features import FeatureUsage
 from exporter.domain.features.configuration import Effective, effective
 from exporter.store.kinds.kube_virt import KubeVirt

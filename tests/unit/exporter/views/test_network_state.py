@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from exporter.cli.output.networks import listed_networks
+from exporter.cli.commands.networks import listed_networks
 from exporter.store.source import SyncState
 from exporter.views.networks import STATES, NetworkState
 

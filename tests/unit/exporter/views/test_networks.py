@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from exporter.checks import all_checks
-from exporter.cli.output.networks import listed_networks
+from exporter.cli.commands.networks import listed_networks
 from exporter.counts.addresses import AddressUse
 from exporter.store.source import SyncState
 from exporter.views.networks import RECLAIMABLE
