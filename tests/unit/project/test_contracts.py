@@ -32,7 +32,7 @@ BREAKS = {
         "exporter/http/access/viewer.py",
         "import exporter.http.api.findings",
     ),
-    "a command reads, then prints": ("exporter/cli/commands/impact.py", "import exporter.cli.input.once"),
+    "a command reads, then prints": ("exporter/cli/output/vm.py", "import exporter.cli.input.once"),
     "what evaluates is pure: no clock, no environment, no I/O": ("reconcile/plan/effects.py", "import time"),
     "what plans and decides knows nothing of what reads, writes and serves": (
         "reconcile/decide/storm.py",
