@@ -74,7 +74,10 @@ class Work:
         # Since when it evaluates: until then all is to be evaluated, and of changes only the first counts.
         self._begun: float | None = None
         self._missed: set[type[Record]] = set()  # kinds without which something was evaluated
-        self._partly_once = False  # all that was there when it began was evaluated, if without some kind
+        # All that was there was evaluated, if without some kind, since a kind was there for the first time.
+        self._partly_once, self._partly_since = False, 0.0
+        self._blind: frozenset[type[Record]] | None = None  # of the standing by which it was looked what is there
+        self._arrived: set[type[Record]] = set()  # kinds that were there once
         self._dirty_since: float | None = None
         self._running: _Running | None = None
         self.idle = False  # nothing waits, and nothing that it depends on is otherwise than at the last step
@@ -93,6 +96,9 @@ class Work:
             self._answers_since = now
         if not self.standing.evaluates:
             return False
+        if self._blind is not self.standing.blind:
+            self._blind = self.standing.blind
+            self._arrive(now)
         if self._begun is None:
             self._begun = now
             self.add_everything(now if self._dirty_since is None else self._dirty_since)
@@ -100,6 +106,13 @@ class Work:
             self._missed.clear()
             self.add_everything(now)
         return True
+
+    def _arrive(self, now: float) -> None:
+        """What is found with a kind that was never there before may be as old as what is found at the start."""
+        there = {*self._kinds.values()} - self.standing.blind
+        if not self._arrived.issuperset(there):
+            self._partly_once, self._partly_since = False, now
+            self._arrived |= there
 
     def initial(self, answer: Answer) -> bool:
         """Whether what was found may have been there before anybody looked."""
@@ -251,7 +264,7 @@ class Work:
         if oldest is not None and (oldest <= before or self.runs):
             return False
         if not self.standing.answers:
-            self._partly_once = self._partly_once or oldest is None or oldest > (self._begun or 0.0)
+            self._partly_once = self._partly_once or oldest is None or oldest > self._partly_since
         elif not self.evaluated.once:
             self.evaluated.once = oldest is None or oldest > (self._answers_since or 0.0)
         return True

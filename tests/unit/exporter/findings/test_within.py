@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from random import Random
 from typing import Any
 
 import pytest
@@ -98,3 +100,53 @@ def test_what_is_in_the_namespace_alone_is_found() -> None:
                     name
                 )
                 assert not seen.engine.unknowns(), name
+
+
+@drawn
+@pytest.mark.parametrize("check", OTHERS, ids=lambda check: check.id)
+def test_what_comes_late_waits_for_no_grace(check: Check) -> None:
+    """A look lists kind after kind and may be refused some for good: what is there was there before anybody looked."""
+    names = [kind.name for kind in dict.fromkeys((*check.reads, *check.requires)) if isinstance(kind, ApiKind)]
+    optional = [name for name in names if name not in {kind.name for kind in check.requires}]
+    for name, case in part(list(CASES_OF[check].items()), 6):
+        if not plain(case) or len(namespaces(case)) != 1:
+            continue
+        for refused in optional:
+            for seed in range(2):
+                late = Random(f"{check.id} {name} {refused} {seed}")
+                found = arriving(check, case, names, refused, late)
+                assert found == arriving(check, case, names, refused, None), (name, refused, seed)
+
+
+def arriving(
+    check: Check, case: dict[str, Any], names: list[str], refused: str, late: Random | None
+) -> list[tuple[str, str, str, str]]:
+    """What is found in the end, if kinds come one after the other and it is evaluated in between; without `late` they
+    come at once, and nothing waits for a grace.
+    """
+    clock = itertools.count()
+    evaluation = Evaluation([check], initial=late is None, timer=lambda: next(clock) * 1e-3)
+    evaluation.engine.settle = 0.0
+    for name in names:
+        evaluation.sync_state(name, SyncState.FORBIDDEN)
+    if late is not None:
+        evaluation.evaluate()
+        late.shuffle(names := list(names))
+    for name in names:
+        kind = evaluation.kinds[name]
+        for row in case["given"] if name != refused else ():
+            if row["kind"] == name:
+                evaluation.given([row])
+                _a_few_steps(evaluation, late)
+        if name != refused and in_part(kind):
+            evaluation.intake.seen_within(kind, namespaces(case), f"{kind.resource} is seen there alone")
+        elif name != refused:
+            evaluation.sync_state(name, SyncState.READ)
+        _a_few_steps(evaluation, late)
+    return evaluation.found()
+
+
+def _a_few_steps(evaluation: Evaluation, late: Random | None) -> None:
+    for _ in range(late.choice((0, 1, 5, 50)) if late is not None else 0):
+        if not evaluation.engine.step():
+            return
