@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,18 @@ class CaseError(ValueError):
     """The text is one sentence that begins with the file and the line."""
 
 
-def load(path: Path, needs: Mapping[str, type | tuple[type, ...]], may: Mapping[str, type | tuple[type, ...]]) -> Any:
+def load(
+    path: Path,
+    needs: Mapping[str, type | tuple[type, ...]],
+    may: Mapping[str, type | tuple[type, ...]],
+    finds: Collection[str] = (),
+) -> Any:
     """The cases of a file. Each has the fields of `needs`, and no others than those and `may`, of these types; its
-    `given` is a list of rows, each with a `kind` and a `name`. What begins with `_` is for all cases. Raises CaseError.
+    `given` is a list of rows, each with a `kind` and a `name`, and a row of its `finds` has no other fields than those:
+    nobody would compare them. What begins with `_` is for all cases. Raises CaseError.
     """
+    if not path.exists():
+        raise CaseError(f"{path} is missing: it has the cases, such as `name: {{given: […], finds: […]}}`")
     text = path.read_text(encoding="utf-8")
     try:
         loaded = read_yaml(text)
@@ -35,7 +43,7 @@ def load(path: Path, needs: Mapping[str, type | tuple[type, ...]], may: Mapping[
     if not isinstance(loaded, dict):
         raise CaseError(f"{path}:1: cases by their names are expected, such as `name: {{given: […], finds: […]}}`")
     for name, case in loaded.items():
-        if not str(name).startswith("_") and (why := _wrong(case, needs, {**needs, **may})):
+        if not str(name).startswith("_") and (why := _wrong(case, needs, {**needs, **may}) or _surplus(case, finds)):
             raise CaseError(f"{path}:{_line(text, str(name))}: case {name} {why}")
     return loaded
 
@@ -54,6 +62,17 @@ def _wrong(case: Any, needs: Mapping[str, Any], known: Mapping[str, Any]) -> str
     for at, row in enumerate(case["given"]):
         if not isinstance(row, dict) or not isinstance(row.get("kind"), str) or "name" not in row:
             return f"has in `given`, row {at + 1}, something else than an object with `kind` and `name`: {row!r:.80}"
+    return ""
+
+
+def _surplus(case: Mapping[str, Any], known: Collection[str]) -> str:
+    rows = case.get("finds", ())
+    for at, row in enumerate(rows if known and isinstance(rows, list) else ()):
+        if not isinstance(row, dict) or row.keys() - set(known):
+            surplus = ", ".join(sorted(row.keys() - set(known))) if isinstance(row, dict) else repr(row)
+            return (
+                f"has in `finds`, row {at + 1}, what is compared with nothing: {surplus}; known is {', '.join(known)}"
+            )
     return ""
 
 

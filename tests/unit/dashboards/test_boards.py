@@ -109,7 +109,10 @@ def test_titles_of_panels_are_told_apart_within_a_row_and_fill_its_lines(board: 
         widths: dict[int, int] = {}
         for panel, _, y in placed(row)[0]:
             widths[y] = widths.get(y, 0) + panel.width
-        assert set(widths.values()) == {COLUMNS}, row.title
+        assert set(widths.values()) == {COLUMNS}, (
+            f"the widths of the panels of each line of row {row.title!r} add up to {COLUMNS}, and here to"
+            f" {sorted(widths.values())}: change them in dashboards/generator/definitions"
+        )
 
 
 @each_of(("board", "panel"), PANELS)

@@ -321,6 +321,17 @@ def test_what_is_tried_exists() -> None:
 
 
 def test_each_alert_has_a_runbook_and_each_runbook_an_alert() -> None:
+    texts = {runbook.stem for runbook in RUNBOOKS}
+    named = {each.alert for check in all_checks() for each in check.reasons.values() if each.alert}
+    missing = [
+        *(f"rules/runbooks/{name}.md: the runbook of alert {name}" for name in sorted({*NAMES} - texts)),
+        *(f"exporter/rules/alerts/….py: the alert of runbook {name}" for name in sorted(texts - {*NAMES})),
+        *(
+            f"exporter/rules/alerts/….py: a FindingAlert {name}, as its reason says"
+            for name in sorted(named - {*NAMES})
+        ),
+    ]
+    assert missing == [], "write what is missing"
     assert [runbook.stem for runbook in RUNBOOKS] == NAMES
 
 
