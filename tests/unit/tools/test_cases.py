@@ -20,6 +20,8 @@ FINE = "fine:\n  given: [{kind: Pod, name: a}]\n  finds: []\n"
         ("bad:\n  given: [{kind: Pod}]\n  finds: []\n", 4, "row 1, something else than an object"),
         ("bad:\n  given: []\n  finds: []\n  find: []\n", 4, "has `find`, which is none of given, finds, but"),
         ("\nbad:\n  given: {}\n  finds: []\n", 5, "has a `given` of another form"),
+        ("bad:\n  given: []\n  finds: [{reason: A, message: b}]\n", 4, "row 1, what is compared with nothing: message"),
+        ("bad:\n  given: []\n  finds: [A]\n", 4, "row 1, what is compared with nothing: 'A'"),
         ("bad: []\n", 4, "case bad is no mapping"),
         ("bad: [\n", 5, "this is no YAML"),
     ],
@@ -28,9 +30,15 @@ def test_a_file_of_a_wrong_form_says_which_line(tmp_path: Path, text: str, line:
     file = tmp_path / "cases.yaml"
     file.write_text(FINE + text, encoding="utf-8")
     with pytest.raises(CaseError) as raised:
-        load(file, {"given": list, "finds": list}, {"but": list})
+        load(file, {"given": list, "finds": list}, {"but": list}, ("reason",))
     assert str(raised.value).startswith(f"{file}:{line}: ")
     assert why in str(raised.value)
+
+
+def test_a_file_that_is_missing_says_what_it_has(tmp_path: Path) -> None:
+    with pytest.raises(CaseError, match=r"no.yaml is missing: it has the cases, such as `name: ") as raised:
+        load(tmp_path / "no.yaml", {"given": list, "finds": list}, {})
+    assert str(raised.value).startswith(str(tmp_path))
 
 
 def test_a_file_of_the_right_form_is_read(tmp_path: Path) -> None:
