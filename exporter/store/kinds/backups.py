@@ -7,6 +7,7 @@ Failed.
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from typing import Any
 
 import msgspec
 
@@ -63,9 +64,7 @@ VM_BACKUP = ApiKind(
 VirtualMachineBackup.KIND = VM_BACKUP
 
 
-# Velero's Backups: of which namespaces, and whether one is in progress.
-
-# Of which namespaces a Backup or Restore of Velero is, and whether it is over.
+# Backups and Restores of Velero: of which namespaces, and whether one is in progress.
 #
 # As in pkg/apis/velero/v1 of vmware-tanzu/velero: no namespaces, and `*`, are all of them; what is excluded is not
 # included; a restore writes into the namespace that its mapping has for one, else into that itself.
@@ -116,54 +115,38 @@ class _Status(Wire, frozen=True, gc=False):
     phase: str | None = None
 
 
-class _Backup(Wire, frozen=True, gc=False):
+class _Velero(Wire, frozen=True, gc=False):
     metadata: WireMeta = WireMeta()
     spec: WireNamespaces | None = None
     status: _Status | None = None
 
 
-class Backup(Record, frozen=True, gc=False):
+class _OfVelero(Record, frozen=True, gc=False):
     """It is in Velero's own namespace, and about others."""
 
     namespaces: Namespaces
     active: bool  # in no phase in which it is over
 
 
-def _backup(wire: _Backup) -> Backup:
-    phase = (wire.status and wire.status.phase) or ""
-    namespaces = namespaces_of(wire.spec or WireNamespaces())
-    return Backup(*identity(wire.metadata), namespaces=namespaces, active=phase not in OVER)
+class Backup(_OfVelero, frozen=True, gc=False):
+    pass
 
 
-BACKUPS = ApiKind(
-    Backup, group="velero.io", plural="backups", wire=_Backup, reduce=_backup, optional=True, dispensable=True
-)
-Backup.KIND = BACKUPS
+class Restore(_OfVelero, frozen=True, gc=False):
+    pass
 
 
-# Velero's Restores: of which namespaces, and whether one is in progress.
+def _velero(record: type[_OfVelero], plural: str) -> ApiKind[Any]:
+    def reduce(wire: _Velero) -> _OfVelero:
+        phase = (wire.status and wire.status.phase) or ""
+        namespaces = namespaces_of(wire.spec or WireNamespaces())
+        return record(*identity(wire.metadata), namespaces=namespaces, active=phase not in OVER)
+
+    return ApiKind(
+        record, group="velero.io", plural=plural, wire=_Velero, reduce=reduce, optional=True, dispensable=True
+    )
 
 
-class _Restore(Wire, frozen=True, gc=False):
-    metadata: WireMeta = WireMeta()
-    spec: WireNamespaces | None = None
-    status: _Status | None = None
-
-
-class Restore(Record, frozen=True, gc=False):
-    """It is in Velero's own namespace, and about others."""
-
-    namespaces: Namespaces
-    active: bool  # in no phase in which it is over
-
-
-def _restore(wire: _Restore) -> Restore:
-    phase = (wire.status and wire.status.phase) or ""
-    namespaces = namespaces_of(wire.spec or WireNamespaces())
-    return Restore(*identity(wire.metadata), namespaces=namespaces, active=phase not in OVER)
-
-
-RESTORES = ApiKind(
-    Restore, group="velero.io", plural="restores", wire=_Restore, reduce=_restore, optional=True, dispensable=True
-)
-Restore.KIND = RESTORES
+BACKUPS = _velero(Backup, "backups")
+RESTORES = _velero(Restore, "restores")
+Backup.KIND, Restore.KIND = BACKUPS, RESTORES
