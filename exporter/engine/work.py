@@ -77,7 +77,7 @@ class Work:
         # All that was there was evaluated, if without some kind, since a kind was there for the first time.
         self._partly_once, self._partly_since = False, 0.0
         self._blind: frozenset[type[Record]] | None = None  # of the standing by which it was looked what is there
-        self._arrived: set[type[Record]] = set()  # kinds that were there once
+        self._never_there = {*self._kinds.values()}
         self._dirty_since: float | None = None
         self._running: _Running | None = None
         self.idle = False  # nothing waits, and nothing that it depends on is otherwise than at the last step
@@ -109,10 +109,9 @@ class Work:
 
     def _arrive(self, now: float) -> None:
         """What is found with a kind that was never there before may be as old as what is found at the start."""
-        there = {*self._kinds.values()} - self.standing.blind
-        if not self._arrived.issuperset(there):
+        if not self._never_there <= self.standing.blind:
             self._partly_once, self._partly_since = False, now
-            self._arrived |= there
+            self._never_there &= self.standing.blind
 
     def initial(self, answer: Answer) -> bool:
         """Whether what was found may have been there before anybody looked."""
