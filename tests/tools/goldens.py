@@ -60,7 +60,7 @@ _VOLATILE = (
     (re.compile(r"/tmp/[\w./-]*goldens-\w+"), "FOLDER"),
     (re.compile(r"(?m)^(?:# \w+ )?(?:process_|python_)\S*.*\n"), ""),
     (re.compile(r"(?m)^(\w*(?:_seconds|_bytes)(?:_total|_sum|_bucket|_count|_created)?(?:\{.*\})?) \S+$"), r"\1 N"),
-    (re.compile(r"(?m)^(\w+_created(?:\{.*\})?) \S+$"), r"\1 N"),
+    (re.compile(r"(?m)^(\w+_(?:created|generation)(?:\{.*\})?) \S+$"), r"\1 N"),
     (re.compile(r'"(instance|generation|etag)": ?("[^"]*"|\d+)'), r'"\1": "N"'),
     (re.compile(r'data-generation="\d+"|Generation \d+'), "generation N"),
 )
@@ -100,7 +100,7 @@ for line in sys.stdin:
     child = os.fork()
     if not child:
         run(words, columns, out, err)
-    if words[0] == "serve":
+    if words[0] == "serve" and "--help" not in words:
         print(child, flush=True)
     else:
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
