@@ -62,7 +62,7 @@ _VOLATILE = (
     (re.compile(r"(?m)^(\w*(?:_seconds|_bytes)(?:_total|_sum|_bucket|_count|_created)?(?:\{.*\})?) \S+$"), r"\1 N"),
     (re.compile(r"(?m)^(\w+_(?:created|generation)(?:\{.*\})?) \S+$"), r"\1 N"),
     (re.compile(r'"(instance|generation|etag)": ?("[^"]*"|\d+)'), r'"\1": "N"'),
-    (re.compile(r'data-generation="\d+"|Generation \d+'), "generation N"),
+    (re.compile(r'data-generation="\d+"|Generation \d+|(?m:^generation: \d+)'), "generation N"),
 )
 
 # Runs within the checkout: a command is a fork of one process that has imported all, with the clock that stands still.
