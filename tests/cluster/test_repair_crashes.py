@@ -45,7 +45,7 @@ def ground(module_api_server: MakeApiServer, tmp_path_factory: pytest.TempPathFa
 def test_each_step_is_here() -> None:
     sources = [Path(str(each.__file__)).read_text("utf-8") for each in (attempt, ending)]
     there = re.findall(r'reached\("(\w+)"\)', "".join(sources))
-    assert sorted(there) == sorted(ALL)
+    assert sorted(there) == sorted((*ALL, "shadowed"))  # that one ends an attempt which writes nothing
     assert {fault for fault, _ in SAMPLE} == set(FAULTS)
     assert {step for _, step in SAMPLE} == set(ALL)
 

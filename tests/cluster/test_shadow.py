@@ -16,6 +16,7 @@ from tests.cluster.repair_ground import Ground, ground_of
 from tests.cluster.resources import Resource
 from tests.cluster.sidecar import Sidecar
 from tests.cluster.stage import Stage
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.long
 
@@ -81,4 +82,4 @@ def test_what_shadow_reports_auto_then_writes(ground: Ground) -> None:
     with in_mode("auto") as sidecar:
         sidecar.wait_for("intended", len(FAULTS), seconds=120)
         assert kept(sidecar, Event.INTENDED) >= shadowed
-    assert len(ground.writes()) >= len(FAULTS)
+        wait_until(lambda: len(ground.writes()) >= len(FAULTS), 30.0, "what is intended is written")
