@@ -11,7 +11,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 CLUSTER_WORKERS = -n $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 ))) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 # Where the tests ask for every check and remediation that there is; the other ones pass or fail without the examples.
 ASKS_FOR_ALL := $(addprefix tests/unit/,dashboards demo deploy exporter/checks exporter/findings exporter/metrics exporter/rules \
-  exporter/states project reconcile/decide reconcile/permissions reconcile/plan)
+  exporter/counts project reconcile/decide reconcile/permissions reconcile/plan)
 EPOCH = $${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
 
 # Whoever sets it has each process compile all that it imports: half of its start.

@@ -160,3 +160,11 @@ def test_ci_ends_with_the_step_that_fails_and_says_so(ci: Path) -> None:
     took = said[said.index("== time by step") + 1 :]
     assert [line.split()[0] for line in took] == ["lint", "types", "contracts"]
     assert [line.endswith(" s, failed") for line in took] == [False, False, True]
+
+
+def test_the_tests_that_ask_for_all_there_is_are_there() -> None:
+    named = re.search(r"ASKS_FOR_ALL := \$\(addprefix tests/unit/,((?:.|\\\n)*?)\)\n", MAKEFILE)
+    assert named
+    folders = named[1].replace("\\", " ").replace(",", " ").split()
+    assert [each for each in folders if not (REPO / "tests/unit" / each).is_dir()] == []
+    assert len(folders) > 8
