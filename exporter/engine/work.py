@@ -76,7 +76,6 @@ class Work:
         self._missed: set[type[Record]] = set()  # kinds without which something was evaluated
         # All that was there was evaluated, if without some kind, since a kind was there for the first time.
         self._partly_once, self._partly_since = False, 0.0
-        self._blind: frozenset[type[Record]] | None = None  # of the standing by which it was looked what is there
         self._never_there = {*self._kinds.values()}
         self._dirty_since: float | None = None
         self._running: _Running | None = None
@@ -90,28 +89,24 @@ class Work:
         """Whether anything can be evaluated at all. Once it can for the first time, everything is dirty; and again once
         a kind is there without which something was evaluated.
         """
-        if not self.standing.answers:
+        standing = self.standing  # each change asks it of each check
+        if not standing.answers:
             self._answers_since = None
         elif self._answers_since is None:
             self._answers_since = now
-        if not self.standing.evaluates:
+        if not standing.evaluates:
             return False
-        if self._blind is not self.standing.blind:
-            self._blind = self.standing.blind
-            self._arrive(now)
+        if not self._never_there <= standing.blind:
+            # What is found with a kind that was never there before may be as old as what is found at the start.
+            self._never_there &= standing.blind
+            self._partly_once, self._partly_since = False, now
         if self._begun is None:
             self._begun = now
             self.add_everything(now if self._dirty_since is None else self._dirty_since)
-        elif self._missed - self.standing.blind:
+        elif self._missed - standing.blind:
             self._missed.clear()
             self.add_everything(now)
         return True
-
-    def _arrive(self, now: float) -> None:
-        """What is found with a kind that was never there before may be as old as what is found at the start."""
-        if not self._never_there <= self.standing.blind:
-            self._partly_once, self._partly_since = False, now
-            self._never_there &= self.standing.blind
 
     def initial(self, answer: Answer) -> bool:
         """Whether what was found may have been there before anybody looked."""

@@ -1,6 +1,6 @@
 """Where a pod may run: its node selector, required node affinity and tolerations, against a node's labels and taints.
 
-Not considered: pod affinity (neighbours.py), and topology spread constraints.
+Not considered by `Placement`: pod affinity, which `Neighbours` has, and topology spread constraints.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class Reason:
     look at where there are several; empty where it can do nothing. `cause` is by what its findings have one cause,
     where that differs from the check's. `does` is what somebody who follows `next` may do to the VM, and `forbids` what
     must not be done to it while the finding is open: where both meet, one finding says to look at the other first
-    (`beside.py`).
+    (`advice.py`).
     """
 
     severities: tuple[Severity, ...]
@@ -213,8 +213,11 @@ class Check:
     def used(self) -> dict[type[Record], frozenset[str]]:
         """The fields that count, by the type of record, where not all of them do."""
         known = FIELDS_READ.get(self.id, {})
-        counted = ((kind, known[kind.name]) for kind in self.fields_read if kind.name in known)
-        return {kind.record: frozenset(("uid", *names.split())) for kind, names in counted}
+        return {
+            kind.record: frozenset(("uid", *names.split()))
+            for kind in self.fields_read
+            if (names := known.get(kind.name)) is not None
+        }
 
     def cause_of(self, finding: Finding) -> Reference:
         """What is to be mended for the finding to go."""

@@ -278,7 +278,7 @@ def _set_proxy(into: kube_client.Configuration) -> None:
     host = urlsplit(into.host)
     if not into.proxy and not proxy_bypass(host.hostname or ""):
         into.proxy = getproxies().get(host.scheme)
-    into.client_session_kwargs = {"trust_env": False, "auto_decompress": False}  # body.py does it, within bounds
+    into.client_session_kwargs = {"trust_env": False, "auto_decompress": False}  # get_json.py does it, within bounds
 
 
 async def _load_from_plugin(loader: Any, path: str, seconds: float) -> bool:

@@ -56,6 +56,3 @@ def _limit(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= _MOST:
         raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {_MOST}")
     return int(text)
-
-
-# Times as options of commands take them.

@@ -5,7 +5,7 @@ fleet has one by those of one check in all namespaces, in proportion to all VMs.
 there, so that it takes `storm.namespaces` of them at least: none alone stops the others. What remains is whoever has so
 many namespaces.
 
-Pure: who reads what it needs, and carries it from leader to leader, is in `storm_looks.py`.
+Pure: who reads what it needs, and carries it from leader to leader, is `StormLooks` of `run/sidecar.py`.
 """
 
 from __future__ import annotations

@@ -40,6 +40,3 @@ def _mapping(found: Mapping[str, Any]) -> Iterator[str]:
 def _scalar(value: Any) -> str:
     plain = isinstance(value, str) and _NAME.fullmatch(value) and scalar(value) == value
     return str(value) if plain else in_yaml(value)
-
-
-# The ServiceAccount of the sidecar, and by what its roles and policies are found. Pure.

@@ -30,7 +30,7 @@ from .mutating import Mutant, code_of, mutants_of
 
 ROOT = Path(__file__).parents[2]
 PATHS = (
-    *("exporter/engine/evaluate.py", "exporter/engine", "exporter/store/cluster.py", "exporter/store/index.py"),
+    *("exporter/engine", "exporter/store/cluster.py", "exporter/store/index.py"),
     *("exporter/domain/drains/departure", "exporter/kube"),
 )
 SOCKETS = ("exporter/kube/transport.py", "exporter/kube/credentials.py")  # tests of them need a server of their own

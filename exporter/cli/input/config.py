@@ -28,6 +28,3 @@ def configured(arguments: argparse.Namespace) -> Loaded:
     if arguments.logs or arguments.log_level:
         log_as(loaded.config.log_level, loaded.config.log_format)
     return loaded
-
-
-# The options that select a cluster.

@@ -120,9 +120,9 @@ class Stash(msgspec.Struct, frozen=True, gc=False):
     object_version: str
     api_version: str = ""
     kind: str = ""
-    spec: str = ""  # canonical text (instancetypes/specs.py)
+    spec: str = ""  # canonical text (specs.py)
     why: str = ""
-    nameless: bool = False  # of the first shape (instancetypes/first_shape.py)
+    nameless: bool = False  # of the first shape, as below
 
     @property
     def labelled(self) -> bool:

@@ -50,7 +50,7 @@ class IPAMClaim(Record, frozen=True, gc=False):
     network: str
     hosts: tuple[str, ...]  # canonical addresses without prefix; text that is not an address is left as it is
     prefixes: tuple[int, ...]  # of the hosts, in their order; -1 where one has none
-    numbers: tuple[int, ...]  # the hosts that are addresses, as integers (cidr.py)
+    numbers: tuple[int, ...]  # the hosts that are addresses, as integers (addresses.py)
     ips: tuple[str, ...]  # as they are written
     allocated: float | None  # when the addresses were allocated, where the condition says so
     refused: str  # why none were, the reason of the condition where it is False

@@ -64,7 +64,7 @@ class NetworkAttachmentDefinition(Record, frozen=True, gc=False):
     made_by: str  # UserDefinedNetwork, ClusterUserDefinedNetwork, or empty
     problems: tuple[str, ...]  # reasons of the check ipam_namespaces that this NAD alone shows
     signature: tuple[str, ...]  # what NADs of one network must agree on; compare with `differing`
-    link: str  # the layer-2 network that it attaches to (link.py); empty where it does not tell
+    link: str  # the layer-2 network that it attaches to (pool.py); empty where it does not tell
     deleting: float | None
     finalizers: tuple[str, ...]
     ipam: str  # the plugin that gives out its addresses; empty for none, and for OVN-Kubernetes

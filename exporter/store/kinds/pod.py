@@ -84,13 +84,13 @@ class Pod(Record, frozen=True, gc=False):
     known_selections: tuple[tuple[str, str], ...]
     # (`namespace/name` of the attachment's NAD, canonical address, prefix length or -1)
     known_addresses: tuple[tuple[str, str, int], ...]
-    numbers: tuple[int, ...]  # the addresses as integers (cidr.py), in their order
+    numbers: tuple[int, ...]  # the addresses as integers (addresses.py), in their order
     owner: str  # the name of its controller, of a pod that holds a plugged volume: the launcher pod
     ready: bool
     evicted: float | None  # when its eviction was granted, 0 where no time is given; None where it was not
     scheduled: float | None  # when it got its node
     started: float | None  # of the target of a migration: when the last of its containers that run started
-    lagging: str | None  # and the first one that KubeVirt waits for (_containers.py)
+    lagging: str | None  # and the first one that KubeVirt waits for (pod_parts.py)
     waiting: tuple[str, ...]  # name, reason and message of the first of them that waits to start; empty for none
     sandboxed: str  # of the same, the status of its condition PodReadyToStartContainers; empty where it has none
     guest_ended: bool  # of a launcher pod: its container compute has ended

@@ -129,12 +129,12 @@ class VirtualMachine(Record, frozen=True, gc=False):
     deleting: float | None  # seconds since 1970 at which deletion was asked for
     stopped: float | None  # since when it has no VMI, if its condition says so
     networks: tuple[VMNetwork, ...]
-    macs: tuple[str, ...]  # that its template sets, each with its NAD (guest_interfaces.py)
+    macs: tuple[str, ...]  # that its template sets, each with its NAD (vm_networks.py)
     run_strategy: str
     uuid: str  # of its template's firmware, as it is written; empty for none
     identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies nobody
     serial: str
-    sealed: str  # what keeps state of the guest (machine_spec.py); empty for nothing
+    sealed: str  # what keeps state of the guest (vm_spec.py); empty for nothing
     reboots_anew: bool  # a reboot by the guest makes a new VMI (rebootPolicy Terminate)
     pool: str  # the VirtualMachinePool that made it
     origin: str  # what brought it here, where metadata tell: "restore", "backup", "manifest", or empty
@@ -151,9 +151,9 @@ class VirtualMachine(Record, frozen=True, gc=False):
     shape: Shape | None  # what its template sets itself, where it has one of the two
     asks: tuple[Request, ...]  # features, of its template as it is written
     demand: Demand  # of its node, beside features
-    hardware: tuple[tuple[str, str], ...]  # CPU, memory and machine type, as far as its template says (hardware.py)
-    pvc_names: str  # the PersistentVolumeClaims of its volumes (pvcs.py); `pvcs` has them one by one
-    memory: Amounts  # that its launcher pod asks for at the least, as far as its template says (memory_demand.py)
+    hardware: tuple[tuple[str, str], ...]  # CPU, memory and machine type, as far as its template says (spec_facts.py)
+    pvc_names: str  # the PersistentVolumeClaims of its volumes (vm_spec.py); `pvcs` has them one by one
+    memory: Amounts  # that its launcher pod asks for at the least, as far as its template says (spec_facts.py)
     start_requested: bool  # by somebody, and not done yet
     settled: bool  # its status has the same run strategy: what that starts at once has been started
     drain_stop: DrainStop | None  # that it was stopped for the drain of a node, by its annotation

@@ -141,9 +141,9 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     vm_uid: str  # of the VirtualMachine that owns it; empty where it stands alone
     owner: str  # `kind name` of its controller, where that is no VirtualMachine, such as a replica set
     networks: tuple[VMNetwork, ...]
-    macs: tuple[str, ...]  # each with its NAD, as are the IP addresses (guest_interfaces.py)
+    macs: tuple[str, ...]  # each with its NAD, as are the IP addresses (vm_networks.py)
     addresses: tuple[str, ...]  # that the guest agent reports
-    tapped: bool  # its guest has the address that the launcher pod has on the pod network (guest_interfaces.py)
+    tapped: bool  # its guest has the address that the launcher pod has on the pod network (vm_networks.py)
     known_requested: tuple[tuple[str, str], ...]  # (logical network, address) asked for by annotation
     uuid: str  # as it is written; empty for none
     identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies no VM
@@ -169,8 +169,8 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     presets: tuple[str, ...]  # the VirtualMachineInstancePresets that were merged into it
     asks: tuple[Request, ...]  # features
     demand: Demand  # of its node, beside features
-    hardware: tuple[tuple[str, str], ...]  # what its spec says of CPU, memory and machine type (hardware.py)
-    pvc_names: str  # the PersistentVolumeClaims of its volumes (pvcs.py); `pvcs` has them one by one
+    hardware: tuple[tuple[str, str], ...]  # what its spec says of CPU, memory and machine type (spec_facts.py)
+    pvc_names: str  # the PersistentVolumeClaims of its volumes (vm_spec.py); `pvcs` has them one by one
     emulated: str  # the hardware type that it runs with, of which its spec may have an alias; empty where not known
     blocked: str  # why virt-controller or the scheduler makes no progress with it, while it is pending
     unreadable: tuple[Unreadable, ...] = ()
