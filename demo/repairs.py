@@ -22,10 +22,11 @@ from exporter.kube.get_json import whole
 from exporter.kube.transport import Transport
 from reconcile.app import run
 from reconcile.config.settings import SidecarConfig, model_of
+from reconcile.decide.repair import Repair
 from reconcile.ledger import Entry, Ledger
 from reconcile.observe.source import EngineSource, Observed
 from reconcile.plan.remediations import all_remediations
-from reconcile.show.plans import Repair, ShownRepairs
+from reconcile.run.board import ShownRepairs
 
 from .story import Say
 

@@ -35,6 +35,7 @@ from .config.modes import may_write, mode_of, shadows
 from .config.settings import SidecarConfig
 from .confirm.reading import ApiReads
 from .decide.gates import Labels
+from .decide.repair import Found
 from .lease.lease import Election
 from .lease.record import LeaseApi
 from .lease.tenure import NoElection
@@ -44,22 +45,22 @@ from .ledger.manual import ManualLedger
 from .ledger.settling import Settling
 from .observe.alertmanager import PromQLGate, Silences, alert_labels
 from .observe.situation import VMCounts
-from .observe.source import ExporterSource, FindingSource, Found
+from .observe.source import ExporterSource, FindingSource
 from .observe.webhook import Firing, receiver
 from .permissions.accounts import NAME as POLICY
 from .plan.annotations import APPROVALS, PREFIX, paused_by
 from .plan.remediation import Remediation
 from .plan.remediations import all_remediations
 from .run.attempt import Attempts, Shadowing
+from .run.board import ShownRepairs
 from .run.context import RunContext
 from .run.guarding import Guarding
+from .run.metrics import Measures
 from .run.outcomes import AttemptOutcomes
 from .run.sidecar import Alerts, Sidecar
 from .run.verifying import Verifying
 from .run.witness import Witness
 from .show.actions import Acknowledging, Actions
-from .show.metrics import Measures
-from .show.plans import ShownRepairs
 from .show.server import OWN_TOKEN, build
 
 _IDENTIFYING = 5.0  # seconds

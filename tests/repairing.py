@@ -13,8 +13,9 @@ from exporter.kube.clocks import boottime
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
 from reconcile.act.execute import PlanWriter
-from reconcile.confirm.confirm import Confirmed, Hint, confirm
+from reconcile.confirm.confirm import Confirmed, confirm
 from reconcile.confirm.reading import ApiReads, Reads
+from reconcile.decide.repair import Hint
 from reconcile.ledger import Entry, Ledger
 from reconcile.ledger.settling import Settling
 from reconcile.plan.plan import Refused

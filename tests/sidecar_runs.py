@@ -17,22 +17,22 @@ from reconcile.act.execute import PlanWriter
 from reconcile.act.pauses import Pauses
 from reconcile.app import checks_of, kinds_of
 from reconcile.config.settings import SidecarConfig, model_of
-from reconcile.confirm.confirm import Hint
 from reconcile.confirm.reading import ApiReads
+from reconcile.decide.repair import Found, Hint, Repair
 from reconcile.ledger import Entry, Ledger
 from reconcile.ledger.history import History
 from reconcile.ledger.manual import ManualLedger
 from reconcile.ledger.settling import Settling
 from reconcile.observe.situation import VMCounts
-from reconcile.observe.source import Found, Observed, SourceError
+from reconcile.observe.source import Observed, SourceError
 from reconcile.plan.remediations import all_remediations
 from reconcile.run.attempt import Attempts, Shadowing
+from reconcile.run.board import ShownRepairs
 from reconcile.run.context import RunContext
+from reconcile.run.metrics import Measures
 from reconcile.run.outcomes import AttemptOutcomes
 from reconcile.run.sidecar import Sidecar
 from reconcile.run.verifying import Verifying
-from reconcile.show.metrics import Measures
-from reconcile.show.plans import Repair, ShownRepairs
 from tests.evaluation import NOW, Evaluation
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.rows import full

@@ -27,8 +27,8 @@ from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation
 from reconcile.plan.remediations import all_remediations, undo_of
 from reconcile.plan.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
 from reconcile.plan.writes import Write
-from reconcile.show.metrics import Measures
-from reconcile.show.plans import ShownRepairs
+from reconcile.run.board import ShownRepairs
+from reconcile.run.metrics import Measures
 
 from .files import NOTE, TOP, between
 from .token import allowed

@@ -12,7 +12,8 @@ from exporter.cli.output.text.terminal import complain, one_line, say
 
 from ..config.settings import Mode
 from ..confirm.confirm import Confirmed
-from ..observe.source import Found, Observed
+from ..decide.repair import Found
+from ..observe.source import Observed
 from ..plan.plan import Refused
 from ..plan.remediation import Remediation
 from ..run.attempt import Attempts, AttemptState, Result

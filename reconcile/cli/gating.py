@@ -13,10 +13,11 @@ from ..config.modes import mode_of
 from ..config.settings import Mode
 from ..confirm.confirm import Confirmed
 from ..decide.gates import Ask, Blocked, Situation, blocked, half_used
+from ..decide.repair import Found
 from ..ledger.history import History
 from ..observe.alertmanager import PromQLGate, Silences
 from ..observe.situation import VMCounts, labels_of_namespace, of_namespace, upgrading
-from ..observe.source import Found, Observed
+from ..observe.source import Observed
 from ..plan.plan import Refused
 from ..plan.remediation import Remediation
 from ..run.permission import pausable

@@ -2,16 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import msgspec
 
 from exporter.cli.output.text.layout import table
 from exporter.cli.output.text.terminal import one_line
 
+from ..decide.repair import Repair
 from ..plan.unseen import Unseen, gathered
-from ..show.plans import Repair, RepairCause, state_of
 from .fitting import rows_whole
 
 _CANARY = "canary"  # the gate of which it is of interest whom it follows: another repair than this one
+_FIRST = 5  # objects that are named
+
+
+class RepairCause(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """All repairs of one remediation that have one cause. `concerns` is the cause in words, empty where none of them
+    has a plan; `states` counts the repairs, and `first` are some of the findings' subjects.
+    """
+
+    remediation: str
+    check: str
+    reason: str
+    cause: str
+    concerns: str
+    repairs: int
+    states: dict[str, int]
+    first: tuple[str, ...]
+
+
+def grouped(repairs: Iterable[Repair]) -> list[RepairCause]:
+    """Those of the most repairs first."""
+    found: dict[tuple[str, ...], list[Repair]] = {}
+    for each in repairs:
+        cause = each.cause or f"namespace {each.namespace}"
+        found.setdefault((each.remediation, each.check, each.reason, cause), []).append(each)
+    rows = [
+        RepairCause(
+            remediation=own[0].remediation,
+            check=own[0].check,
+            reason=own[0].reason,
+            cause=own[0].cause,
+            concerns=next((each.concerns for each in own if each.concerns), ""),
+            repairs=len(own),
+            states=dict(sorted(Counter(each.standing for each in own).items())),
+            first=tuple(each.subject for each in own[:_FIRST]),
+        )
+        for own in found.values()
+    ]
+    return sorted(rows, key=lambda row: (-row.repairs, row.remediation, row.concerns, row.cause))
 
 
 def shown(repairs: list[Repair]) -> str:
@@ -41,7 +82,7 @@ def shown_wide(repairs: list[Repair]) -> str:
     """One row for each, with what is in its way."""
     rows = [
         (
-            *(each.remediation, each.subject, each.reason, each.fingerprint, each.mode, state_of(each)),
+            *(each.remediation, each.subject, each.reason, each.fingerprint, each.mode, each.standing),
             *(each.hash or "-", "; ".join(why for _, why in reservations(each)) or "-"),
         )
         for each in repairs

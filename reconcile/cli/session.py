@@ -38,8 +38,9 @@ from ..config.loading import LoadedSidecar, load
 from ..config.settings import SidecarConfig
 from ..confirm.confirm import Confirmed, confirm
 from ..confirm.reading import ApiReads
+from ..decide.repair import Found
 from ..ledger import LedgerError
-from ..observe.source import EngineSource, ExporterSource, Found, Observed, SourceError
+from ..observe.source import EngineSource, ExporterSource, Observed, SourceError
 from ..plan.plan import Refused
 from ..plan.remediation import Remediation
 from ..plan.remediations import all_remediations

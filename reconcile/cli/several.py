@@ -12,10 +12,10 @@ from exporter.findings.severity import Severity
 
 from ..config.settings import Mode
 from ..confirm.confirm import Confirmed
-from ..observe.source import Found, Observed
+from ..decide.repair import Found, Repair
+from ..observe.source import Observed
 from ..plan.plan import Refused
 from ..plan.remediation import Remediation
-from ..show.plans import Repair
 from .session import Session
 
 
@@ -86,7 +86,7 @@ async def listed(
 
 def repair_of(found: Found, remediation: Remediation, made: Confirmed | Refused, mode: Mode) -> Repair:
     repair = Repair.of(found, remediation.id, mode, time.time())
-    return repair.unplanned(made) if isinstance(made, Refused) else repair.planned(made)
+    return repair.unplanned(made) if isinstance(made, Refused) else repair.planned(made.plan)
 
 
 # Findings by their causes: in the order of page and command line, and those of one cause. Pure.

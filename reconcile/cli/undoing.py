@@ -19,9 +19,9 @@ from ..observe.situation import upgrading
 from ..plan.plan import Plan, Refused
 from ..plan.remediation import Remediation
 from ..plan.remediations import all_remediations
+from ..plan.text import sentence
 from ..plan.undo import AnyUndo, Taken
 from ..run.attempt import Fence, Make, Result
-from ..show.plans import sentence
 from .gating import first
 from .ledger_pages import history_of
 from .session import Session

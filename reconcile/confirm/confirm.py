@@ -29,6 +29,7 @@ from exporter.store.kind import ApiKind
 from exporter.store.reader import Reader
 from exporter.store.source import Source, Undecodable
 
+from ..decide.repair import Hint
 from ..fresh import FreshCluster, Need
 from ..plan.owners import claimed
 from ..plan.plan import Plan, Refused
@@ -39,20 +40,6 @@ from ..plan.words import allowed, of_strangers, unsupported
 from .reading import Reads, kinds_of, settled
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Hint:
-    """What says that there is something to do: a finding's check, reason, subject and fingerprint."""
-
-    check: str
-    reason: str
-    subject: Ref
-    fingerprint: str
-
-    @classmethod
-    def of(cls, finding: Finding) -> Hint:
-        return cls(finding.check, finding.reason, finding.subject, finding.fingerprint)
 
 
 @dataclass(frozen=True)

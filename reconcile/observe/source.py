@@ -17,7 +17,7 @@ from exporter.kube.errors import MALFORMED
 from exporter.kube.get_json import GetError, JSONServer
 from exporter.views.findings import NotApplicable, fleet_of
 
-from ..confirm.confirm import Hint
+from ..decide.repair import Found, Hint
 
 _PATH = "/api/v1/findings"
 _BODY_BYTES = 512 * 2**20
@@ -26,25 +26,6 @@ _WAIT_SECONDS = 30
 
 class SourceError(Exception):
     """The findings can't be had; the text is one sentence."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """One finding, as far as it is a hint. `since` is in seconds since 1970; `unknown` says why it may be old; `cause`
-    is the id of its cause, empty where the exporter does not say.
-    """
-
-    hint: Hint
-    severity: str
-    message: str
-    vm: str = ""
-    since: float | None = None
-    unknown: str = ""
-    cause: str = ""
-
-    @property
-    def namespace(self) -> str:
-        return self.hint.subject.namespace
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ from exporter.store.kind import ApiKind
 from ..config.settings import Mode, SidecarConfig
 from ..confirm.reading import Reads
 from ..decide.gates import Labels
+from ..decide.repair import Found
 from ..ledger import Entry
 from ..observe.situation import VMCounts
-from ..observe.source import Found
 from ..plan.remediation import Remediation
-from ..show.metrics import Measures
-from ..show.plans import ShownRepairs
 from .attempt import Attempts, Shadowing
+from .board import ShownRepairs
+from .metrics import Measures
 from .outcomes import AttemptOutcomes
 
 

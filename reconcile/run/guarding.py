@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
-from ..show.metrics import RepairTotals
+from .metrics import RepairTotals
 
 log = logging.getLogger(__name__)
 _AGAIN, _MISSING = 300.0, 30.0  # seconds until somebody may have deleted a policy, or applied one that was missing

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from ..confirm.confirm import Hint
+from ..decide.repair import Hint
 from ..ledger import Entry, Event
 from ..plan.plan import Plan
 

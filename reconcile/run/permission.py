@@ -13,9 +13,9 @@ from ..confirm.reading import Reads
 from ..decide.approval import approved
 from ..decide.canary import on_trial
 from ..decide.gates import Ask, Blocked, Situation, blocked, half_used
+from ..decide.repair import Found
 from ..ledger.history import Attempt
 from ..observe.situation import labels_of_namespace, of_namespace, of_vm, upgrading
-from ..observe.source import Found
 from ..plan.annotations import APPROVED_PLAN, annotations_of
 from ..plan.plan import Refused
 from .context import Candidate, RunContext

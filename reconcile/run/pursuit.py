@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import logging
 
-import msgspec
-
 from exporter.kube.errors import KubeError
 
 from ..config.settings import Mode
 from ..confirm.confirm import Confirmed, confirm
 from ..decide.gates import Blocked
+from ..decide.repair import Repair
 from ..lease.lease import NotLeadingError
 from ..ledger import LedgerError
 from ..observe.situation import annotated
 from ..plan.annotations import APPROVED_PLAN
 from ..plan.plan import Plan, Refused
-from ..show.plans import Repair
 from .attempt import AttemptState, Result
 from .context import Candidate, RunContext
 from .permission import Permission, approval
@@ -27,7 +25,6 @@ from .permission import Permission, approval
 # Plans of candidates, and which of them are shown while nothing is written.
 
 _READS = 50  # plans that are made for display in one run
-_LASTS = 600.0  # seconds that such a plan is shown
 
 
 class Planning:
@@ -64,22 +61,19 @@ class Planning:
     async def show(self, candidate: Candidate) -> Repair:
         """Plans, now and then, and does nothing. Raises KubeError."""
         shown = self._context.board.get(*candidate.key)
-        if (shown is not None and not self._outdated(shown)) or not self._reads_left:
+        if (shown is not None and not shown.outdated(self._context.clock())) or not self._reads_left:
             return shown or self.repair(candidate)
         self._reads_left -= 1
         made = await self.make(candidate)
         repair = self.repair(candidate)
-        repair = repair.unplanned(made) if isinstance(made, Refused) else repair.planned(made)
+        repair = repair.unplanned(made) if isinstance(made, Refused) else repair.planned(made.plan)
         await self._context.board.put(repair)
         return repair
 
     def waiting(self, candidate: Candidate) -> Plan | None:
         """The plan that is shown as waiting for its approval; None where there is none, or it is to be made anew."""
         plan, shown = self._plans.get(candidate.key), self._context.board.get(*candidate.key)
-        return plan if shown is not None and shown.state == "waiting" and not self._outdated(shown) else None
-
-    def _outdated(self, shown: Repair) -> bool:
-        return self._context.clock() - shown.at > _LASTS
+        return plan if shown is not None and shown.waits(self._context.clock()) else None
 
 
 log = logging.getLogger(__name__)
@@ -110,15 +104,15 @@ class Pursuit:
         context, repair = self._context, self._planning.repair(candidate)
         if context.following.awaited(repair.fingerprint):
             unclear = any(each.fingerprint == repair.fingerprint for each in permission.unfinished())
-            await context.board.put(msgspec.structs.replace(repair, state="unclear" if unclear else "verifying"))
+            await context.board.put(repair.in_state("unclear" if unclear else "verifying"))
             return 0
         if candidate.mode is Mode.SHADOW and context.following.shadowed(repair.fingerprint):
             shown = await self._planning.show(candidate)
-            await context.board.put(msgspec.structs.replace(shown, state="shadowed", blocked=()))
+            await context.board.put(shown.in_state("shadowed", blocked=()))
             return 0
         if gates := await permission.blocked(candidate, written) or self._held_back(candidate):
             shown = await self._planning.show(candidate)
-            await context.board.put(msgspec.structs.replace(shown, state="blocked", blocked=gates))
+            await context.board.put(shown.in_state("blocked", blocked=gates))
             if [each.gate for each in gates] == ["canary"] and shown.possible:
                 self._held.setdefault(repair.fingerprint, gates)
             return 0
@@ -127,7 +121,7 @@ class Pursuit:
         started = context.timer()
         made, result = await self._attempted(candidate, permission, written)
         self._rest(candidate, result)
-        await self._ended(repair if made is None else repair.planned(made), result, context.timer() - started)
+        await self._ended(repair if made is None else repair.planned(made.plan), result, context.timer() - started)
         return int(result.state in _STATES)
 
     def _held_back(self, candidate: Candidate) -> tuple[Blocked, ...]:
@@ -219,4 +213,4 @@ class Pursuit:
             result.attempt,
             seconds,
         )
-        await context.board.put(msgspec.structs.replace(repair, state=state, refused=refused))
+        await context.board.put(repair.in_state(state, refused=refused))

@@ -28,8 +28,8 @@ from ..ledger.manual import ManualLedger
 from ..observe.situation import labels_of_namespaces, of_namespace, upgrading
 from ..observe.source import FindingSource, Observed, SourceError
 from ..plan.annotations import PREFIX, resumed_at
-from ..show.plans import ShownRepairs
 from .attempt import AttemptState
+from .board import ShownRepairs
 from .context import Candidate, RunContext
 from .loop import Loop
 from .verifying import Verifying

@@ -16,7 +16,7 @@ from ..ledger import Entry, Event, Ledger
 from ..plan.effects import happened
 from ..plan.owners import rival
 from ..plan.plan import Create, Patch, Plan, Refused, Step
-from ..show.metrics import Measures
+from .metrics import Measures
 from .outcomes import AttemptOutcomes, Followed
 
 _MOST = 50  # looks at what was shadowed, in one run

@@ -21,11 +21,12 @@ from exporter.http.server.sending import json_error
 
 from ..act.on_behalf import OnBehalf, RefusedError
 from ..decide.approval import write
+from ..decide.repair import Repair
 from ..plan.annotations import APPROVED_PLAN, PAUSED, RESUMED
 from ..plan.owners import known_owners
 from ..plan.plan import moment
 from ..plan.requests import metadata
-from .plans import Repair, ShownRepairs
+from ..run.board import ShownRepairs
 
 # An entry of the exporter's configuration that acknowledges a cause, put into the ConfigMap that it is mounted from.
 #

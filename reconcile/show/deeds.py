@@ -13,7 +13,7 @@ from ..ledger import Entry, Event
 from ..ledger.trials import Trials, scope_of
 from ..plan.annotations import said_by
 from ..plan.plan import Plan
-from .plans import sentence
+from ..plan.text import sentence
 
 _ENDS = frozenset({Event.DONE, Event.FAILED, Event.UNCLEAR, Event.RESOLVED})
 

@@ -12,9 +12,9 @@ from exporter.http.application import Guard, application, expected
 from exporter.http.server.sending import json_answer
 
 from ..plan.unseen import gathered
+from ..run.board import ShownRepairs
+from ..run.metrics import Measures
 from .actions import PATH, Actions
-from .metrics import Measures
-from .plans import ShownRepairs
 
 _LONGEST_WAIT = 60.0
 OWN_TOKEN = ("/api/v1/alerts",)

@@ -11,8 +11,8 @@ import msgspec
 from exporter.findings.causes import Reference
 
 from ..ledger import Counted, Entry, Event
+from ..plan.text import words
 from .deeds import Deed
-from .plans import words
 
 _FIRST = 5  # objects that are named
 

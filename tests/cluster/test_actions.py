@@ -37,10 +37,11 @@ from exporter.views.in_slices import at_once
 from reconcile.act.on_behalf import OnBehalf
 from reconcile.app import kinds_of
 from reconcile.decide.approval import parse
+from reconcile.decide.repair import Repair
 from reconcile.plan.remediations import all_remediations
+from reconcile.run.board import ShownRepairs
+from reconcile.run.metrics import Measures
 from reconcile.show.actions import Acknowledging, Actions
-from reconcile.show.metrics import Measures
-from reconcile.show.plans import Repair, ShownRepairs
 from reconcile.show.server import build
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.browser import CHROMIUM, browser

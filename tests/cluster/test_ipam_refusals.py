@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.confirm.confirm import Hint
+from reconcile.decide.repair import Hint
 from reconcile.ledger import Event
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation

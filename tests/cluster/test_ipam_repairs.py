@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.confirm.confirm import Hint
+from reconcile.decide.repair import Hint
 from reconcile.plan.remediations.networks import (
     delete_orphan_ipam_claim,
     release_ipam_claim,

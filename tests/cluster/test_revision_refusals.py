@@ -14,7 +14,8 @@ import pytest
 
 from demo.fleet import instancetypes as its
 from exporter.checks import all_checks
-from reconcile.confirm.confirm import Confirmed, Hint
+from reconcile.confirm.confirm import Confirmed
+from reconcile.decide.repair import Hint
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation
 from reconcile.plan.remediations import all_remediations

@@ -15,7 +15,7 @@ from demo.fleet.objects import owner, owner_of
 from demo.fleet.surroundings import kubevirt
 from exporter.facts.firmware import comparable, group_id, legacy
 from exporter.facts.record import Ref
-from reconcile.confirm.confirm import Hint
+from reconcile.decide.repair import Hint
 from reconcile.plan.remediations.identity import reassign_firmware_uuid, replace_invalid_uuid
 from reconcile.plan.remediations.identity.reassign_firmware_uuid import ALLOWED
 

@@ -15,7 +15,7 @@ from demo.fleet import objects
 from demo.fleet.instancetypes import copy, copy_name, refer
 from demo.fleet.surroundings import kubevirt
 from exporter.facts.record import Ref
-from reconcile.confirm.confirm import Hint
+from reconcile.decide.repair import Hint
 from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED
 
 from .made import started

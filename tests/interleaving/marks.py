@@ -13,7 +13,7 @@ from demo.fleet.objects import owner
 from demo.fleet.surroundings import kubevirt
 from exporter.facts.firmware import group_id
 from exporter.facts.record import Ref
-from reconcile.confirm.confirm import Hint
+from reconcile.decide.repair import Hint
 from reconcile.plan.remediations.identity import reassign_mac_address, reassign_serial
 from reconcile.plan.remediations.identity._identities import ALLOWED
 

@@ -8,7 +8,7 @@ from random import Random
 from demo.fleet import pods
 from demo.fleet.objects import owner
 from exporter.facts.record import Ref
-from reconcile.confirm.confirm import Hint
+from reconcile.decide.repair import Hint
 from reconcile.plan.remediations.networks._nudging import NUDGED
 
 from .claims import SEEN, Claims

@@ -15,7 +15,7 @@ from demo.fleet.instancetypes import copy, copy_name, refer, reference
 from demo.fleet.objects import owner, owner_of
 from demo.fleet.surroundings import kubevirt
 from exporter.facts.record import Ref
-from reconcile.confirm.confirm import Hint
+from reconcile.decide.repair import Hint
 
 from .belonging import ended_at_start
 from .instancetypes import controller_back, edit, lose, lose_and_bring_back, resize, small

@@ -9,7 +9,7 @@ from itertools import accumulate
 from random import Random
 from typing import Any, TypeVar
 
-from reconcile.confirm.confirm import Hint
+from reconcile.decide.repair import Hint
 
 from . import firmware, instancetypes, marks, people, revisions, saving, scenarios
 from .access import Weakened

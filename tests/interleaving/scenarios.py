@@ -8,7 +8,7 @@ from demo.fleet import objects, pods
 from demo.fleet.objects import IPAM_FINALIZER, owner, owner_of
 from demo.fleet.surroundings import deployment, nad, webhook
 from exporter.facts.record import Ref
-from reconcile.confirm.confirm import Hint
+from reconcile.decide.repair import Hint
 from reconcile.plan.remediations.networks._releasing import ALLOWED
 
 from . import missing

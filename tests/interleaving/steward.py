@@ -29,9 +29,10 @@ from exporter.kube.clocks import ServerClocks
 from exporter.kube.errors import KubeError
 from reconcile.act.execute import IdleWriter
 from reconcile.config.settings import Mode, SidecarConfig
-from reconcile.confirm.confirm import Confirmed, Hint, confirm
+from reconcile.confirm.confirm import Confirmed, confirm
 from reconcile.decide.canary import on_trial
 from reconcile.decide.gates import GATES, Ask, QueryAnswer, Situation
+from reconcile.decide.repair import Hint
 from reconcile.decide.storm import Storm
 from reconcile.lease.tenure import NotLeadingError
 from reconcile.ledger import Entry, Event

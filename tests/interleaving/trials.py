@@ -19,14 +19,14 @@ from demo.fleet import pods
 from demo.fleet.objects import IPAM_FINALIZER, owner_of
 from exporter.facts.record import Ref
 from reconcile.config.settings import SidecarConfig
-from reconcile.confirm.confirm import Hint
+from reconcile.decide.repair import Hint
 from reconcile.lease.tenure import NotLeadingError
 from reconcile.ledger import Entry, Event
 from reconcile.plan.remediations import all_remediations
+from reconcile.run.board import ShownRepairs
+from reconcile.run.metrics import Measures
 from reconcile.run.outcomes import AttemptOutcomes
 from reconcile.run.verifying import Verifying
-from reconcile.show.metrics import Measures
-from reconcile.show.plans import ShownRepairs
 
 from .access import Weakened
 from .clocks import Clock, WallClock

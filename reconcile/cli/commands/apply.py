@@ -9,7 +9,8 @@ from exporter.cli.output.text.terminal import complain, say
 from exporter.views.trust import exit_code
 
 from ...config.settings import Mode
-from ...observe.source import Found, Observed
+from ...decide.repair import Found
+from ...observe.source import Observed
 from ...plan.plan import Refused
 from ...plan.remediation import Remediation
 from ..applying import Applying, ended

@@ -16,14 +16,14 @@ from ...config.settings import Mode
 from ...confirm.confirm import Confirmed
 from ...decide.approval import approved, write
 from ...decide.gates import GATES, Blocked
+from ...decide.repair import Found
 from ...ledger.history import History
-from ...observe.source import Found
 from ...plan.annotations import APPROVED_PLAN
 from ...plan.effects import annotation
 from ...plan.plan import Patch, Plan, Refused, moment
 from ...plan.remediation import Remediation
+from ...plan.text import sentence
 from ...run.permission import approval
-from ...show.plans import sentence
 from ..fitting import readable
 from ..gating import Gating, first, mode_at
 from ..ledger_pages import history_of

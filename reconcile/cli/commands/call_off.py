@@ -21,13 +21,12 @@ from exporter.store.kind import ApiKind
 from exporter.store.kinds import kube_virt, node, virtual_machine_instance
 
 from ...config.settings import Mode
-from ...confirm.confirm import Confirmed, Hint
+from ...confirm.confirm import Confirmed
 from ...confirm.reading import Reads, document
-from ...observe.source import Found
+from ...decide.repair import Found, Hint, Repair
 from ...plan.plan import Call, Refused
 from ...plan.remediations.drains.cancel_stale_evacuation import REMEDIATION
 from ...run.attempt import AttemptState
-from ...show.plans import Repair
 from ..applying import Applying
 from ..fitting import readable
 from ..plan_text import shown
@@ -169,4 +168,4 @@ async def _all(at: Session, name: str, plans: list[tuple[Found, Confirmed]], app
 
 def _repair(found: Found, made: Confirmed | Refused) -> Repair:
     repair = Repair.of(found, REMEDIATION.id, Mode.APPLY, time.time())
-    return repair.unplanned(made) if isinstance(made, Refused) else repair.planned(made)
+    return repair.unplanned(made) if isinstance(made, Refused) else repair.planned(made.plan)

@@ -21,9 +21,9 @@ from ...ledger.manual import folder
 from ...ledger.proving import Proof
 from ...plan.annotations import PREFIX, said_by
 from ...plan.plan import Delete, moment
+from ...plan.text import sentence
 from ...run.witness import ACCEPT, LEDGER, cluster_uid, misfit
 from ...show.deeds import Deed
-from ...show.plans import sentence
 from ...show.tallies import COLUMNS, CauseRow, DayRow, Span, Tally, by_cause, by_day
 from ..fitting import fitted, readable, rows_whole
 from ..leases import lease_path, travelling

@@ -18,15 +18,15 @@ from exporter.cli.output.text.terminal import one_line, say
 from exporter.views.trust import exit_code
 
 from ...act.execute import PlanWriter
+from ...cli.plan_text import grouped
 from ...confirm.confirm import Confirmed
-from ...observe.source import Found
+from ...decide.repair import Found, Repair
 from ...plan.effects import before_and_after, shareable
 from ...plan.kustomize import KustomizePatch, field_owners, kustomized
 from ...plan.plan import Plan, Refused
 from ...plan.remediation import Remediation
 from ...plan.remediations import all_remediations
 from ...run.attempt import AttemptState, dry_run
-from ...show.plans import Repair, grouped
 from ..fitting import readable
 from ..gating import Gating, asked_as, mode_at
 from ..plan_text import heading, reservations, shown, shown_by_cause, shown_wide
@@ -219,7 +219,7 @@ async def _repair(
     made = await at.planned(found, remediation)
     if isinstance(made, Refused):
         return repair.unplanned(made), None
-    repair = repair.planned(made)
+    repair = repair.planned(made.plan)
     if at.arguments.dry_run and made.plan.proposal is None:
         result = await dry_run(made, PlanWriter(at.transport), at.reads, at.kinds)
         if result.state != AttemptState.DRY:

@@ -26,8 +26,8 @@ from exporter.rules import all_areas
 from exporter.rules.hub import RECORDED as RECORDED_FOR_HUBS
 from exporter.rules.urgency import paging
 from reconcile.plan.remediations import all_remediations
-from reconcile.show.metrics import Measures
-from reconcile.show.plans import ShownRepairs
+from reconcile.run.board import ShownRepairs
+from reconcile.run.metrics import Measures
 from tests.alerting_reasons import ALERTS, EVERY_RULE, RECORDED, alerting, kept, read_by
 from tests.all_of import all_of, named, whole
 from tests.case_files import read_yaml

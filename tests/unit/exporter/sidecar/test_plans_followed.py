@@ -11,10 +11,11 @@ from exporter.http.application import serving
 from exporter.sidecar.repairs import ReportedBlock, ReportedProposal, ReportedRefusal, ReportedRepair
 from reconcile.decide.canary import ShownCanary
 from reconcile.decide.gates import Blocked
+from reconcile.decide.repair import Repair
 from reconcile.plan.plan import Proposal, Refused
 from reconcile.plan.remediations import all_remediations
-from reconcile.show.metrics import Measures
-from reconcile.show.plans import Repair, ShownRepairs
+from reconcile.run.board import ShownRepairs
+from reconcile.run.metrics import Measures
 from reconcile.show.server import build
 from tests.reported_repairs import Heard, following
 

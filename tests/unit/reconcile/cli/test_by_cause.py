@@ -6,8 +6,8 @@ import pytest
 
 from exporter.facts.record import Ref
 from reconcile.cli.several import in_order, of_cause
-from reconcile.confirm.confirm import Hint
-from reconcile.observe.source import Found, Observed
+from reconcile.decide.repair import Found, Hint
+from reconcile.observe.source import Observed
 
 
 def found(name: str, cause: str, severity: str = "warning", vm: str = "", since: float | None = None) -> Found:

@@ -12,12 +12,11 @@ import yaml
 from exporter.facts.record import Ref
 from reconcile.cli.commands.plan import component, snippet
 from reconcile.config.settings import Mode
-from reconcile.confirm.confirm import Confirmed, Hint
-from reconcile.observe.source import Found
+from reconcile.confirm.confirm import Confirmed
+from reconcile.decide.repair import Found, Hint, Repair
 from reconcile.plan.owners import claimed
 from reconcile.plan.plan import Add, Delete, Op, Patch, Plan, Remove, Replace, Step
 from reconcile.plan.plan import Test as Expect
-from reconcile.show.plans import Repair
 from tests.repairs import plan
 
 VM = Ref("VirtualMachine", "shop", "db.v2", "u1")
@@ -46,7 +45,7 @@ def proposed(step: Step, of: dict[str, Any]) -> list[tuple[Repair, Confirmed | N
     made = msgspec.structs.replace(made, proposal=claimed(made, of))
     found = Found(Hint(made.check, made.reason, VM, made.fingerprint), "warning", "")
     confirmed = Confirmed(made, of)
-    return [(Repair.of(found, "repair", Mode.PLAN, 0.0).planned(confirmed), confirmed)]
+    return [(Repair.of(found, "repair", Mode.PLAN, 0.0).planned(confirmed.plan), confirmed)]
 
 
 def patches(text: str) -> list[dict[str, Any]]:

@@ -11,11 +11,11 @@ import pytest
 
 from exporter.__main__ import main
 from exporter.findings.causes import Reference
-from reconcile.cli.plan_text import shown_by_cause
+from reconcile.cli.plan_text import grouped, shown_by_cause
+from reconcile.decide.repair import Repair
 from reconcile.ledger import Counted, Event, Ledger
 from reconcile.ledger.manual import folder
 from reconcile.plan.plan import Plan, Refused
-from reconcile.show.plans import Repair, grouped
 from tests.ledgers import plan
 
 DAY = 86_400.0

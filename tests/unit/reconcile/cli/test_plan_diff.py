@@ -10,11 +10,10 @@ import pytest
 from exporter.facts.record import Ref
 from reconcile.cli.commands.plan import diffs
 from reconcile.config.settings import Mode
-from reconcile.confirm.confirm import Confirmed, Hint
-from reconcile.observe.source import Found
+from reconcile.confirm.confirm import Confirmed
+from reconcile.decide.repair import Found, Hint, Repair
 from reconcile.plan.effects import WITHHELD
 from reconcile.plan.plan import Action, Add, Call, Create, Delete, Patch, Plan, Proposal, Refused, Remove, Replace, Step
-from reconcile.show.plans import Repair
 from tests.repairs import plan
 
 VM = Ref("VirtualMachine", "shop", "db", "u1")
@@ -50,7 +49,7 @@ def shown(step: Step, of: dict[str, Any], **more: Any) -> str:
     made: Plan = msgspec.structs.replace(plan(target=VM), step=step, **more)
     found = Found(Hint(made.check, made.reason, VM, made.fingerprint), "warning", "")
     confirmed = Confirmed(made, of)
-    return diffs([(Repair.of(found, "repair", Mode.PLAN, 0.0).planned(confirmed), confirmed)])
+    return diffs([(Repair.of(found, "repair", Mode.PLAN, 0.0).planned(confirmed.plan), confirmed)])
 
 
 def test_a_patch_is_shown_with_the_lines_around_what_it_changes() -> None:

@@ -11,12 +11,13 @@ import pytest
 
 from exporter.cli.output.text.layout import written
 from exporter.facts.record import Ref
-from reconcile.cli.plan_text import shown, shown_wide
+from reconcile.cli.plan_text import grouped, shown, shown_wide
 from reconcile.cli.writing import named_directory, taking_back
 from reconcile.confirm.confirm import Confirmed
 from reconcile.decide.gates import Blocked
+from reconcile.decide.repair import Repair
 from reconcile.plan.plan import Add, Compared, Create, Delete, Patch, Plan, Refused, Remove
-from reconcile.show.plans import Repair, grouped, sentence
+from reconcile.plan.text import sentence
 from tests.ledgers import plan
 
 PLAN = plan()
@@ -165,7 +166,7 @@ def repair_of(made: Plan, mode: str = "plan") -> Repair:
         mode=mode,
         state="",
         at=0.0,
-    ).planned(Confirmed(made, {}))
+    ).planned(made)
 
 
 HELD = Blocked("canary", "the canary of remediation release_ipam_claim follows IPAMClaim ns/web.blue until 10:42", 9.0)

@@ -15,9 +15,9 @@ from exporter.__main__ import main
 from exporter.findings.causes import Reference
 from reconcile.cli.fitting import indented, readable
 from reconcile.cli.plan_text import shown
+from reconcile.decide.repair import Repair
 from reconcile.ledger import Counted, Event, Ledger
 from reconcile.plan.plan import Add, Plan, Refused
-from reconcile.show.plans import Repair
 from tests.ledgers import plan
 
 BEGAN = 1_790_000_000.0  # 2026-09-21T14:13:20Z

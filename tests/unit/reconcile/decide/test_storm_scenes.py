@@ -10,13 +10,12 @@ import pytest
 
 from exporter.facts.record import Ref
 from reconcile.config.settings import Mode, SidecarConfig
-from reconcile.confirm.confirm import Hint
 from reconcile.decide.gates import Situation, blocked
+from reconcile.decide.repair import Found, Hint
 from reconcile.decide.rises import KNOWN, Open
 from reconcile.decide.storm import Storm, Weather
 from reconcile.decide.storms import Sizes, Storms
 from reconcile.ledger.history import History
-from reconcile.observe.source import Found
 from reconcile.run.context import Candidate
 from reconcile.run.loop import in_turn
 

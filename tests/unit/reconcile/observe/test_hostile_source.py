@@ -14,7 +14,8 @@ from aiohttp.test_utils import TestServer
 from exporter.facts.record import Ref
 from exporter.kube.get_json import JSONServer
 from reconcile.act.execute import event
-from reconcile.observe.source import ExporterSource, Found, SourceError
+from reconcile.decide.repair import Found
+from reconcile.observe.source import ExporterSource, SourceError
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediations import all_remediations
 from reconcile.run.loop import Loop

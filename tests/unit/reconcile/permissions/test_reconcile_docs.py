@@ -29,8 +29,8 @@ from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation
 from reconcile.plan.remediations import all_remediations, all_undos, undo_of
 from reconcile.plan.requests import Request, request
 from reconcile.plan.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
-from reconcile.show.metrics import Measures
-from reconcile.show.plans import ShownRepairs
+from reconcile.run.board import ShownRepairs
+from reconcile.run.metrics import Measures
 from reconcile.show.server import build
 from tests.all_of import each_of
 from tests.confirming import MemoryReads, confirmed, hint_of

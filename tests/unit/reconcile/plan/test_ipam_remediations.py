@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from demo.apiserver.resources import Obj
-from reconcile.confirm.confirm import Confirmed, Hint
+from reconcile.confirm.confirm import Confirmed
+from reconcile.decide.repair import Hint
 from reconcile.plan.plan import Patch, Refused
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations

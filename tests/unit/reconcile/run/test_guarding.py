@@ -7,9 +7,9 @@ from prometheus_client import generate_latest
 
 from reconcile.act.execute import IdleWriter
 from reconcile.plan.remediations import all_remediations
+from reconcile.run.board import ShownRepairs
 from reconcile.run.guarding import Guarding
-from reconcile.show.metrics import Measures
-from reconcile.show.plans import ShownRepairs
+from reconcile.run.metrics import Measures
 
 
 def shown(measures: Measures) -> str:

@@ -19,12 +19,12 @@ from exporter.store.kinds import ipam_claim
 from reconcile.act.execute import IdleWriter, WriteOutcome
 from reconcile.app import run
 from reconcile.config.settings import SidecarConfig, model_of
+from reconcile.decide.repair import Repair
 from reconcile.ledger import Event, Ledger
 from reconcile.plan.annotations import PAUSED
 from reconcile.plan.plan import Delete
 from reconcile.plan.remediations import all_remediations
 from reconcile.run.sidecar import Sidecar
-from reconcile.show.plans import Repair
 from tests.evaluation import NOW
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.fakeapi.faults import Fault

@@ -20,8 +20,8 @@ from reconcile.ledger import Event, Ledger
 from reconcile.ledger.history import History
 from reconcile.plan.remediation import COMMON_PRECONDITIONS
 from reconcile.plan.remediations import all_remediations
-from reconcile.show.metrics import Measures
-from reconcile.show.plans import ShownRepairs
+from reconcile.run.board import ShownRepairs
+from reconcile.run.metrics import Measures
 from reconcile.show.server import build
 from tests.all_of import each_of
 from tests.ledgers import opened, plan

@@ -19,7 +19,7 @@ from ..config.settings import SidecarConfig
 from ..decide.canary import CanaryState, ShownCanary
 from ..plan.annotations import APPROVALS
 from ..plan.remediation import Remediation
-from .plans import ShownRepairs
+from .board import ShownRepairs
 
 PREFIX = "kubevirt_steward_repair"
 _MODES = ("off", "plan", "shadow", "approve", "auto")
