@@ -114,7 +114,7 @@ test-examples: $(VENV)/.dev ## the check and the remediation of docs/example_*, 
 
 fuzz: $(VENV)/.dev ## every shape of every object of every case, every crowd and interleaving, where test-long takes some; not part of check
 	FUZZ=all $(BIN)/pytest -n auto tests/unit/exporter/checks/test_any_shape.py tests/unit/exporter/engine/test_engine_scenes.py tests/unit/exporter/engine/test_loop_goes_on.py \
-	  tests/unit/exporter/engine/test_long_turns.py tests/unit/reconcile/run/test_interleavings.py tests/unit/reconcile/run/test_canary_interleavings.py
+	  tests/unit/exporter/engine/test_long_turns.py tests/unit/reconcile/carry_out/test_interleavings.py tests/unit/reconcile/carry_out/test_canary_interleavings.py
 
 mutants: $(VENV)/.dev ## whether the tests notice changes of the core; MUTANTS="--sample 120 --seed 1"; not part of check
 	$(BIN)/python -m tests.tools.mutants $(MUTANTS)

@@ -18,10 +18,10 @@ from pathlib import Path
 import reconcile.app  # noqa: F401 # what the sidecar imports
 from bench.children import environment
 from bench.usage import rss
+from reconcile.carry_out.outcomes import AttemptOutcomes
 from reconcile.cli.ledger_pages import rows
 from reconcile.ledger import Ledger, prove
 from reconcile.ledger.history import History
-from reconcile.run.outcomes import AttemptOutcomes
 from tests.ledgers import ENTRIES_OF_ONE, long_ledger
 
 DAY = 86_400.0

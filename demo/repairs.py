@@ -21,12 +21,12 @@ from exporter.engine.engine import Engine
 from exporter.kube.get_json import whole
 from exporter.kube.transport import Transport
 from reconcile.app import run
+from reconcile.carry_out.board import ShownRepairs
+from reconcile.carry_out.finding_source import EngineSource, Observed
 from reconcile.config.settings import SidecarConfig, model_of
 from reconcile.decide.repair import Repair
 from reconcile.ledger import Entry, Ledger
-from reconcile.observe.source import EngineSource, Observed
 from reconcile.plan.remediations import all_remediations
-from reconcile.run.board import ShownRepairs
 
 from .story import Say
 
@@ -91,7 +91,7 @@ class Demo:
         return intended
 
     def _waiting(self, remediation: str) -> list[Repair]:
-        return [each for each in self._board.repairs() if each.remediation == remediation and each.state == "waiting"]
+        return [each for each in self._board.all() if each.remediation == remediation and each.state == "waiting"]
 
     async def _event(self, intended: Entry) -> str:
         """What `kubectl get events` shows of an attempt."""
@@ -130,7 +130,7 @@ async def join(kubeconfig: Path, engine: Awaitable[Engine]) -> AsyncIterator[Dem
     transport = Transport.from_environment(str(kubeconfig))
     sidecar_runs = run(_config(ledger), transport, ExporterConfig(), source=_Awaited(engine), policies=False)
     async with sidecar_runs as (url, sidecar):  # the demo's API server has no admission policies
-        yield Demo(url, sidecar.board, kubeconfig, ledger)
+        yield Demo(url, sidecar.repairs, kubeconfig, ledger)
 
 
 def _config(ledger: Path) -> SidecarConfig:

@@ -28,40 +28,40 @@ from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
 
-from .act.execute import IdleWriter, PlanWriter, ServerAnswer
-from .act.on_behalf import OnBehalf
-from .act.pauses import Pauses
+from .carry_out.alert_webhook import Firing, receiver
+from .carry_out.alertmanager import PromQLGate, Silences, alert_labels
+from .carry_out.attempt import Attempts, Shadowing
+from .carry_out.board import ShownRepairs
+from .carry_out.context import RunContext
+from .carry_out.execute import IdleWriter, PlanWriter, ServerAnswer
+from .carry_out.finding_source import ExporterSource, FindingSource
+from .carry_out.fresh_reads import ApiReads
+from .carry_out.lease import Election
+from .carry_out.lease_record import LeaseApi
+from .carry_out.ledger_in_lease import LedgerInLease
+from .carry_out.metrics import Measures
+from .carry_out.on_behalf import OnBehalf
+from .carry_out.outcomes import AttemptOutcomes
+from .carry_out.pauses import Pauses
+from .carry_out.policies import PolicyProof
+from .carry_out.sidecar import Alerts, Sidecar
+from .carry_out.situation import VMCounts
+from .carry_out.tenure import NoElection
+from .carry_out.verifying import Verifying
 from .config.modes import may_write, mode_of, shadows
 from .config.settings import SidecarConfig
-from .confirm.reading import ApiReads
 from .decide.gates import Labels
 from .decide.repair import Found
-from .lease.lease import Election
-from .lease.record import LeaseApi
-from .lease.tenure import NoElection
 from .ledger import Entry, Ledger, Retention
 from .ledger.history import History
 from .ledger.manual import ManualLedger
 from .ledger.settling import Settling
-from .observe.alertmanager import PromQLGate, Silences, alert_labels
-from .observe.situation import VMCounts
-from .observe.source import ExporterSource, FindingSource
-from .observe.webhook import Firing, receiver
 from .permissions.accounts import NAME as POLICY
 from .plan.annotations import APPROVALS, PREFIX, paused_by
 from .plan.remediation import Remediation
 from .plan.remediations import all_remediations
-from .run.attempt import Attempts, Shadowing
-from .run.board import ShownRepairs
-from .run.context import RunContext
-from .run.guarding import Guarding
-from .run.metrics import Measures
-from .run.outcomes import AttemptOutcomes
-from .run.sidecar import Alerts, Sidecar
-from .run.verifying import Verifying
-from .run.witness import Witness
-from .show.actions import Acknowledging, Actions
-from .show.server import OWN_TOKEN, build
+from .publish.actions import Acknowledging, Actions
+from .publish.server import OWN_TOKEN, build
 
 _IDENTIFYING = 5.0  # seconds
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -129,13 +129,13 @@ async def run(
         in_shadow, writes = history.in_shadow(), may_write(config, remediations)
         board, reads = ShownRepairs(), ApiReads(transport)
         writer = PlanWriter(transport) if writes else IdleWriter(transport)
-        witness = Witness(ledger)
+        in_lease = LedgerInLease(ledger)
         with suppress(TimeoutError):  # it is tried again, beside all else
             async with asyncio.timeout(_IDENTIFYING):
-                await witness.identify(reads, once=True)
+                await in_lease.identify(reads, once=True)
         election: Election | NoElection
         if writes:
-            election = _election(config, transport, identity, witness)
+            election = _election(config, transport, identity, in_lease)
         else:
             election = NoElection(_lease(config, transport), lambda: shadows(parts.config, remediations))
         modes = {each.id: mode_of(config, each.id, "").value for each in remediations}
@@ -178,7 +178,7 @@ async def run(
             kept=kept,
             shadowing=Shadowing(reads, ledger, kinds, kept=kept, reached=reached, remediations=remediations),
             following=following,
-            board=board,
+            repairs=board,
             measures=measures,
             paused=lambda: _paused(election),
             labels=lambda found: labels_of(found, checks),
@@ -214,7 +214,7 @@ async def run(
         alerts = _alerts(config, firing)
         sidecar = Sidecar(parts, found, ledger, election, verifying, history, pauses, alerts, by_hand, shadow=in_shadow)
         ours = lease_namespace(config)
-        guarding = Guarding(
+        policy_proof = PolicyProof(
             {POLICY: lambda: writer.guarded(ours), APPROVALS: lambda: writer.authorizing(ours)}, measures.standing
         )
         access = Access(reviews, others=OWN_TOKEN, times=times) if reviews else None
@@ -229,8 +229,8 @@ async def run(
             serving(app, *address(config.listen), tls, config.hosts) as url,
             aclosing(access) if access else nullcontext(),
             alongside(
-                {"identify": witness.identify(reads), "elect": election.run(), "repair": sidecar.run()}
-                | ({"guard": guarding.run()} if writes and policies else {})
+                {"identify": in_lease.identify(reads), "elect": election.run(), "repair": sidecar.run()}
+                | ({"guard": policy_proof.run()} if writes and policies else {})
             ),
         ):
             yield url, sidecar
@@ -265,14 +265,14 @@ def _ledger(config: SidecarConfig, clock: Callable[[], float]) -> Ledger:
     return Ledger.open(Path(given.directory), clock=clock, max_bytes=given.max_file_size, retention=kept)
 
 
-def _election(config: SidecarConfig, transport: Transport, identity: str, witness: Witness) -> Election:
+def _election(config: SidecarConfig, transport: Transport, identity: str, in_lease: LedgerInLease) -> Election:
     return Election(
         transport,
         namespace=lease_namespace(config),
         name=config.lease.name,
         identity=identity or f"{socket.gethostname()}_{secrets.token_hex(4)}",
         duration=config.lease.duration.total_seconds(),
-        carry=witness.travelling,
+        carry=in_lease.travelling,
     )
 
 

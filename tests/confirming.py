@@ -15,7 +15,7 @@ from exporter.findings.finding import Finding, fingerprint
 from exporter.findings.severity import Severity
 from exporter.kube.errors import AbsentError, StatusError
 from exporter.store.kind import ApiKind
-from reconcile.confirm.confirm import Confirmed, confirm
+from reconcile.carry_out.confirm import Confirmed, confirm
 from reconcile.decide.repair import Hint
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import Remediation

@@ -14,7 +14,7 @@ from exporter.kube.clocks import boottime
 from exporter.kube.errors import UnreachableError
 from exporter.kube.sending import Sending
 from exporter.kube.transport import Transport
-from reconcile.lease.lease import Election
+from reconcile.carry_out.lease import Election
 
 __all__ = ["Cable", "Clock", "Replica", "Replicas", "electing"]
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from demo.fleet.sample import sample_fleet
 from exporter.facts.record import Ref
+from reconcile.carry_out.outcomes import AttemptOutcomes
 from reconcile.ledger import Entry, Event, Ledger
 from reconcile.ledger.disk import Disk
 from reconcile.ledger.history import History
 from reconcile.plan.plan import Patch, Plan, Remove, Replace, Risk, Test
-from reconcile.run.outcomes import AttemptOutcomes
 
 __all__ = [
     "BEGIN",

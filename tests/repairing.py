@@ -12,16 +12,16 @@ from exporter.checks import all_checks
 from exporter.kube.clocks import boottime
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
-from reconcile.act.execute import PlanWriter
-from reconcile.confirm.confirm import Confirmed, confirm
-from reconcile.confirm.reading import ApiReads, Reads
+from reconcile.carry_out.attempt import Attempts, Fence, Permit, Result
+from reconcile.carry_out.confirm import Confirmed, confirm
+from reconcile.carry_out.execute import PlanWriter
+from reconcile.carry_out.fresh_reads import ApiReads, Reads
 from reconcile.decide.repair import Hint
 from reconcile.ledger import Entry, Ledger
 from reconcile.ledger.settling import Settling
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
-from reconcile.run.attempt import Attempts, Fence, Permit, Result
 from tests.evaluation import NOW, api_kinds
 
 __all__ = ["Repairing", "permitted", "repairing"]

@@ -13,26 +13,26 @@ from exporter.checks import all_checks
 from exporter.config.settings import Config as ExporterConfig
 from exporter.facts.times import Skew
 from exporter.kube.transport import Transport
-from reconcile.act.execute import PlanWriter
-from reconcile.act.pauses import Pauses
 from reconcile.app import checks_of, kinds_of
+from reconcile.carry_out.attempt import Attempts, Shadowing
+from reconcile.carry_out.board import ShownRepairs
+from reconcile.carry_out.context import RunContext
+from reconcile.carry_out.execute import PlanWriter
+from reconcile.carry_out.finding_source import Observed, SourceError
+from reconcile.carry_out.fresh_reads import ApiReads
+from reconcile.carry_out.metrics import Measures
+from reconcile.carry_out.outcomes import AttemptOutcomes
+from reconcile.carry_out.pauses import Pauses
+from reconcile.carry_out.sidecar import Sidecar
+from reconcile.carry_out.situation import VMCounts
+from reconcile.carry_out.verifying import Verifying
 from reconcile.config.settings import SidecarConfig, model_of
-from reconcile.confirm.reading import ApiReads
 from reconcile.decide.repair import Found, Hint, Repair
 from reconcile.ledger import Entry, Ledger
 from reconcile.ledger.history import History
 from reconcile.ledger.manual import ManualLedger
 from reconcile.ledger.settling import Settling
-from reconcile.observe.situation import VMCounts
-from reconcile.observe.source import Observed, SourceError
 from reconcile.plan.remediations import all_remediations
-from reconcile.run.attempt import Attempts, Shadowing
-from reconcile.run.board import ShownRepairs
-from reconcile.run.context import RunContext
-from reconcile.run.metrics import Measures
-from reconcile.run.outcomes import AttemptOutcomes
-from reconcile.run.sidecar import Sidecar
-from reconcile.run.verifying import Verifying
 from tests.evaluation import NOW, Evaluation
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.rows import full
@@ -211,7 +211,7 @@ def _made(
         shadowing=Shadowing(reads, ledger, kinds, kept=kept, remediations=remediations),
         kept=kept,
         following=following,
-        board=board,
+        repairs=board,
         measures=measures,
         paused=lambda: leader.state.get("paused", ""),
         labels=lambda _: {},

@@ -16,6 +16,8 @@ from exporter.config.documents import in_yaml, schema_of
 from exporter.config.keys import Key, keys_within
 from exporter.store.kind import ApiKind
 from exporter.store.reader import Reader
+from reconcile.carry_out.board import ShownRepairs
+from reconcile.carry_out.metrics import Measures
 from reconcile.cli import commands
 from reconcile.config.forms import Blackout, LabelRequirement, NamespaceSelector, Window
 from reconcile.config.settings import Mode, model_of
@@ -27,8 +29,6 @@ from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation
 from reconcile.plan.remediations import all_remediations, undo_of
 from reconcile.plan.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
 from reconcile.plan.writes import Write
-from reconcile.run.board import ShownRepairs
-from reconcile.run.metrics import Measures
 
 from .files import NOTE, TOP, between
 from .token import allowed

@@ -10,14 +10,14 @@ from pathlib import Path
 from exporter.cli.input.once import aim_of
 from exporter.cli.output.text.terminal import complain, one_line, say
 
+from ..carry_out.attempt import Attempts, AttemptState, Result
+from ..carry_out.confirm import Confirmed
+from ..carry_out.finding_source import Observed
+from ..carry_out.ledger_in_lease import cluster_uid
 from ..config.settings import Mode
-from ..confirm.confirm import Confirmed
 from ..decide.repair import Found
-from ..observe.source import Observed
 from ..plan.plan import Refused
 from ..plan.remediation import Remediation
-from ..run.attempt import Attempts, AttemptState, Result
-from ..run.witness import cluster_uid
 from .fitting import readable
 from .gating import Gating
 from .session import Session

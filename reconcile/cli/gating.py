@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from ..app import labels_of
+from ..carry_out.alertmanager import PromQLGate, Silences
+from ..carry_out.confirm import Confirmed
+from ..carry_out.finding_source import Observed
+from ..carry_out.permission import pausable
+from ..carry_out.situation import VMCounts, labels_of_namespace, of_namespace, upgrading
 from ..config.modes import mode_of
 from ..config.settings import Mode
-from ..confirm.confirm import Confirmed
 from ..decide.gates import Ask, Blocked, Situation, blocked, half_used
 from ..decide.repair import Found
 from ..ledger.history import History
-from ..observe.alertmanager import PromQLGate, Silences
-from ..observe.situation import VMCounts, labels_of_namespace, of_namespace, upgrading
-from ..observe.source import Observed
 from ..plan.plan import Refused
 from ..plan.remediation import Remediation
-from ..run.permission import pausable
 from .leases import standing
 from .ledger_pages import history_of
 from .session import Session

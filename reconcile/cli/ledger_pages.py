@@ -17,8 +17,8 @@ from exporter.config.forms import parse_duration
 from ..ledger import Entry, Event, Ledger, newest_first
 from ..ledger.history import History
 from ..ledger.manual import folder
-from ..show.deeds import CanaryStop, Deed, Stops, deeds_of, ending
-from ..show.tallies import Counts, counts_of
+from ..publish.attempt_summary import AttemptSummary, CanaryStop, Stops, ending, summaries_of
+from ..publish.tallies import Counts, counts_of
 
 _SHADOWED = (Event.SHADOWED, Event.WENT)
 _LOOKED = {Event.IN_USE: "in use", Event.UNSEEN: "not seen whether in use"}  # what it released, beside how it ended
@@ -41,7 +41,7 @@ class Summary(NamedTuple):
     which canaries stopped.
     """
 
-    deeds: list[Deed]
+    deeds: list[AttemptSummary]
     counts: Counts
     stops: list[CanaryStop]
 
@@ -86,7 +86,7 @@ def summary_of(directory: Path) -> Summary:
     """Raises LedgerError."""
     counts: Counts = []
     stops = Stops()
-    found = deeds_of(stops.take(counts_of(entry, counts)) for entry in entries_of(directory))
+    found = summaries_of(stops.take(counts_of(entry, counts)) for entry in entries_of(directory))
     return Summary(found, sorted(counts, key=lambda each: each[0]), stops.found)
 
 

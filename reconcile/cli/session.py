@@ -34,13 +34,13 @@ from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.views.nearest import nearest
 
 from ..app import Checks, checks_of, kinds_of
+from ..carry_out.confirm import Confirmed, confirm
+from ..carry_out.finding_source import EngineSource, ExporterSource, Observed, SourceError
+from ..carry_out.fresh_reads import ApiReads
 from ..config.loading import LoadedSidecar, load
 from ..config.settings import SidecarConfig
-from ..confirm.confirm import Confirmed, confirm
-from ..confirm.reading import ApiReads
 from ..decide.repair import Found
 from ..ledger import LedgerError
-from ..observe.source import EngineSource, ExporterSource, Observed, SourceError
 from ..plan.plan import Refused
 from ..plan.remediation import Remediation
 from ..plan.remediations import all_remediations
@@ -139,7 +139,7 @@ class Session:
 
 
 @asynccontextmanager
-async def desk(arguments: argparse.Namespace) -> AsyncIterator[Session]:
+async def open_session(arguments: argparse.Namespace) -> AsyncIterator[Session]:
     """Raises MistakesError, ConfigError, and GreetingError for a server that answers nothing."""
     config, exporter = configured(arguments)
     if arguments.log_level:

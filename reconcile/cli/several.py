@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from exporter.findings.severity import Severity
 
+from ..carry_out.confirm import Confirmed
+from ..carry_out.finding_source import Observed
 from ..config.settings import Mode
-from ..confirm.confirm import Confirmed
 from ..decide.repair import Found, Repair
-from ..observe.source import Observed
 from ..plan.plan import Refused
 from ..plan.remediation import Remediation
 from .session import Session

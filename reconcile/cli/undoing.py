@@ -9,19 +9,19 @@ from collections.abc import Awaitable, Callable, Iterator
 
 from exporter.cli.output.text.terminal import one_line
 
+from ..carry_out.attempt import Fence, Make, Result
+from ..carry_out.confirm import Confirmed
+from ..carry_out.confirm_undo import confirm_undo
+from ..carry_out.situation import upgrading
 from ..config.settings import Mode
-from ..confirm.confirm import Confirmed
-from ..confirm.confirm_undo import confirm_undo
 from ..decide.gates import Ask, Situation, blocked
 from ..decide.storm import Storm
 from ..ledger import Ledger
-from ..observe.situation import upgrading
 from ..plan.plan import Plan, Refused
 from ..plan.remediation import Remediation
 from ..plan.remediations import all_remediations
 from ..plan.text import sentence
 from ..plan.undo import AnyUndo, Taken
-from ..run.attempt import Fence, Make, Result
 from .gating import first
 from .ledger_pages import history_of
 from .session import Session

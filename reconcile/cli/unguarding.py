@@ -13,8 +13,9 @@ from exporter.kube.errors import AbsentError
 from exporter.store.kind import ApiKind
 from exporter.store.kinds.instancetypes import INSTANCETYPES
 
-from ..confirm.confirm import Confirmed
-from ..confirm.reading import document
+from ..carry_out.attempt import AttemptState, Fence, Result
+from ..carry_out.confirm import Confirmed
+from ..carry_out.fresh_reads import document
 from ..ledger import Entry, Event, Ledger
 from ..ledger.attempts import taken
 from ..plan.plan import Refused
@@ -22,7 +23,6 @@ from ..plan.remediations import all_undos
 from ..plan.removal import GUARD, guard, guarded
 from ..plan.requests import metadata
 from ..plan.undo import Taken, Unaccepted
-from ..run.attempt import AttemptState, Fence, Result
 from .applying import ended
 from .fitting import readable
 from .ledger_pages import entries_of

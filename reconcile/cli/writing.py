@@ -16,14 +16,14 @@ from exporter.cli.output.text.terminal import complain
 from exporter.kube.errors import KubeError
 from exporter.kube.reviews import own_name
 
-from ..act.execute import PlanWriter
+from ..carry_out.attempt import Attempts, Fence
+from ..carry_out.execute import PlanWriter
 from ..ledger import Ledger, LedgerLockedError
 from ..ledger.manual import folder
 from ..ledger.settling import Settling
 from ..plan.plan import Delete, Plan
 from ..plan.remediations import all_remediations, undo_of
 from ..plan.undo import NoUndo
-from ..run.attempt import Attempts, Fence
 from .session import Session, configured
 
 

@@ -21,9 +21,9 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from .storm import Storm, Weather
+from .storm import Storm, StormState
 
-__all__ = ["KNOWN", "STORM", "Carried", "Key", "decoded", "encoded"]
+__all__ = ["KNOWN", "STORM", "Inherited", "Key", "decoded", "encoded"]
 
 # What the next leader has to know of storms, as annotations of the Lease: bounded, whatever the fleet has.
 #
@@ -41,7 +41,7 @@ Key: TypeAlias = tuple[str, str]
 """A namespace, and a check."""
 
 
-class Carried(msgspec.Struct, frozen=True, omit_defaults=True):
+class Inherited(msgspec.Struct, frozen=True, omit_defaults=True):
     """`totals` are of all namespaces, by check; `most` is what a namespace that is not listed has at most of a check.
     `storms` are as `Storm.encode` has them.
     """
@@ -53,7 +53,7 @@ class Carried(msgspec.Struct, frozen=True, omit_defaults=True):
     storms: dict[str, str] = {}
 
 
-_DECODER = msgspec.json.Decoder(Carried)
+_DECODER = msgspec.json.Decoder(Inherited)
 
 
 def encoded(checks: frozenset[str], known: Counter[Key], storms: Mapping[str, Storm]) -> str:
@@ -64,7 +64,7 @@ def encoded(checks: frozenset[str], known: Counter[Key], storms: Mapping[str, St
         namespaces.setdefault(namespace, {})[check] = number
     kept: dict[str, str] = {}
     room = _LONGEST - 1024 - 16 * len(totals)
-    for namespace in sorted(storms, key=lambda each: (storms[each].weather is not Weather.STORM, each)):
+    for namespace in sorted(storms, key=lambda each: (storms[each].state is not StormState.STORM, each)):
         text = storms[namespace].encode()
         if (room := room - len(namespace) - len(text) - 6) < _LONGEST - _FOR_STORMS:
             break
@@ -77,11 +77,11 @@ def encoded(checks: frozenset[str], known: Counter[Key], storms: Mapping[str, St
             most = max(numbers.values())  # all that follow have at most as many
             break
         listed[namespace] = numbers
-    carried = Carried(tuple(sorted(checks)), dict(totals), most, listed, kept)
-    return msgspec.json.encode(carried, order="sorted").decode()
+    inherited = Inherited(tuple(sorted(checks)), dict(totals), most, listed, kept)
+    return msgspec.json.encode(inherited, order="sorted").decode()
 
 
-def decoded(text: str | None) -> Carried | None:
+def decoded(text: str | None) -> Inherited | None:
     """None where there is none. Raises ValueError for what can't be read."""
     if not text:
         return None
@@ -114,11 +114,11 @@ class _Seen:
 class Rises:
     """What was seen so far. Times are in seconds since 1970."""
 
-    def __init__(self, carried: Carried | None = None) -> None:
-        """`carried` is what the last leader knew; None where there was none."""
+    def __init__(self, inherited: Inherited | None = None) -> None:
+        """`inherited` is what the last leader knew; None where there was none."""
         self._seen: dict[str, _Seen] = {}
-        self._counted = set(carried.checks) if carried is not None else set()
-        self._allowance = _Allowance(carried) if carried is not None else None
+        self._counted = set(inherited.checks) if inherited is not None else set()
+        self._allowance = _Allowance(inherited) if inherited is not None else None
         self._allowed_until: float | None = None
 
     def take(
@@ -178,15 +178,15 @@ class Rises:
 class _Allowance:
     """How many findings the last leader knew that were not seen yet."""
 
-    def __init__(self, carried: Carried) -> None:
-        self._most, self._listed = carried.most, frozenset(carried.namespaces)
+    def __init__(self, inherited: Inherited) -> None:
+        self._most, self._listed = inherited.most, frozenset(inherited.namespaces)
         self._named = {
             (namespace, check): number
-            for namespace, numbers in carried.namespaces.items()
+            for namespace, numbers in inherited.namespaces.items()
             for check, number in numbers.items()
         }
         self._others: dict[Key, int] = {}  # taken, of namespaces without numbers of their own
-        self._rest = dict(carried.totals)
+        self._rest = dict(inherited.totals)
         for (_, check), number in self._named.items():
             self._rest[check] = self._rest.get(check, 0) - number
 

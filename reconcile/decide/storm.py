@@ -18,7 +18,7 @@ import msgspec
 from ..config.settings import StormSettings
 
 
-class Weather(StrEnum):
+class StormState(StrEnum):
     NORMAL = "normal"
     STORM = "storm"
     COOLDOWN = "cooldown"
@@ -39,7 +39,7 @@ _CODED = re.compile(rf"normal|storm from {_NUMBER}|cooldown from {_NUMBER} until
 class Storm(msgspec.Struct, frozen=True):
     """The state, and from when and until when in seconds since 1970, as far as it says. `why` names the numbers."""
 
-    weather: Weather = Weather.NORMAL
+    state: StormState = StormState.NORMAL
     since: float = 0.0
     until: float | None = None
     why: str = ""
@@ -48,26 +48,26 @@ class Storm(msgspec.Struct, frozen=True):
         """The state after a look. None is what could not be seen: a storm lasts, and a cooldown begins anew."""
         cooldown = settings.cooldown.total_seconds()
         if rise is None:
-            if self.weather is Weather.COOLDOWN:
+            if self.state is StormState.COOLDOWN:
                 return msgspec.structs.replace(self, until=now + cooldown)
             return self
         if rise.findings >= rise.least:
-            since = min(self.since or now, now) if self.weather is Weather.STORM else now
-            return Storm(Weather.STORM, since, None, f"{rise.what}; {rise.least} are a storm")
-        if self.weather is Weather.STORM:
+            since = min(self.since or now, now) if self.state is StormState.STORM else now
+            return Storm(StormState.STORM, since, None, f"{rise.what}; {rise.least} are a storm")
+        if self.state is StormState.STORM:
             return Storm(
-                Weather.COOLDOWN, now, now + cooldown, f"a storm ended: {rise.what}; {rise.least} would be one"
+                StormState.COOLDOWN, now, now + cooldown, f"a storm ended: {rise.what}; {rise.least} would be one"
             )
-        if self.weather is Weather.COOLDOWN:
+        if self.state is StormState.COOLDOWN:
             until = min(self.until if self.until is not None else now, now + cooldown)  # whatever the clock did
             return msgspec.structs.replace(self, until=until) if until > now else Storm()
         return self
 
     def encode(self) -> str:
         """For the Lease: what the next holder goes on with."""
-        if self.weather is Weather.STORM:
+        if self.state is StormState.STORM:
             return f"storm from {max(0, int(self.since))}"
-        if self.weather is Weather.COOLDOWN:
+        if self.state is StormState.COOLDOWN:
             return f"cooldown from {max(0, int(self.since))} until {max(0, math.ceil(self.until or 0))}"
         return "normal"
 
@@ -78,11 +78,11 @@ class Storm(msgspec.Struct, frozen=True):
             return cls()
         found = _CODED.fullmatch(text) if isinstance(text, str) else None
         if found is None:
-            return cls(Weather.STORM, 0.0, None, "what the last holder of the Lease left of it can't be read")
+            return cls(StormState.STORM, 0.0, None, "what the last holder of the Lease left of it can't be read")
         if found[1]:
-            return cls(Weather.STORM, float(found[1]), None, "a storm was on when the Lease changed hands")
+            return cls(StormState.STORM, float(found[1]), None, "a storm was on when the Lease changed hands")
         if found[2]:
             return cls(
-                Weather.COOLDOWN, float(found[2]), float(found[3]), "a storm ended before the Lease changed hands"
+                StormState.COOLDOWN, float(found[2]), float(found[3]), "a storm ended before the Lease changed hands"
             )
         return cls()

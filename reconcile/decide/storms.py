@@ -19,7 +19,7 @@ from exporter.config.forms import write_duration
 
 from ..config.settings import StormSettings
 from .rises import KNOWN, STORM, Key, Open, Rises, decoded, encoded
-from .storm import Rise, Storm, Weather
+from .storm import Rise, Storm, StormState
 
 _UNREADABLE = "what the last holder of the Lease left of what was known can't be read"
 
@@ -46,7 +46,7 @@ class Storms:
         try:
             known = decoded(state.get(KNOWN))
         except ValueError:
-            self.fleet, known = Storm(Weather.STORM, 0.0, None, _UNREADABLE), None
+            self.fleet, known = Storm(StormState.STORM, 0.0, None, _UNREADABLE), None
         if known is not None:
             self.namespaces = {namespace: Storm.decode(text) for namespace, text in known.storms.items()}
         self._rises = Rises(known)
@@ -57,7 +57,7 @@ class Storms:
 
     def _held(self, namespace: str) -> bool:
         found = (self.fleet, self.namespaces.get(namespace, Storm()))
-        return any(each.weather is Weather.STORM for each in found)
+        return any(each.state is StormState.STORM for each in found)
 
     def rising(self, writable: Collection[str], settings: StormSettings) -> list[str]:
         """The namespaces whose VMs have to be counted: those where a storm may be, or is; the worst first."""
@@ -80,7 +80,7 @@ class Storms:
         for namespace, numbers in by_namespace.items():
             rise = _of_namespace(namespace, max(numbers), settings, sizes.namespaces.get(namespace))
             storm = self.namespaces.get(namespace, Storm()).next(rise, now, settings)
-            if storm.weather is not Weather.NORMAL:
+            if storm.state is not StormState.NORMAL:
                 found[namespace] = storm
         self.namespaces = found
 
@@ -105,9 +105,9 @@ class Storms:
 
 
 def _over(storm: Storm, now: float, settings: StormSettings, resumed: float | None) -> bool:
-    if storm.weather is Weather.NORMAL or not storm.since:  # one without a beginning could not be read
+    if storm.state is StormState.NORMAL or not storm.since:  # one without a beginning could not be read
         return False
-    lasted = storm.weather is Weather.STORM and now - storm.since >= settings.longest.total_seconds()
+    lasted = storm.state is StormState.STORM and now - storm.since >= settings.longest.total_seconds()
     return lasted or (resumed is not None and resumed > storm.since)
 
 

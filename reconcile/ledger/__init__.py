@@ -10,10 +10,10 @@ The first line of a file says whose ledger it is, and carries what is needed of 
 """
 
 from .entry import Counted, Entry, Event, Head, LedgerError, LedgerLockedError
+from .files import Retention
 from .ledger import Ledger
 from .proving import prove, verify
 from .reading import newest_first
-from .shelf import Retention
 
 __all__ = [
     "Counted",

@@ -14,9 +14,9 @@ import msgspec
 
 from .disk import Disk, release, take
 from .entry import Entry, Event, Head, LedgerError, Opening, recorded
+from .files import Identity, Retention
 from .proving import verify
 from .reading import read
-from .shelf import Identity, Retention
 from .starting import Summaries, SummaryReader, start, under_lease
 from .writer import LedgerWriter
 
@@ -34,7 +34,7 @@ class Ledger:
         self.refused = ""
         self._appending = threading.Lock()
         known = start(directory, disk)
-        self._items, self._chain, self._shelf = known.items, known.chain, known.shelf
+        self._items, self._chain, self._files = known.items, known.chain, known.own
         self._stated, self.led, self._summaries = known.stated, known.led, Summaries()
         self._writer = LedgerWriter(directory, disk, known.wanted, known.unproven)
         self._writer.whose = known.whose
@@ -116,7 +116,7 @@ class Ledger:
     def intended(self, attempt: str) -> Entry | None:
         """What was intended by an attempt, or shadowed; None where it is not there any more. Raises LedgerError."""
         _, _, seq = attempt.rpartition("-")
-        found = self._shelf.entry(int(seq)) if seq.isdecimal() else None
+        found = self._files.entry(int(seq)) if seq.isdecimal() else None
         return found if found is not None and found.attempt == attempt else None
 
     def recall(self, **readers: SummaryReader) -> None:
@@ -125,7 +125,7 @@ class Ledger:
         They get those that come from whoever appends them. What they know is carried from file to file under their
         names, and from then on old files are removed, as far as `retention` says. Raises LedgerError.
         """
-        self._summaries.recall(self.directory, self._shelf, readers)
+        self._summaries.recall(self.directory, self._files, readers)
         self._prune()
 
     @property
@@ -134,7 +134,7 @@ class Ledger:
 
     def sum_at(self, seq: int) -> str | None:
         """The sum of the entry of that number; None where it is not known. Raises LedgerError."""
-        return self._chain.sum if seq == self._chain.seq else self._shelf.sum_at(seq)
+        return self._chain.sum if seq == self._chain.seq else self._files.sum_at(seq)
 
     def verify(self) -> list[str]:
         """What is altered or missing on disk, one sentence each."""
@@ -207,7 +207,7 @@ class Ledger:
             self.led = self.led or under_lease(entry)
             if entry.opens is not None:
                 self._stated = True
-                self._shelf.add(self._writer.number, entry, self._writer.path)
+                self._files.add(self._writer.number, entry, self._writer.path)
                 self._prune()
             return entry
 
@@ -237,7 +237,7 @@ class Ledger:
         )
 
     def _prune(self) -> None:
-        oldest = self.retention.oldest(self._shelf, self._summaries.newest(self._shelf), self._clock())
+        oldest = self.retention.oldest(self._files, self._summaries.newest(self._files), self._clock())
         with contextlib.suppress(OSError):  # the entry is written; the next file tries again
             self._writer.remove_before(oldest)
-            self._shelf.remove_before(oldest)
+            self._files.remove_before(oldest)

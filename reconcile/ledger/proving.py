@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 
 from .entry import Entry, Head, LedgerError
+from .files import Identity, altered, firsts, identity, sums
 from .reading import Chain, extent, files, lines, missing
-from .shelf import Identity, altered, firsts, identity, sums
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):

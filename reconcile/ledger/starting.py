@@ -12,8 +12,8 @@ import msgspec
 
 from .disk import Disk
 from .entry import Entry, Event, LedgerError, opened
+from .files import First, Identity, LedgerFiles, altered, firsts, identity, opening, sum_of, sums
 from .reading import Chain, Extent, Line, extent, files, lines, missing, read
-from .shelf import First, Identity, Shelf, altered, firsts, identity, opening, sum_of, sums
 
 # What of a ledger is not over: attempts under way.
 
@@ -121,7 +121,7 @@ class Start(NamedTuple):
     whose: Identity
     stated: bool
     led: bool
-    shelf: Shelf
+    own: LedgerFiles
     items: OpenItems
     chain: Chain
     unproven: dict[int, str]
@@ -153,8 +153,8 @@ def start(directory: Path, disk: Disk) -> Start:
         led = led or (states and under_lease(entry))
     whose = Identity(whose.ledger or secrets.token_hex(8), whose.cluster)
     unproven = {number: sum_of(path) for number, path in rest.items() if number != max(there)}
-    shelf = Shelf(dict(firsts(there)))  # anew: half a line may have been moved aside
-    return Start(wanted, whose, stated, led, shelf, items, chain, unproven)
+    own = LedgerFiles(dict(firsts(there)))  # anew: half a line may have been moved aside
+    return Start(wanted, whose, stated, led, own, items, chain, unproven)
 
 
 # What the readers of a ledger know of it, carried from file to file: so a start need not read what is long over.
@@ -182,17 +182,17 @@ class Summaries:
     def __init__(self) -> None:
         self._readers: dict[str, SummaryReader] = {}
 
-    def recall(self, directory: Path, shelf: Shelf, readers: Mapping[str, SummaryReader]) -> None:
+    def recall(self, directory: Path, own: LedgerFiles, readers: Mapping[str, SummaryReader]) -> None:
         """Gives the readers all that they need to know. Raises LedgerError."""
         self._readers = dict(readers)
-        for entry in read(directory, self._begin(shelf)):
+        for entry in read(directory, self._begin(own)):
             for reader in self._readers.values():
                 reader.add(entry)
 
-    def _begin(self, shelf: Shelf) -> int:
+    def _begin(self, own: LedgerFiles) -> int:
         """The number of the file to read from."""
-        oldest = min(shelf.firsts, default=0)
-        for number, first in reversed(shelf.firsts.items()):
+        oldest = min(own.firsts, default=0)
+        for number, first in reversed(own.firsts.items()):
             opens = opening(first.path) if first.readers >= set(self._readers) else None
             if opens is None:
                 continue
@@ -218,11 +218,11 @@ class Summaries:
         """What to carry after the entry of that number; of a reader that does not know all entries, nothing."""
         return {name: msgspec.Raw(each.carried()) for name, each in self._readers.items() if each.seq == seq}
 
-    def newest(self, shelf: Shelf) -> int:
+    def newest(self, own: LedgerFiles) -> int:
         """The number of the newest file that carries what all readers know: nothing before it is needed to start."""
         if not self._readers:
             return 0
-        return next(self._carrying(shelf), 0)
+        return next(self._carrying(own), 0)
 
-    def _carrying(self, shelf: Shelf) -> Iterator[int]:
-        return (number for number, first in reversed(shelf.firsts.items()) if first.readers >= set(self._readers))
+    def _carrying(self, own: LedgerFiles) -> Iterator[int]:
+        return (number for number, first in reversed(own.firsts.items()) if first.readers >= set(self._readers))

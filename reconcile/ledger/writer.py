@@ -13,8 +13,8 @@ import msgspec
 
 from .disk import Disk
 from .entry import LedgerError
+from .files import Identity
 from .reading import Extent, file_name, files
-from .shelf import Identity
 
 _PROBE = bytes(256 * 1024)  # more than most entries take
 _ADVICE = {

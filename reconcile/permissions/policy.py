@@ -13,7 +13,7 @@ from typing import Any
 
 from exporter.facts.selector import Requirement, Selector
 
-from ..act.execute import REASONS
+from ..carry_out.execute import REASONS
 from ..plan.annotations import APPROVED_PLAN, PAUSED, PREFIX, RESUMED
 from ..plan.patterns import PRESENT, Is, Like, quoted
 from ..plan.remediation import Remediation

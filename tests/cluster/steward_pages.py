@@ -28,6 +28,8 @@ from exporter.findings.severity import Severity
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.telemetry import BUCKETS, METRICS, PREFIX, CheckState
 from exporter.metrics.text import Profile
+from reconcile.carry_out.board import ShownRepairs
+from reconcile.carry_out.metrics import Measures
 from reconcile.decide.canary import CanaryState, ShownCanary
 from reconcile.decide.gates import GATES, Blocked
 from reconcile.decide.repair import Repair
@@ -36,8 +38,6 @@ from reconcile.plan.annotations import APPROVALS
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import COMMON_PRECONDITIONS
 from reconcile.plan.remediations import all_remediations
-from reconcile.run.board import ShownRepairs
-from reconcile.run.metrics import Measures
 from tests.check_cases import cases_of, evaluated
 
 __all__ = ["CHECKS", "VMS", "Pages", "Site", "named", "one_of_each"]

@@ -34,15 +34,15 @@ from exporter.kube.transport import Transport
 from exporter.sidecar.follower import Acting
 from exporter.sidecar.repairs import Repairs, decoding
 from exporter.views.in_slices import at_once
-from reconcile.act.on_behalf import OnBehalf
 from reconcile.app import kinds_of
+from reconcile.carry_out.board import ShownRepairs
+from reconcile.carry_out.metrics import Measures
+from reconcile.carry_out.on_behalf import OnBehalf
 from reconcile.decide.approval import parse
 from reconcile.decide.repair import Repair
 from reconcile.plan.remediations import all_remediations
-from reconcile.run.board import ShownRepairs
-from reconcile.run.metrics import Measures
-from reconcile.show.actions import Acknowledging, Actions
-from reconcile.show.server import build
+from reconcile.publish.actions import Acknowledging, Actions
+from reconcile.publish.server import build
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.browser import CHROMIUM, browser
 from tests.cluster.client import Client
@@ -210,7 +210,7 @@ async def test_whoever_may_patch_it_approves_and_it_is_theirs(
     server: ApiServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with staged(server) as at:
-        with caplog.at_level(logging.INFO, "reconcile.act.on_behalf"):
+        with caplog.at_level(logging.INFO, "reconcile.carry_out.on_behalf"):
             status, html = await at.send(at.alice)
         assert status == 200, html
         approval = parse(at.annotations[APPROVED])

@@ -13,9 +13,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from reconcile.carry_out.alert_webhook import Firing, receiver
+from reconcile.carry_out.alertmanager import Silences, read, silenced_by
 from reconcile.decide.gates import Labels
-from reconcile.observe.alertmanager import Silences, read, silenced_by
-from reconcile.observe.webhook import Firing, receiver
 from tests.cluster.alertmanager import Alertmanager
 from tests.cluster.conftest import Tools
 from tests.repairs import ask, config

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from exporter.kube.transport import Transport
-from reconcile.act.execute import PlanWriter
+from reconcile.carry_out.execute import PlanWriter
 from reconcile.config.settings import SidecarConfig, model_of
 from reconcile.permissions.accounts import ServiceAccount
 from reconcile.permissions.approvals import APPROVER

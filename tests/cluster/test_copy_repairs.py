@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from exporter.facts.firmware import group_id
-from reconcile.confirm.confirm import Confirmed
+from reconcile.carry_out.confirm import Confirmed
 from reconcile.plan.plan import Patch, Refused
 from reconcile.plan.plan import Test as Holds
 from reconcile.plan.remediation import Remediation

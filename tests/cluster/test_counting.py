@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from exporter.kube.transport import Transport
-from reconcile.confirm.reading import ApiReads
-from reconcile.observe.situation import VMCounts
+from reconcile.carry_out.fresh_reads import ApiReads
+from reconcile.carry_out.situation import VMCounts
 from tests.cluster import fleet
 from tests.cluster.conftest import MakeApiServer
 

@@ -12,7 +12,7 @@ import pytest
 
 from exporter.http.server.certificates import Certificates
 from exporter.kube.get_json import JSONServer
-from reconcile.observe.source import ExporterSource
+from reconcile.carry_out.finding_source import ExporterSource
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer, Tools
 from tests.cluster.deployed import NAMESPACE, kustomized

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from exporter.facts.firmware import legacy
-from reconcile.confirm.confirm import Confirmed
+from reconcile.carry_out.confirm import Confirmed
 from reconcile.plan.plan import Add, Patch, Refused
 from reconcile.plan.remediations.identity.persist_firmware_uuid import REMEDIATION
 from tests.cluster import fleet

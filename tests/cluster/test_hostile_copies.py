@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from demo.fleet import instancetypes as its
-from reconcile.confirm.confirm import Confirmed
+from reconcile.carry_out.confirm import Confirmed
 from reconcile.plan.plan import Create, Refused
 from reconcile.plan.remediations.instancetypes.restash_missing_revision import REMEDIATION
 from tests.cluster import fleet

@@ -11,7 +11,7 @@ from demo.fleet import instancetypes as its
 from exporter.facts.record import Ref, epoch
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import controller_revision, instancetypes, virtual_machine
-from reconcile.confirm.confirm import Confirmed
+from reconcile.carry_out.confirm import Confirmed
 from reconcile.plan.owners import claimed, known_owners, rival
 from reconcile.plan.plan import Add, Create, Patch, Plan, Refused, Replace, Risk, Step
 from reconcile.plan.remediations.instancetypes.delete_orphan_revision import REMEDIATION as DELETE

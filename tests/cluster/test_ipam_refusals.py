@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from reconcile.carry_out.attempt import AttemptState
 from reconcile.decide.repair import Hint
 from reconcile.ledger import Event
 from reconcile.plan.plan import Refused
@@ -25,7 +26,6 @@ from reconcile.plan.remediations.networks import (
     reclaim_ipam_claim,
     recreate_ipam_claim,
 )
-from reconcile.run.attempt import AttemptState
 
 from ..confirming import hint_of
 from ..evaluation import api_kinds

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from reconcile.carry_out.attempt import AttemptState
 from reconcile.decide.repair import Hint
 from reconcile.plan.remediations.networks import (
     delete_orphan_ipam_claim,
@@ -18,7 +19,6 @@ from reconcile.plan.remediations.networks import (
     repair_ipam_claim_metadata,
 )
 from reconcile.plan.remediations.networks.release_ipam_claim import NUDGED
-from reconcile.run.attempt import AttemptState
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer

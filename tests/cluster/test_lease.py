@@ -15,8 +15,8 @@ import pytest
 
 from exporter.kube.errors import StatusError
 from exporter.kube.transport import Transport
-from reconcile.lease.record import PREFIX, Contender, LeaseApi, unheld
-from reconcile.lease.tenure import NotLeadingError
+from reconcile.carry_out.lease_record import PREFIX, Contender, LeaseApi, unheld
+from reconcile.carry_out.tenure import NotLeadingError
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
@@ -153,7 +153,7 @@ async def test_an_api_server_that_is_killed_is_led_again_when_it_is_back(own_api
 CHILD = """
 import asyncio, os, sys
 from exporter.kube.transport import Transport
-from reconcile.lease.lease import Election, NotLeadingError
+from reconcile.carry_out.lease import Election, NotLeadingError
 
 async def main(config, namespace, path, name):
     transport = Transport.from_environment(config)

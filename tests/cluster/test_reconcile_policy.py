@@ -22,7 +22,7 @@ from exporter.checks import all_checks
 from exporter.facts.drain_stop import STOPPED_FOR_DRAIN
 from exporter.facts.record import Ref
 from exporter.kube.transport import Transport
-from reconcile.act.execute import PlanWriter, event
+from reconcile.carry_out.execute import PlanWriter, event
 from reconcile.config.loading import LoadedSidecar, load
 from reconcile.config.settings import SidecarConfig
 from reconcile.permissions.accounts import NAME, ServiceAccount

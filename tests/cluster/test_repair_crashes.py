@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.act import ending
+from reconcile.carry_out import attempt, ending
 from reconcile.ledger import Ledger
-from reconcile.run import attempt
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.repair_faults import FAULTS, LATER, Fault, settings
 from tests.cluster.repair_ground import Ground, ground_of

@@ -14,13 +14,13 @@ import pytest
 
 from demo.fleet import instancetypes as its
 from exporter.checks import all_checks
-from reconcile.confirm.confirm import Confirmed
+from reconcile.carry_out.attempt import AttemptState
+from reconcile.carry_out.confirm import Confirmed
 from reconcile.decide.repair import Hint
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation
 from reconcile.plan.remediations import all_remediations
 from reconcile.plan.remediations.instancetypes.nudge_unversioned_vm import NUDGED
-from reconcile.run.attempt import AttemptState
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from reconcile.carry_out.attempt import AttemptState
 from reconcile.plan.remediations.networks.delete_orphan_ipam_claim import REMEDIATION
-from reconcile.run.attempt import AttemptState
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer

@@ -15,8 +15,10 @@ import pytest
 
 from demo.fleet import instancetypes as its
 from exporter.facts.firmware import group_id
-from reconcile.confirm.confirm import Confirmed
-from reconcile.confirm.confirm_undo import confirm_undo
+from reconcile.carry_out.attempt import AttemptState
+from reconcile.carry_out.confirm import Confirmed
+from reconcile.carry_out.confirm_undo import confirm_undo
+from reconcile.carry_out.ledger_in_lease import cluster_uid
 from reconcile.ledger import Entry, Event, Ledger
 from reconcile.ledger.attempts import taken
 from reconcile.ledger.manual import folder
@@ -28,8 +30,6 @@ from reconcile.plan.remediations.identity import reassign_firmware_uuid
 from reconcile.plan.remediations.instancetypes import guard_instancetype, restash_missing_revision
 from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED, FINALIZER
 from reconcile.plan.remediations.networks import repair_ipam_claim_metadata
-from reconcile.run.attempt import AttemptState
-from reconcile.run.witness import cluster_uid
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer

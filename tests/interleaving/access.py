@@ -11,7 +11,7 @@ import msgspec
 
 from exporter.kube.errors import StatusError
 from exporter.store.kind import ApiKind
-from reconcile.confirm.reading import USERS
+from reconcile.carry_out.fresh_reads import USERS
 
 from .world import Obj, World, meta_of
 

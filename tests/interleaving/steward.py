@@ -6,9 +6,9 @@ mode it is in may change between two attempts, by a restart.
 What is assumed of time: no preconditions of a write can say that no VM was created, so what was read has to be younger
 at the write than the chain from a new VM to the address of its pod is long. That has three links, of `network.LINK`
 seconds each. The product's share: VMs, VMIs and migrations are read last, right before the second plan
-(`reconcile.confirm.confirm`); after that only the gates, the ledger's entry and the fence follow, and if more than 5
-seconds pass nothing is written (`reconcile.run.attempt`). So a list, an approval, a dry run or a process that stands
-still may take any time here.
+(`carry_out.confirm`); after that only the gates, the ledger's entry and the fence follow, and if more than 5 seconds
+pass nothing is written (`carry_out.attempt`). So a list, an approval, a dry run or a process that stands still may take
+any time here.
 
 What was sent may arrive up to a minute later (`writer`): at the moment of sending everything has to be right. What
 changes before it arrives nobody can know; a sidecar has to say what came of that (`invariants`).
@@ -27,14 +27,15 @@ from exporter.findings.finding import Finding, fingerprint
 from exporter.findings.severity import Severity
 from exporter.kube.clocks import ServerClocks
 from exporter.kube.errors import KubeError
-from reconcile.act.execute import IdleWriter
+from reconcile.carry_out.attempt import Attempts, AttemptState, Result, Shadowing
+from reconcile.carry_out.confirm import Confirmed, confirm
+from reconcile.carry_out.execute import IdleWriter
+from reconcile.carry_out.tenure import NotLeadingError
 from reconcile.config.settings import Mode, SidecarConfig
-from reconcile.confirm.confirm import Confirmed, confirm
 from reconcile.decide.canary import on_trial
 from reconcile.decide.gates import GATES, Ask, QueryAnswer, Situation
 from reconcile.decide.repair import Hint
 from reconcile.decide.storm import Storm
-from reconcile.lease.tenure import NotLeadingError
 from reconcile.ledger import Entry, Event
 from reconcile.ledger.history import History
 from reconcile.ledger.settling import Settling
@@ -42,7 +43,6 @@ from reconcile.plan.annotations import annotations_of
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
-from reconcile.run.attempt import Attempts, AttemptState, Result, Shadowing
 
 from ..evaluation import api_kinds
 from .access import Faults, ModelReads, Turn, Weakened

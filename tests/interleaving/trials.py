@@ -18,15 +18,15 @@ from demo.apiserver.errors import ApiError
 from demo.fleet import pods
 from demo.fleet.objects import IPAM_FINALIZER, owner_of
 from exporter.facts.record import Ref
+from reconcile.carry_out.board import ShownRepairs
+from reconcile.carry_out.metrics import Measures
+from reconcile.carry_out.outcomes import AttemptOutcomes
+from reconcile.carry_out.tenure import NotLeadingError
+from reconcile.carry_out.verifying import Verifying
 from reconcile.config.settings import SidecarConfig
 from reconcile.decide.repair import Hint
-from reconcile.lease.tenure import NotLeadingError
 from reconcile.ledger import Entry, Event
 from reconcile.plan.remediations import all_remediations
-from reconcile.run.board import ShownRepairs
-from reconcile.run.metrics import Measures
-from reconcile.run.outcomes import AttemptOutcomes
-from reconcile.run.verifying import Verifying
 
 from .access import Weakened
 from .clocks import Clock, WallClock

@@ -15,15 +15,13 @@ import msgspec
 
 from exporter.findings.finding import Finding
 from exporter.findings.severity import Severity
-from reconcile.act import ending
-from reconcile.confirm import confirm, confirm_undo, reading
+from reconcile.carry_out import attempt, confirm, confirm_undo, ending, fresh_reads
 from reconcile.fresh import FreshCluster
 from reconcile.ledger import Entry, Event, history
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediations import all_undos
 from reconcile.plan.remediations.instancetypes import _copies
 from reconcile.plan.undo import Given, Taken, Undo
-from reconcile.run import attempt
 from tests.remediation_cases import module_of
 
 from .access import Weakened
@@ -144,7 +142,7 @@ def together(*given: Mutant) -> Mutant:
 
 
 def _structural() -> list[Mutant]:
-    order = (*reversed(reading.USERS), "NetworkAttachmentDefinition", "IPAMClaim")
+    order = (*reversed(fresh_reads.USERS), "NetworkAttachmentDefinition", "IPAMClaim")
     return [
         Mutant("the test of the UID", Weakened(untested=frozenset({"uid"}))),
         Mutant("the test of the resourceVersion", Weakened(untested=frozenset({"version"}))),
@@ -167,7 +165,7 @@ def _structural() -> list[Mutant]:
         Mutant("that a copy is what runs", values=((_copies, "_other", _nothing),), area="instancetypes"),
         Mutant("that nobody changed what is taken back", values=((confirm_undo, "changed_since", _nothing),)),
         Mutant("that VMs are read once more", values=((FreshCluster, "quick", lambda *_: []),)),
-        Mutant("that users are read last", values=((reading, "USERS", order),)),
+        Mutant("that users are read last", values=((fresh_reads, "USERS", order),)),
         Mutant("that the check is asked", values=((confirm, "_finding", _unchecked),)),
         Mutant("that its grace is over", values=((confirm, "_early", lambda *_: ""),)),
         Mutant("that it is left to its owner", values=((confirm, "claimed", lambda *_: None),), area="firmware"),

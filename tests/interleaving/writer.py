@@ -1,6 +1,6 @@
 """How the sidecar writes to the cluster in memory: when a request is taken, what it met, and what is answered.
 
-The requests are the product's (`reconcile.plan.requests`), and so is what an answer means (`reconcile.act.execute`). A
+The requests are the product's (`reconcile.plan.requests`), and so is what an answer means (`carry_out.execute`). A
 request that was sent may be under way for up to a minute, the API server's own limit (`--request-timeout`): its sender
 has given up by then, has written other things, or was killed.
 """
@@ -16,7 +16,7 @@ import msgspec
 from demo.apiserver.errors import ApiError
 from exporter.kube.errors import StatusError
 from exporter.store.kind import ApiKind
-from reconcile.act.execute import ServerAnswer, WriteOutcome, _outcome
+from reconcile.carry_out.execute import ServerAnswer, WriteOutcome, _outcome
 from reconcile.plan.plan import Create, Patch, Plan, Step, Test
 from reconcile.plan.requests import Request, request
 

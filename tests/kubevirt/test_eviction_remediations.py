@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from reconcile.carry_out.attempt import AttemptState, Result
 from reconcile.plan.plan import Create
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations.drains import cancel_stale_evacuation, migrate_marked_vmi, stop_blocked_vmi
-from reconcile.run.attempt import AttemptState, Result
 from tests.cluster.client import ApiError
 from tests.cluster.resources import VMS
 from tests.confirming import hint_of

@@ -15,12 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.act import ending
+from reconcile.carry_out import attempt, ending
 from reconcile.ledger import Event
 from reconcile.plan.effects import REQUESTS
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations.drains import cancel_stale_evacuation, migrate_marked_vmi, stop_blocked_vmi
-from reconcile.run import attempt
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import VMS
 from tests.kubevirt.conftest import MakeStage

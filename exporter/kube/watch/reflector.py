@@ -82,8 +82,8 @@ class Reflector:
         """By the `clock`, in seconds, a streaming list that does not end is given up."""
         self.kind, self._clock = kind, clock
         self._client, self._intake, self._pace = client, intake, pace
-        self._sight = KindSync(kind, intake, pace)
-        self.stats = self._sight.stats
+        self._sync = KindSync(kind, intake, pace)
+        self.stats = self._sync.stats
         self._decoder = Decoder(kind)
         self._backoff = Backoff(pace)
         self._silence = WatchSilence(pace.quiet)
@@ -95,7 +95,7 @@ class Reflector:
 
     def age(self) -> None:
         """Called every second: without a connection for too long, what we hold is stale."""
-        self._sight.age()
+        self._sync.age()
 
     async def run(self) -> None:
         """Lists and watches, and does not return."""
@@ -107,7 +107,7 @@ class Reflector:
 
     async def _once(self) -> None:
         if self._served is None:
-            absent = self._sight.sync_state is SyncState.ABSENT
+            absent = self._sync.sync_state is SyncState.ABSENT
             self._served = await self._client.served_version(self.kind, absent=absent)
             self._vanished = False
         if self._version is not None:
@@ -129,7 +129,7 @@ class Reflector:
         if 0 < _number(now) < _number(since):
             why = f"the API server went back in time, from resourceVersion {since} to {now}"
             self._relist("went_back", why)
-            self._sight.outdated(f"{why}; {self.kind.resource} is listed again")
+            self._sync.outdated(f"{why}; {self.kind.resource} is listed again")
 
     def _relist(self, counted: str, why: str) -> None:
         self._version = None
@@ -142,7 +142,7 @@ class Reflector:
         count = len(listed.objects)
         await self._intake.swap(self.kind, listed.objects)
         took = time.monotonic() - started
-        self._sight.listed(took)
+        self._sync.listed(took)
         self._silence.heard()
         self._streams = True
         self._version = listed.version
@@ -180,7 +180,7 @@ class Reflector:
                 self._client.watch(self.kind, served, since, max(1, int(seconds))) as lines,
             ):
                 # Not live yet: missed events, or an ERROR event, are still to come.
-                live_at = loop.call_later(self._pace.catch_up, self._sight.connected)
+                live_at = loop.call_later(self._pace.catch_up, self._sync.connected)
                 await self._follow(lines, patience, seconds + self._pace.grace)
         except TimeoutError as error:
             if self._watching is None:
@@ -210,7 +210,7 @@ class Reflector:
                 patience.reschedule(None)  # what was read is taken in whole, however long that takes
                 await self._listed(listed, started)
                 complete = True
-                self._sight.connected()
+                self._sync.connected()
                 await self._follow(lines, patience, seconds)
         except TimeoutError as error:
             if not complete:
@@ -274,7 +274,7 @@ class Reflector:
                 raise MalformedError(f"the watch goes back in time, from {self._version} to {event.version}")
             self._version = event.version
         self._silence.heard(ahead=event.decoded is None and _number(event.version) > before)
-        self._sight.event(bookmark=event.decoded is None)
+        self._sync.event(bookmark=event.decoded is None)
         if event.decoded is None:
             return
         if event.type == "DELETED":
@@ -288,12 +288,12 @@ class Reflector:
             why = f"the API server sent no event and no bookmark for {self._silence.longest:.0f} s"
             self._silence.suspected()
             self._relist("silent", why)
-            self._sight.disconnected(f"{why}; {self.kind.resource} is listed again")
+            self._sync.disconnected(f"{why}; {self.kind.resource} is listed again")
         elif seconds < _LASTING and not events:
             self._backoff.failures += 1
-            self._sight.disconnected("the API server ends the watch immediately")
+            self._sync.disconnected("the API server ends the watch immediately")
         else:
-            self._sight.disconnected("the watch has just ended")
+            self._sync.disconnected("the watch has just ended")
 
     # -- errors
 
@@ -301,10 +301,10 @@ class Reflector:
         self._backoff.failures += 1
         self.stats.count(_name(error))
         wait = self._backoff.after(error)
-        if isinstance(error, AbsentError) and self._sight.synced and not self._vanished:
+        if isinstance(error, AbsentError) and self._sync.synced and not self._vanished:
             # Behind one address there may be several API servers, and one of them has just started.
             self._vanished, self._version = True, None
-            self._sight.failed(f"{error} any more; that counts once the next look says the same")
+            self._sync.failed(f"{error} any more; that counts once the next look says the same")
             wait = self._backoff.until_looking_again()
         elif isinstance(error, AbsentError):
             means = "there are no objects" if self.kind.optional else "checks that read it are unknown"
@@ -314,22 +314,22 @@ class Reflector:
         else:
             if not isinstance(error, StatusError) or error.code in (400, 404, 410, 500, 504):
                 self._invalidate(error)
-            self._sight.failed(self._sentence(error))
-        if self._sight.sync_state in (SyncState.ABSENT, SyncState.FORBIDDEN):
+            self._sync.failed(self._sentence(error))
+        if self._sync.sync_state in (SyncState.ABSENT, SyncState.FORBIDDEN):
             wait = self._backoff.until_looking_again()
         self._log(error)
         await asyncio.sleep(wait)
 
     def _log(self, error: KubeError) -> None:
         expected = self.kind.optional and isinstance(error, AbsentError)
-        state = self._sight.sync_state.value
+        state = self._sync.sync_state.value
         level = logging.DEBUG if expected else logging.WARNING
         log.log(level, 'event="source failed" kind=%s sync_state=%s why="%s"', self.kind.name, state, error)
 
     def _unavailable(self, sync_state: SyncState, why: str) -> None:
         self._served = self._version = None
         self._streams = True
-        self._sight.unavailable(sync_state, why)
+        self._sync.unavailable(sync_state, why)
 
     def _invalidate(self, error: KubeError) -> None:
         """An unreachable server keeps its versions; any other error here means that ours is not valid any more."""

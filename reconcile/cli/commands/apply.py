@@ -8,16 +8,16 @@ import shlex
 from exporter.cli.output.text.terminal import complain, say
 from exporter.views.trust import exit_code
 
+from ...carry_out.finding_source import Observed
 from ...config.settings import Mode
 from ...decide.repair import Found
-from ...observe.source import Observed
 from ...plan.plan import Refused
 from ...plan.remediation import Remediation
 from ..applying import Applying, ended
 from ..fitting import readable
 from ..options import AT_ONCE
 from ..plan_text import shown
-from ..session import Session, answering, complain_unanswered, desk, finish, known_remediation, named
+from ..session import Session, answering, complain_unanswered, finish, known_remediation, named, open_session
 from ..several import in_order, listed, repair_of
 from ..writing import agreed, named_directory
 
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _run(arguments: argparse.Namespace) -> int:
     remediation = _several(arguments)
-    async with desk(arguments) as at:
+    async with open_session(arguments) as at:
         observed = await at.observed(arguments.namespace)
         if remediation is not None:
             return await _all_of(at, observed, remediation)

@@ -11,9 +11,10 @@ import msgspec
 from exporter.cli.input.once import aim_of
 from exporter.cli.output.text.terminal import complain, say
 
-from ...act.execute import PlanWriter, WriteOutcome
+from ...carry_out.confirm import Confirmed
+from ...carry_out.execute import PlanWriter, WriteOutcome
+from ...carry_out.permission import approval
 from ...config.settings import Mode
-from ...confirm.confirm import Confirmed
 from ...decide.approval import approved, write
 from ...decide.gates import GATES, Blocked
 from ...decide.repair import Found
@@ -23,13 +24,12 @@ from ...plan.effects import annotation
 from ...plan.plan import Patch, Plan, Refused, moment
 from ...plan.remediation import Remediation
 from ...plan.text import sentence
-from ...run.permission import approval
 from ..fitting import readable
 from ..gating import Gating, first, mode_at
 from ..ledger_pages import history_of
 from ..options import AT_ONCE
 from ..plan_text import shown
-from ..session import Session, chosen, desk, finish, named
+from ..session import Session, chosen, finish, named, open_session
 from ..several import Chosen, listed, of_cause
 from ..writing import agreed, known, who
 
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _run(arguments: argparse.Namespace) -> int:
-    async with desk(arguments) as at:
+    async with open_session(arguments) as at:
         observed = await at.observed()
         gating = Gating(at, observed, known(arguments, at))
         if findings := of_cause(observed, arguments.fingerprint):

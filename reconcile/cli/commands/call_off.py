@@ -20,17 +20,17 @@ from exporter.store.decode import ObjectDecoder
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import kube_virt, node, virtual_machine_instance
 
+from ...carry_out.attempt import AttemptState
+from ...carry_out.confirm import Confirmed
+from ...carry_out.fresh_reads import Reads, document
 from ...config.settings import Mode
-from ...confirm.confirm import Confirmed
-from ...confirm.reading import Reads, document
 from ...decide.repair import Found, Hint, Repair
 from ...plan.plan import Call, Refused
 from ...plan.remediations.drains.cancel_stale_evacuation import REMEDIATION
-from ...run.attempt import AttemptState
 from ..applying import Applying
 from ..fitting import readable
 from ..plan_text import shown
-from ..session import Session, desk, finish
+from ..session import Session, finish, open_session
 from ..writing import agreed
 
 # The evacuations of one node: whom it asks to leave, and whether it is closed, read afresh each time.
@@ -117,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _run(arguments: argparse.Namespace) -> int:
     """Raises ValueError, KubeError, SourceError, LedgerError."""
-    async with desk(arguments) as at:
+    async with open_session(arguments) as at:
         name = arguments.node
         if why := await closed(at.reads, name):
             complain(f"{why}: a drain may wait for its VMIs to leave; uncordon it first")

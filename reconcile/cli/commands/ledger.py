@@ -15,20 +15,20 @@ from exporter.cli.output.text.layout import json_of, written, yaml_of
 from exporter.cli.output.text.screen import width
 from exporter.cli.output.text.terminal import complain, one_line, say
 
-from ...act.execute import PlanWriter, WriteOutcome
+from ...carry_out.execute import PlanWriter, WriteOutcome
+from ...carry_out.ledger_in_lease import ACCEPT, LEDGER, cluster_uid, misfit
 from ...ledger import Entry, Event, Ledger, LedgerError, prove
 from ...ledger.manual import folder
 from ...ledger.proving import Proof
 from ...plan.annotations import PREFIX, said_by
 from ...plan.plan import Delete, moment
 from ...plan.text import sentence
-from ...run.witness import ACCEPT, LEDGER, cluster_uid, misfit
-from ...show.deeds import Deed
-from ...show.tallies import COLUMNS, CauseRow, DayRow, Span, Tally, by_cause, by_day
+from ...publish.attempt_summary import AttemptSummary
+from ...publish.tallies import COLUMNS, CauseRow, DayRow, Span, Tally, by_cause, by_day
 from ..fitting import fitted, readable, rows_whole
 from ..leases import lease_path, travelling
 from ..ledger_pages import AttemptRow, entries_about, given, newest, rows, summary_of
-from ..session import desk, finish
+from ..session import finish, open_session
 from ..writing import directory_of, read_directory, taking_back, who
 
 # What is proven of a ledger: by its files alone, and with the Lease; and how one that does not fit it is accepted.
@@ -63,7 +63,7 @@ def both(directory: Path, proof: Proof, more: str = _ALONE) -> int:
 
 async def compare(arguments: argparse.Namespace) -> int:
     """With the cluster and the Lease. Raises KubeError, ValueError, LedgerError."""
-    async with desk(arguments) as at:
+    async with open_session(arguments) as at:
         said = (await travelling(at)).get(LEDGER)  # before the ledger, which goes on
         cluster, directory = await cluster_uid(at.reads), directory_of(arguments, at)
     proof = prove(directory)
@@ -85,7 +85,7 @@ async def compare(arguments: argparse.Namespace) -> int:
 
 async def accept(arguments: argparse.Namespace) -> int:
     """Annotates the Lease: the sidecar then takes its ledger as it is. Raises KubeError, ValueError."""
-    async with desk(arguments) as at:
+    async with open_session(arguments) as at:
         path = await lease_path(at)
         answer = await PlanWriter(at.transport).annotate(
             path, {f"{PREFIX}{ACCEPT}": f"{arguments.accept} by {await who(at)}"}
@@ -118,14 +118,14 @@ def _undoing(attempt: str) -> str:
     return f"undo of {attempt}: " if attempt else ""
 
 
-def of_shadowed(deeds: Iterable[Deed], columns: int | None) -> str:
+def of_shadowed(deeds: Iterable[AttemptSummary], columns: int | None) -> str:
     """What would have been written, and whether its finding is there still."""
     rows = [(moment(each.at), each.attempt, _state(each), each.remediation, each.write) for each in deeds]
     head = ("AT", "ATTEMPT", "FINDING", "REMEDIATION", "WOULD WRITE")
     return rows_whole(head, rows, columns) if rows else "Nothing was shadowed.\n"
 
 
-def _state(deed: Deed) -> str:
+def _state(deed: AttemptSummary) -> str:
     if deed.went is None:
         return "open"
     return "gone, somebody wrote it" if deed.somebody else "gone"

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from exporter.cli.output.text.terminal import complain, say
 from exporter.kube.errors import KubeError
 
-from ...act.execute import PlanWriter, WriteOutcome
+from ...carry_out.execute import PlanWriter, WriteOutcome
 from ...plan.annotations import PAUSED, RESUMED, resumes
 from ...plan.requests import NOT_APPROVED
 from ..leases import lease_path
-from ..session import Session, desk, finish, known_remediation
+from ..session import Session, finish, known_remediation, open_session
 from ..writing import who
 
 
@@ -26,7 +26,7 @@ async def _run(arguments: argparse.Namespace, verb: str) -> int:
     if "" in (arguments.namespace, arguments.kind, arguments.name):
         raise ValueError(f"a name is empty; to {verb} everything, give none")
     remediation = _remediation(arguments)
-    async with desk(arguments) as at:
+    async with open_session(arguments) as at:
         what, path = _object(arguments, at) or ("everything", await lease_path(at))
         by = await who(at)
         if remediation:

@@ -17,20 +17,29 @@ from exporter.cli.output.text.screen import width
 from exporter.cli.output.text.terminal import one_line, say
 from exporter.views.trust import exit_code
 
-from ...act.execute import PlanWriter
+from ...carry_out.attempt import AttemptState, dry_run
+from ...carry_out.confirm import Confirmed
+from ...carry_out.execute import PlanWriter
 from ...cli.plan_text import grouped
-from ...confirm.confirm import Confirmed
 from ...decide.repair import Found, Repair
 from ...plan.effects import before_and_after, shareable
 from ...plan.kustomize import KustomizePatch, field_owners, kustomized
 from ...plan.plan import Plan, Refused
 from ...plan.remediation import Remediation
 from ...plan.remediations import all_remediations
-from ...run.attempt import AttemptState, dry_run
 from ..fitting import readable
 from ..gating import Gating, asked_as, mode_at
 from ..plan_text import heading, reservations, shown, shown_by_cause, shown_wide
-from ..session import Session, answering, complain_unanswered, desk, finish, is_of, known_remediation, refuse_unfound
+from ..session import (
+    Session,
+    answering,
+    complain_unanswered,
+    finish,
+    is_of,
+    known_remediation,
+    open_session,
+    refuse_unfound,
+)
 from ..writing import known
 
 # Proposals for what Argo CD, Flux or Helm own: as a part of a kustomization.yaml, or as a component in a directory.
@@ -157,7 +166,7 @@ async def _run(arguments: argparse.Namespace) -> int:
     asked = [known_remediation(arguments.remediation)] if arguments.remediation else all_remediations()
     if arguments.by_cause and output in ("wide", "diff", "kustomize"):
         raise ValueError("--by-cause is for tables, JSON and YAML")
-    async with desk(arguments) as at:
+    async with open_session(arguments) as at:
         observed = await at.observed(arguments.namespace)
         refuse_unfound(observed, arguments.fingerprints)
         gating = Gating(at, observed, known(arguments, at))

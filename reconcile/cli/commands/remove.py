@@ -16,20 +16,20 @@ from exporter.kube.errors import AbsentError, KubeError, StatusError
 from exporter.kube.reviews import Resource, own_permission
 from exporter.store.kind import ApiKind
 
-from ...confirm.confirm import Confirmed
-from ...confirm.reading import document
-from ...lease.tenure import NotLeadingError
+from ...carry_out.attempt import AttemptState, Result
+from ...carry_out.confirm import Confirmed
+from ...carry_out.fresh_reads import document
+from ...carry_out.ledger_in_lease import cluster_uid
+from ...carry_out.tenure import NotLeadingError
 from ...ledger import Ledger
 from ...plan.owners import claimed
 from ...plan.plan import Refused
 from ...plan.remediations import all_remediations
 from ...plan.removal import REMOVAL, guarded, left_alone, leftovers, removal
-from ...run.attempt import AttemptState, Result
-from ...run.witness import cluster_uid
 from ..applying import ended
 from ..fitting import indented
 from ..leases import Unled
-from ..session import Session, desk, finish
+from ..session import Session, finish, open_session
 from ..undoing import carried_out, permitted
 from ..unguarding import Unguarding, considered, guard_of, known_guards, ref_of, unguarded
 from ..writing import agreed, attempts, directory_of, known, named_directory, opened, settled, who
@@ -127,7 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _run(arguments: argparse.Namespace) -> int:
-    async with desk(arguments) as at:
+    async with open_session(arguments) as at:
         unled = Unled(at)
         if why := await unled.looked():
             complain(f"{why}; scale its Deployment to 0 first: it would write anew what is taken off")

@@ -12,7 +12,7 @@ from exporter.cli.output.text.terminal import complain, one_line, say
 
 from ...ledger import LedgerError
 from ...ledger.reading import extent
-from ...show.report import (
+from ...publish.report import (
     TITLE,
     LedgerReport,
     ReportTable,
@@ -23,7 +23,7 @@ from ...show.report import (
     reported,
     tables_of,
 )
-from ...show.tallies import Span
+from ...publish.tallies import Span
 from ..fitting import rows_whole
 from ..ledger_pages import given, summary_of
 from ..writing import read_directory

@@ -13,11 +13,11 @@ from exporter.config.reloading import Reloading
 from exporter.kube.transport import Transport
 
 from ...app import run as serve
+from ...carry_out.sidecar import Sidecar
 from ...config.loading import LoadedSidecar, in_effect, load, reloaded
 from ...config.settings import SidecarConfig
 from ...ledger import LedgerError
 from ...plan.remediations import all_remediations
-from ...run.sidecar import Sidecar
 from ..session import configured, loaded_of
 
 

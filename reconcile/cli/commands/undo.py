@@ -10,20 +10,20 @@ from dataclasses import replace
 from exporter.cli.input.once import aim_of
 from exporter.cli.output.text.terminal import complain, say
 
-from ...act.execute import PlanWriter, WriteOutcome
-from ...confirm.reading import object_path
+from ...carry_out.attempt import AttemptState, Result
+from ...carry_out.execute import PlanWriter, WriteOutcome
+from ...carry_out.fresh_reads import object_path
+from ...carry_out.ledger_in_lease import cluster_uid
+from ...carry_out.situation import annotated
 from ...ledger.attempts import taken
-from ...observe.situation import annotated
 from ...plan.annotations import APPROVED_PLAN, PAUSED, paused_by
 from ...plan.plan import Create, Delete, Patch, Refused
 from ...plan.remediations import undo_of
 from ...plan.undo import AnyUndo, Taken, Unaccepted
-from ...run.attempt import AttemptState, Result
-from ...run.witness import cluster_uid
 from ..applying import ended
 from ..fitting import readable
 from ..ledger_pages import entries_about, history_of
-from ..session import Session, desk, finish
+from ..session import Session, finish, open_session
 from ..undoing import carried_out, made, permitted, shown
 from ..writing import agreed, attempts, directory_of, known, named_directory, opened, recreating, settled, who
 
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _run(arguments: argparse.Namespace) -> int:
-    async with desk(arguments) as at:
+    async with open_session(arguments) as at:
         directory = directory_of(arguments, at)
         cluster = await cluster_uid(at.reads)
         if known(arguments, at) and history_of(directory, time.time()).unfinished():  # which may be in the way

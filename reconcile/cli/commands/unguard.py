@@ -7,10 +7,10 @@ import argparse
 from exporter.cli.input.once import aim_of
 from exporter.cli.output.text.terminal import complain, say
 
+from ...carry_out.ledger_in_lease import cluster_uid
 from ...plan.undo import Lost
-from ...run.witness import cluster_uid
 from ..fitting import readable
-from ..session import desk, finish
+from ..session import finish, open_session
 from ..undoing import shown
 from ..unguarding import Unguarding, considered, guards, known_guards, unguarded
 from ..writing import agreed, attempts, directory_of, known, opened, settled, who
@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
 async def _run(arguments: argparse.Namespace) -> int:
     if arguments.namespace == "":
         raise ValueError("a name is empty; for all namespaces leave -n out")
-    async with desk(arguments) as at:
+    async with open_session(arguments) as at:
         await at.refuse_no_namespace(arguments.namespace)
         directory, cluster = directory_of(arguments, at), await cluster_uid(at.reads)
         found = await guards(at, arguments.namespace, await who(at), known_guards(known(arguments, at)))

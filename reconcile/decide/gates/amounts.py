@@ -14,7 +14,7 @@ from ...ledger.trials import STEPS, Canary, Strike
 from ...plan.plan import moment
 from ...plan.remediation import Remediation
 from ..canary import tried
-from ..storm import Storm, Weather
+from ..storm import Storm, StormState
 from .base import Ask, Situation
 
 _HOUR, _DAY = 3600.0, 86_400.0
@@ -28,10 +28,10 @@ def no_storm(ask: Ask, situation: Situation, _: SidecarConfig) -> Why | None:
 
 
 def _stormy(storm: Storm, where: str, option: str) -> Why | None:
-    if storm.weather is Weather.STORM:
+    if storm.state is StormState.STORM:
         resume = f"if these are to be repaired, steward reconcile resume{option}"
         return f"there is a storm{where}: {storm.why}; find the common cause, or, {resume}", None
-    if storm.weather is Weather.COOLDOWN:
+    if storm.state is StormState.COOLDOWN:
         end = f"until {moment(storm.until)}" if storm.until is not None else "for an unknown time"
         return f"{storm.why}; nothing is written{where} {end} (storm.cooldown)", storm.until
     return None

@@ -13,7 +13,7 @@ from exporter.__main__ import main
 from exporter.http.server import own_certificate
 from exporter.http.server.certificates import Certificates
 from exporter.kube.get_json import JSONServer
-from reconcile.observe.source import ExporterSource, SourceError
+from reconcile.carry_out.finding_source import ExporterSource, SourceError
 from tests.served import served
 
 FILES = ("ca.crt", "tls.crt", "tls.key")

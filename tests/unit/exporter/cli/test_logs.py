@@ -106,9 +106,9 @@ def test_nothing_is_logged_where_nothing_can_be_written(form: str, monkeypatch: 
 
 def test_lines_of_the_sidecar_have_their_keys_too(capsys: pytest.CaptureFixture[str]) -> None:
     log_as("info")
-    logging.getLogger("reconcile.run.loop").info('event="storm" state=%s', "normal")
+    logging.getLogger("reconcile.carry_out.loop").info('event="storm" state=%s', "normal")
 
-    assert capsys.readouterr().err == 'level=INFO logger=reconcile.run.loop event="storm" state=normal\n'
+    assert capsys.readouterr().err == 'level=INFO logger=reconcile.carry_out.loop event="storm" state=normal\n'
 
 
 async def test_an_answer_of_the_api_server_forges_no_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

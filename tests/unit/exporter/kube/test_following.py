@@ -23,7 +23,7 @@ from exporter.kube.transport import Transport
 from exporter.kube.watch.reflector import Reflector
 from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.source import Source, SyncState
-from reconcile.confirm.reading import ApiReads
+from reconcile.carry_out.fresh_reads import ApiReads
 from tests.all_of import each_of
 from tests.evaluation import Evaluation
 from tests.secure_server import config

@@ -11,7 +11,7 @@ from aiohttp import web
 from exporter.kube.errors import StatusError
 from exporter.kube.get_json import JSONServer
 from exporter.kube.transport import Transport
-from reconcile.observe.source import ExporterSource, SourceError
+from reconcile.carry_out.finding_source import ExporterSource, SourceError
 from tests.secure_server import config
 
 STATUSES = (301, 302, 303, 307, 308)

@@ -9,14 +9,14 @@ import msgspec
 
 from exporter.http.application import serving
 from exporter.sidecar.repairs import ReportedBlock, ReportedProposal, ReportedRefusal, ReportedRepair
+from reconcile.carry_out.board import ShownRepairs
+from reconcile.carry_out.metrics import Measures
 from reconcile.decide.canary import ShownCanary
 from reconcile.decide.gates import Blocked
 from reconcile.decide.repair import Repair
 from reconcile.plan.plan import Proposal, Refused
 from reconcile.plan.remediations import all_remediations
-from reconcile.run.board import ShownRepairs
-from reconcile.run.metrics import Measures
-from reconcile.show.server import build
+from reconcile.publish.server import build
 from tests.reported_repairs import Heard, following
 
 MODES = {each.id: "plan" for each in all_remediations()}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from exporter.facts.record import Ref
+from reconcile.carry_out.finding_source import Observed
 from reconcile.cli.several import in_order, of_cause
 from reconcile.decide.repair import Found, Hint
-from reconcile.observe.source import Observed
 
 
 def found(name: str, cause: str, severity: str = "warning", vm: str = "", since: float | None = None) -> Found:

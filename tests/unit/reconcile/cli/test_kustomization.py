@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from exporter.facts.record import Ref
+from reconcile.carry_out.confirm import Confirmed
 from reconcile.cli.commands.plan import component, snippet
 from reconcile.config.settings import Mode
-from reconcile.confirm.confirm import Confirmed
 from reconcile.decide.repair import Found, Hint, Repair
 from reconcile.plan.owners import claimed
 from reconcile.plan.plan import Add, Delete, Op, Patch, Plan, Remove, Replace, Step

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from exporter.facts.record import Ref
+from reconcile.carry_out.confirm import Confirmed
 from reconcile.cli.commands.plan import diffs
 from reconcile.config.settings import Mode
-from reconcile.confirm.confirm import Confirmed
 from reconcile.decide.repair import Found, Hint, Repair
 from reconcile.plan.effects import WITHHELD
 from reconcile.plan.plan import Action, Add, Call, Create, Delete, Patch, Plan, Proposal, Refused, Remove, Replace, Step

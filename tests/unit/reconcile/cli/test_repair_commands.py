@@ -13,7 +13,6 @@ from exporter.cli.output.text.layout import written
 from exporter.facts.record import Ref
 from reconcile.cli.plan_text import grouped, shown, shown_wide
 from reconcile.cli.writing import named_directory, taking_back
-from reconcile.confirm.confirm import Confirmed
 from reconcile.decide.gates import Blocked
 from reconcile.decide.repair import Repair
 from reconcile.plan.plan import Add, Compared, Create, Delete, Patch, Plan, Refused, Remove

@@ -12,13 +12,13 @@ import yaml
 
 from exporter.facts.record import Ref
 from exporter.facts.times import Skew
+from reconcile.carry_out.alertmanager import alert_labels
 from reconcile.config.settings import Mode
 from reconcile.decide.canary import tried
 from reconcile.decide.gates import GATES, Blocked, QueryAnswer, QueryState, blocked
-from reconcile.decide.storm import Storm, Weather
+from reconcile.decide.storm import Storm, StormState
 from reconcile.ledger.entry import Entry
 from reconcile.ledger.history import History
-from reconcile.observe.alertmanager import alert_labels
 from reconcile.plan.annotations import PAUSED, annotations_of
 from tests.all_of import each_of
 from tests.repairs import CLAIM, NOW, REPAIR, VM, ask, config, entry, situation, written
@@ -122,10 +122,10 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("unknown_check", {}, {"unknown_checks": None}, {}, "could not be asked", None),
     ("upgrade", {}, {"upgrading": True}, {}, "Progressing", None),
     ("upgrade", {}, {"upgrading": None}, {}, "could not be seen", None),
-    ("storm", {}, {"storm": Storm(Weather.STORM, why="40 findings")}, {}, "40 findings", None),
-    ("storm", {}, {"storm": Storm(Weather.COOLDOWN, until=NOW + 60)}, {}, "2026-05-28T20:27:40Z", NOW + 60),
-    ("storm", {}, {"storms": {"shop": Storm(Weather.STORM, why="12 PDBs")}}, {}, "12 PDBs.* resume -n shop", None),
-    ("storm", {}, {"storms": {"shop": Storm(Weather.COOLDOWN, until=NOW + 60)}}, {}, "in namespace shop", NOW + 60),
+    ("storm", {}, {"storm": Storm(StormState.STORM, why="40 findings")}, {}, "40 findings", None),
+    ("storm", {}, {"storm": Storm(StormState.COOLDOWN, until=NOW + 60)}, {}, "2026-05-28T20:27:40Z", NOW + 60),
+    ("storm", {}, {"storms": {"shop": Storm(StormState.STORM, why="12 PDBs")}}, {}, "12 PDBs.* resume -n shop", None),
+    ("storm", {}, {"storms": {"shop": Storm(StormState.COOLDOWN, until=NOW + 60)}}, {}, "in namespace shop", NOW + 60),
     (
         "budget_hour",
         {},
@@ -414,7 +414,7 @@ ALL_CLOSED: dict[str, Any] = {
     "source_age": None,
     "unknown_checks": None,
     "upgrading": None,
-    "storm": Storm(Weather.STORM),
+    "storm": Storm(StormState.STORM),
     "fleet": None,
     "silenced": lambda _: None,
     "query": None,

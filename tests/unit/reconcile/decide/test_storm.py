@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.decide.storm import Rise, Storm, Weather
+from reconcile.decide.storm import Rise, Storm, StormState
 from tests.all_of import each_of
 from tests.repairs import NOW, config
 
 SETTINGS = config(storm={"share": 0.1, "atLeast": 10, "cooldown": "15m"}).storm
-STORM, COOLDOWN = Storm(Weather.STORM, NOW - 60, None, "x"), Storm(Weather.COOLDOWN, NOW - 60, NOW + 840, "x")
+STORM, COOLDOWN = Storm(StormState.STORM, NOW - 60, None, "x"), Storm(StormState.COOLDOWN, NOW - 60, NOW + 840, "x")
 
 
 def rise(findings: int) -> Rise:
@@ -19,29 +19,29 @@ def rise(findings: int) -> Rise:
 @each_of(
     ("before", "findings", "weather"),
     [
-        (Storm(), 9, Weather.NORMAL),
-        (Storm(), 10, Weather.STORM),
-        (Storm(), None, Weather.NORMAL),
-        (STORM, 10, Weather.STORM),
-        (STORM, 9, Weather.COOLDOWN),
-        (STORM, None, Weather.STORM),
-        (COOLDOWN, 10, Weather.STORM),
-        (COOLDOWN, 9, Weather.COOLDOWN),
-        (COOLDOWN, None, Weather.COOLDOWN),
+        (Storm(), 9, StormState.NORMAL),
+        (Storm(), 10, StormState.STORM),
+        (Storm(), None, StormState.NORMAL),
+        (STORM, 10, StormState.STORM),
+        (STORM, 9, StormState.COOLDOWN),
+        (STORM, None, StormState.STORM),
+        (COOLDOWN, 10, StormState.STORM),
+        (COOLDOWN, 9, StormState.COOLDOWN),
+        (COOLDOWN, None, StormState.COOLDOWN),
     ],
 )
-def test_what_a_look_changes(before: Storm, findings: int | None, weather: Weather) -> None:
+def test_what_a_look_changes(before: Storm, findings: int | None, weather: StormState) -> None:
     seen = None if findings is None else rise(findings)
-    assert before.next(seen, NOW, SETTINGS).weather is weather
+    assert before.next(seen, NOW, SETTINGS).state is weather
 
 
 def test_a_storm_and_the_calm_after_it() -> None:
     storm = Storm().next(rise(12), NOW, SETTINGS)
-    assert storm == Storm(Weather.STORM, NOW, None, "12 are new; 10 are a storm")
+    assert storm == Storm(StormState.STORM, NOW, None, "12 are new; 10 are a storm")
     assert storm.next(rise(15), NOW + 30, SETTINGS).since == NOW
     over = storm.next(rise(3), NOW + 60, SETTINGS)
-    assert (over.weather, over.until, over.why) == (
-        Weather.COOLDOWN,
+    assert (over.state, over.until, over.why) == (
+        StormState.COOLDOWN,
         NOW + 960,
         "a storm ended: 3 are new; 10 would be one",
     )
@@ -51,15 +51,15 @@ def test_a_storm_and_the_calm_after_it() -> None:
 
 
 def test_a_clock_that_was_ahead_makes_no_endless_cooldown() -> None:
-    ahead = Storm(Weather.COOLDOWN, NOW + 1e8, NOW + 1e8 + 900)
+    ahead = Storm(StormState.COOLDOWN, NOW + 1e8, NOW + 1e8 + 900)
     assert ahead.next(rise(0), NOW, SETTINGS).until == NOW + 900
-    assert Storm(Weather.COOLDOWN).next(rise(0), NOW, SETTINGS) == Storm()
+    assert Storm(StormState.COOLDOWN).next(rise(0), NOW, SETTINGS) == Storm()
 
 
 @pytest.mark.parametrize("storm", [Storm(), STORM, COOLDOWN])
 def test_it_survives_a_restart(storm: Storm) -> None:
     again = Storm.decode(storm.encode())
-    assert (again.weather, again.since, again.until) == (storm.weather, storm.since, storm.until)
+    assert (again.state, again.since, again.until) == (storm.state, storm.since, storm.until)
 
 
 @each_of(
@@ -67,7 +67,7 @@ def test_it_survives_a_restart(storm: Storm) -> None:
 )
 def test_what_cannot_be_read_is_a_storm_that_ends_in_a_cooldown(text: str) -> None:
     storm = Storm.decode(text)
-    assert storm.weather is Weather.STORM
+    assert storm.state is StormState.STORM
     assert "can't be read" in storm.why
     assert storm.next(rise(0), NOW, SETTINGS).until == NOW + 900
     assert storm.next(rise(10), NOW, SETTINGS).since == NOW

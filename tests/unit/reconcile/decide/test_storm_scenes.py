@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from exporter.facts.record import Ref
+from reconcile.carry_out.context import Candidate
+from reconcile.carry_out.loop import in_turn
 from reconcile.config.settings import Mode, SidecarConfig
 from reconcile.decide.gates import Situation, blocked
 from reconcile.decide.repair import Found, Hint
 from reconcile.decide.rises import KNOWN, Open
-from reconcile.decide.storm import Storm, Weather
+from reconcile.decide.storm import Storm, StormState
 from reconcile.decide.storms import Sizes, Storms
 from reconcile.ledger.history import History
-from reconcile.run.context import Candidate
-from reconcile.run.loop import in_turn
 
 from ....repairs import NOW, REPAIR, ask, config, situation, written
 
@@ -131,12 +131,12 @@ class Scene:
     def weather(self, namespace: str = "") -> str:
         """Of all, or of a namespace."""
         found = self.storms.namespaces.get(namespace, Storm()) if namespace else self.storms.fleet
-        return found.weather.value
+        return found.state.value
 
     @property
     def stormy(self) -> set[str]:
         """The namespaces with a storm of their own."""
-        return {name for name, storm in self.storms.namespaces.items() if storm.weather is Weather.STORM}
+        return {name for name, storm in self.storms.namespaces.items() if storm.state is StormState.STORM}
 
     def gates(self, namespace: str, vm: str = "db", planned: int = 0) -> dict[str, str]:
         """Why nothing is written there, by the gate."""

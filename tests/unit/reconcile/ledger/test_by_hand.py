@@ -8,12 +8,12 @@ import pytest
 from prometheus_client import generate_latest
 
 from exporter.__main__ import main
+from reconcile.carry_out.board import ShownRepairs
+from reconcile.carry_out.metrics import Measures
 from reconcile.cli.writing import opened
 from reconcile.ledger import Event, Ledger, LedgerError
 from reconcile.ledger.manual import ManualLedger, folder
 from reconcile.plan.remediations import all_remediations
-from reconcile.run.board import ShownRepairs
-from reconcile.run.metrics import Measures
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.rows import full

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconcile.carry_out.outcomes import AttemptOutcomes
 from reconcile.cli.ledger_pages import history_of
 from reconcile.ledger import Entry, Event, Ledger, LedgerError, Retention
 from reconcile.ledger.history import History
 from reconcile.ledger.manual import folder
-from reconcile.run.outcomes import AttemptOutcomes
 from tests.ledgers import plan
 from tests.shared import REPO
 

@@ -17,10 +17,12 @@ from exporter.__main__ import main
 from exporter.checks import all_checks
 from exporter.config.keys import keys_within
 from reconcile.app import kinds_of
+from reconcile.carry_out.board import ShownRepairs
+from reconcile.carry_out.confirm import Confirmed
+from reconcile.carry_out.metrics import Measures
 from reconcile.cli import commands
 from reconcile.config.loading import LoadedSidecar, load
 from reconcile.config.settings import model_of
-from reconcile.confirm.confirm import Confirmed
 from reconcile.decide.gates import GATES
 from reconcile.permissions.accounts import NAME, ServiceAccount
 from reconcile.permissions.rbac import base_roles, guarded, needed, write_role
@@ -29,9 +31,7 @@ from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation
 from reconcile.plan.remediations import all_remediations, all_undos, undo_of
 from reconcile.plan.requests import Request, request
 from reconcile.plan.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
-from reconcile.run.board import ShownRepairs
-from reconcile.run.metrics import Measures
-from reconcile.show.server import build
+from reconcile.publish.server import build
 from tests.all_of import each_of
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.confirm.confirm import Confirmed
+from reconcile.carry_out.confirm import Confirmed
 from reconcile.plan.plan import Create, Patch, Refused
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations.drains import (

@@ -19,7 +19,7 @@ import pytest
 import exporter.checks
 from exporter.checks import drains as check_area
 from exporter.findings.check import Check
-from reconcile.confirm.confirm import Confirmed
+from reconcile.carry_out.confirm import Confirmed
 from reconcile.plan import remediations
 from reconcile.plan.plan import Patch, Refused
 from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation

@@ -13,7 +13,7 @@ from demo.apiserver.patching import JSON, patched
 from exporter.facts.firmware import comparable, legacy
 from exporter.facts.record import Ref
 from exporter.store.kinds import namespace
-from reconcile.confirm.confirm import Confirmed
+from reconcile.carry_out.confirm import Confirmed
 from reconcile.fresh import FreshCluster
 from reconcile.plan.plan import Patch, Plan, Refused
 from reconcile.plan.remediation import Remediation, Scene

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from demo.apiserver.resources import Obj
-from reconcile.confirm.confirm import Confirmed
+from reconcile.carry_out.confirm import Confirmed
 from reconcile.decide.repair import Hint
 from reconcile.plan.plan import Patch, Refused
 from reconcile.plan.remediation import Remediation

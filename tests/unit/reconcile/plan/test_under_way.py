@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from exporter.store.kind import ApiKind
-from reconcile.confirm.confirm import Confirmed
+from reconcile.carry_out.confirm import Confirmed
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations

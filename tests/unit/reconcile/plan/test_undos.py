@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from exporter.facts.record import Ref
-from reconcile.confirm.confirm import Confirmed
+from reconcile.carry_out.confirm import Confirmed
 from reconcile.permissions.rbac import read_role
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED
 from reconcile.plan.managed_fields import applied

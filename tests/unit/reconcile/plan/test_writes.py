@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from exporter.facts.record import Ref
-from reconcile.act.execute import event
+from reconcile.carry_out.execute import event
 from reconcile.permissions.policy import EVENT
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED
 from reconcile.plan.patterns import EMPTY, PRESENT, Begins, Both, Each, Exactly, Has, Is, Like, Pattern

@@ -24,9 +24,9 @@ from exporter.http.page import actions as forms
 from exporter.http.server.rooms import SharedPlaces, take
 from exporter.kube.reviews import Resource, User
 from exporter.sidecar.repairs import Repairs
+from reconcile.carry_out.alert_webhook import Firing, receiver
 from reconcile.config.forms import WebhookSettings
-from reconcile.observe.webhook import Firing, receiver
-from reconcile.show import actions
+from reconcile.publish import actions
 
 from .....access_stage import login_stage
 

@@ -1,1 +1,0 @@
-"""What is sent to the cluster, and what came of it."""

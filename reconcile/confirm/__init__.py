@@ -1,1 +1,0 @@
-"""Whether a finding still holds, on fresh reads."""

@@ -1,1 +1,0 @@
-"""Which replica writes: one Lease, and for how long it is surely held."""

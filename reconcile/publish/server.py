@@ -1,0 +1,83 @@
+"""What the sidecar serves: its metrics, the plans, health, and Alertmanager's webhook."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+from aiohttp import web
+from prometheus_client import generate_latest
+
+from exporter.http.application import Guard, application, expected
+from exporter.http.server.sending import json_answer
+
+from ..carry_out.board import ShownRepairs
+from ..carry_out.metrics import Measures
+from ..plan.unseen import gathered
+from .actions import PATH, Actions
+
+_LONGEST_WAIT = 60.0
+OWN_TOKEN = ("/api/v1/alerts",)
+"""The paths that ask for a token of the configuration, and not for one of the API server."""
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def build(
+    board: ShownRepairs,
+    measures: Measures,
+    modes: Mapping[str, str],
+    instance: str,
+    webhook: Handler | None = None,
+    guard: Guard | None = None,
+    act: Actions | None = None,
+) -> web.Application:
+    """`instance` is the ID of this run. `webhook` takes what Alertmanager posts, at a path of OWN_TOKEN, and `act` what
+    people ask for by the page.
+    """
+
+    entries = act.acknowledging if act is not None else None
+    place = entries.place if entries is not None else None
+
+    async def plans(request: web.Request) -> web.StreamResponse:
+        await _wait(request, board, instance)
+        repairs = board.all()
+        answer = {
+            "generation": f"{instance}.{board.generation}",
+            "leading": measures.standing.leading,
+            "leader": measures.standing.leader,
+            "modes": dict(modes),
+            "actions": act is not None,
+            "acknowledges": None if place is None else {"namespace": place.namespace, "name": place.name},
+            "canaries": measures.standing.canaries,
+            "unseen": gathered(each.refused for each in repairs),
+            "repairs": repairs,
+        }
+        return await json_answer(request, instance, answer)
+
+    async def metrics(_: web.Request) -> web.StreamResponse:
+        body = generate_latest(measures.registry)
+        return web.Response(body=body, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+    def readyz() -> str:
+        """A replica that waits for the Lease is ready; it reads no findings until it leads."""
+        now = measures.standing
+        return "" if now.source_up or not now.leading else "the findings could not be read yet"
+
+    app = application({"/api/v1/plans": plans, "/metrics": metrics}, readyz, guard=guard)
+    if webhook is not None:
+        app.router.add_post(*OWN_TOKEN, webhook, expect_handler=expected)
+    if act is not None:
+        app.router.add_post(PATH, act.handle, expect_handler=expected)
+    return app
+
+
+async def _wait(request: web.Request, board: ShownRepairs, instance: str) -> None:
+    """Until the generation is another one than `since`, for `wait` seconds at most."""
+    text, since = request.query.get("wait", ""), request.query.get("since", "")
+    if not text.isdecimal() or not since:
+        return
+    try:
+        async with asyncio.timeout(min(float(text), _LONGEST_WAIT)), board.changed:
+            await board.changed.wait_for(lambda: f"{instance}.{board.generation}" != since)
+    except TimeoutError:
+        return
