@@ -20,12 +20,12 @@ from bench.instancetype_usage import turns
 from bench.usage import rss
 from exporter.counts.features import STATE, FeatureUsage
 from exporter.facts.record import Record
+from exporter.questions.features import READER, Features, steps
 from exporter.store.cluster import Change, Cluster
 from exporter.store.kinds.instancetypes import VirtualMachineClusterInstancetype
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.reader import cluster_of
 from exporter.store.source import Source, SyncState
-from exporter.views.features import READER, Features, steps
 from tests.evaluation import api_kinds
 
 OBJECTS, SIZED, RARE, CHANGES = 50, 4, 100, 2000

@@ -35,10 +35,10 @@ from exporter.engine.intake import Intake
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.states import States
 from exporter.metrics.text import SeriesLimit
+from exporter.questions import all_views
 from exporter.store.decode import ObjectDecoder
 from exporter.store.reader import Reader
 from exporter.store.source import SyncState
-from exporter.views import all_views
 from tests.evaluation import api_kinds
 
 _BORN = 1_790_000_000.0

@@ -19,11 +19,11 @@ import msgspec
 from bench.usage import rss
 from exporter.counts.instancetypes import STATE, InstancetypeUsage
 from exporter.facts.record import Record
+from exporter.questions.instancetypes import READER, Instancetypes, steps
 from exporter.store.cluster import Change, Cluster
 from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.reader import cluster_of
 from exporter.store.source import Source, SyncState
-from exporter.views.instancetypes import READER, Instancetypes, steps
 from tests.evaluation import api_kinds
 
 OBJECTS, UNVERSIONED, CHANGED, CHANGES = 50, 20, 5, 2000

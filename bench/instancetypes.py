@@ -26,9 +26,9 @@ from bench.whole import evaluated, objects
 from exporter.checks import all_checks
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
+from exporter.questions.impact import Impact, steps, without
 from exporter.store.decode import ObjectDecoder
 from exporter.store.source import SyncState
-from exporter.views.impact import Impact, steps, without
 from tests.evaluation import api_kinds
 
 _BORN = 1_790_000_000.0

@@ -19,7 +19,7 @@ from exporter.config.forms import address
 from exporter.config.settings import Config, ReconcileSettings
 from exporter.engine.engine import Engine
 from exporter.kube.transport import Transport
-from exporter.views.times import rfc3339
+from exporter.questions.times import rfc3339
 
 from .apiserver.server import ApiServer, kubeconfig
 from .fleet.sample import sample_fleet

@@ -21,16 +21,6 @@ from .dump import configure
 from .engine.engine import Engine
 from .engine.intake import Intake
 from .findings.check import Check
-from .http.access.access import Access
-from .http.access.decisions import Times
-from .http.access.login import Login
-from .http.access.sessions import Sessions
-from .http.application import build, serving
-from .http.page.outside import Outside
-from .http.reports.listings import Listings
-from .http.reports.result_cache import Versions
-from .http.routes import FOR_TENANTS, UNASKED, routes
-from .http.server.certificates import Certificates
 from .kube.background import alongside
 from .kube.client import Timeouts
 from .kube.reviews import Reviews
@@ -42,13 +32,23 @@ from .metrics.telemetry import Served, Telemetry, registry_of
 from .metrics.text import Profile, SeriesLimit
 from .offline.source import DumpSource, Progress
 from .prometheus import Past
+from .questions import all_views
 from .rules.urgency import urgencies, why_not_paging
+from .serve.access.access import Access
+from .serve.access.decisions import Times
+from .serve.access.login import Login
+from .serve.access.sessions import Sessions
+from .serve.application import build, serving
+from .serve.page.outside import Outside
+from .serve.reports.listings import Listings
+from .serve.reports.result_cache import Versions
+from .serve.routes import FOR_TENANTS, UNASKED, routes
+from .serve.server.certificates import Certificates
 from .sidecar.follower import Acting, Follower
 from .sidecar.repairs import Repairs
 from .store.kind import Kind
 from .store.reader import Reader, Reading, watched
 from .store.source import Source, SyncState
-from .views import all_views
 
 __all__ = ["Steward", "assemble", "assemble_dump", "serve", "wait_until_seen"]
 

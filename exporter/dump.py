@@ -15,9 +15,9 @@ from .engine.intake import Intake
 from .offline.files import files
 from .offline.source import OfflineSource, Progress, Tally
 from .offline.wanted import LabelledVMs
+from .questions import all_views
 from .store.kind import Kind
 from .store.reader import watched
-from .views import all_views
 
 
 async def read_dump(

@@ -18,14 +18,14 @@ from exporter.config.forms import address
 from exporter.config.settings import Config as ExporterConfig
 from exporter.facts.record import Ref
 from exporter.findings.check import PER_FLEET, Check
-from exporter.http.access.access import Access
-from exporter.http.access.decisions import Times
-from exporter.http.application import serving
-from exporter.http.server.certificates import certificates_of
 from exporter.kube.background import alongside
 from exporter.kube.get_json import JSONServer
 from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
+from exporter.serve.access.access import Access
+from exporter.serve.access.decisions import Times
+from exporter.serve.application import serving
+from exporter.serve.server.certificates import certificates_of
 from exporter.store.kind import ApiKind
 
 from .carry_out.alert_webhook import Firing, receiver

@@ -11,13 +11,13 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from exporter.http.access.access import Access
-from exporter.http.access.asking import LOGIN, LOGOUT
-from exporter.http.access.login import Login
-from exporter.http.access.sessions import COOKIE, Sessions
-from exporter.http.access.viewer import signed_in, visible_to
-from exporter.http.application import application, serving
 from exporter.kube.reviews import Attributes, Resource, User
+from exporter.serve.access.access import Access
+from exporter.serve.access.asking import LOGIN, LOGOUT
+from exporter.serve.access.login import Login
+from exporter.serve.access.sessions import COOKIE, Sessions
+from exporter.serve.access.viewer import signed_in, visible_to
+from exporter.serve.application import application, serving
 
 __all__ = ["SECONDS", "Answer", "LoginStage", "login_stage"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from exporter.http.access.viewer import EVERY_NAMESPACE, Visible, see
+from exporter.serve.access.viewer import EVERY_NAMESPACE, Visible, see
 
 __all__ = ["get", "scripts_in"]
 

@@ -14,9 +14,9 @@ from exporter.findings.causes import Cause
 from exporter.findings.check import PER_CLUSTER, Check, Family, Reason
 from exporter.findings.finding import Finding, Since
 from exporter.findings.severity import Severity
+from exporter.questions.causes import CauseReport
+from exporter.questions.times import rfc3339
 from exporter.store.kinds.ipam_claim import IPAMClaim
-from exporter.views.causes import CauseReport
-from exporter.views.times import rfc3339
 
 from .evaluation import NOW
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from exporter.checks import all_checks
-from exporter.views import drain
-from exporter.views.drain.report import Drain, NodeReport, VMReport
+from exporter.questions import drain
+from exporter.questions.drain.report import Drain, NodeReport, VMReport
 from tests.evaluation import Evaluation
 from tests.rows import full
 

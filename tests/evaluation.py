@@ -17,11 +17,11 @@ from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.findings.check import Check
 from exporter.kube.watch.decode import Decoded, Decoder
+from exporter.questions import all_views, drain
 from exporter.store.index import Index
 from exporter.store.kind import ApiKind
 from exporter.store.reader import Reader, Reading
 from exporter.store.source import Source, SyncState
-from exporter.views import all_views, drain
 from tests.rows import full
 
 __all__ = ["NOW", "Evaluation", "api_kinds", "decoded"]

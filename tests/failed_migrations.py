@@ -7,10 +7,10 @@ from typing import Any
 
 from exporter.counts.migrations import READING, MigrationFailures
 from exporter.kube.watch.decode import Decoder
+from exporter.questions.in_slices import at_once
+from exporter.questions.migrations import steps
 from exporter.store.decode import by_name
 from exporter.store.source import SyncState
-from exporter.views.in_slices import at_once
-from exporter.views.migrations import steps
 from tests.evaluation import Evaluation
 from tests.rows import full
 

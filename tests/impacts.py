@@ -8,8 +8,8 @@ from typing import Any
 
 from exporter.checks import all_checks
 from exporter.engine.engine import Engine
+from exporter.questions.impact import Impact
 from exporter.store.overlay import Edit
-from exporter.views.impact import Impact
 
 from .evaluation import Evaluation
 from .rows import full

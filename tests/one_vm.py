@@ -13,10 +13,10 @@ from exporter.counts.base import Aggregates
 from exporter.counts.networks import STATE
 from exporter.metrics.states import States
 from exporter.metrics.text import SeriesLimit
+from exporter.questions import vm
+from exporter.questions.networks import NetworkReport, Networks, take
+from exporter.questions.vm import VMWhole
 from exporter.store.source import SyncState
-from exporter.views import vm
-from exporter.views.networks import NetworkReport, Networks, take
-from exporter.views.vm import VMWhole
 
 from .drain_rows import Row, guest, node
 from .evaluation import NOW, Evaluation

@@ -16,21 +16,21 @@ from exporter.facts.record import Ref
 from exporter.findings.check import PER_CLUSTER, Check, Family, Reason
 from exporter.findings.finding import Finding
 from exporter.findings.severity import Severity
-from exporter.http.access.login import Login
-from exporter.http.application import Guard, build, serving
-from exporter.http.page.actions import TakesActions
-from exporter.http.page.outside import Outside
-from exporter.http.reports.listings import Listings
-from exporter.http.reports.result_cache import Versions
-from exporter.http.routes import routes
-from exporter.http.server.certificates import Certificates
 from exporter.metrics import telemetry
 from exporter.metrics.exposition import Exposition
+from exporter.questions import all_views
 from exporter.rules.urgency import urgencies, why_not_paging
+from exporter.serve.access.login import Login
+from exporter.serve.application import Guard, build, serving
+from exporter.serve.page.actions import TakesActions
+from exporter.serve.page.outside import Outside
+from exporter.serve.reports.listings import Listings
+from exporter.serve.reports.result_cache import Versions
+from exporter.serve.routes import routes
+from exporter.serve.server.certificates import Certificates
 from exporter.sidecar.repairs import Repairs
 from exporter.store.kinds import ipam_claim
 from exporter.store.reader import Reader
-from exporter.views import all_views
 from tests.evaluation import Evaluation
 from tests.rows import full
 

@@ -11,7 +11,7 @@ import ssl
 import sys
 from pathlib import Path
 
-from exporter.http.server.certificates import Certificates
+from exporter.serve.server.certificates import Certificates
 from tests.served import served
 
 

@@ -22,14 +22,14 @@ from exporter.findings.check import PER_FLEET, Check, Family
 from exporter.metrics import exposition
 from exporter.metrics.exposition import LABELS
 from exporter.metrics.telemetry import METRICS, PREFIX
+from exporter.questions import all_views
+from exporter.questions.features.report import manual
 from exporter.rules import Values, mixin, rule_files
 from exporter.rules.formats import files
 from exporter.rules.manual import alerting
 from exporter.rules.urgency import paging
 from exporter.store.kind import ApiKind
 from exporter.store.reader import Reader, watched
-from exporter.views import all_views
-from exporter.views.features.report import manual
 
 from .files import NOTE, TOP, between
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from exporter.checks import all_checks
+from exporter.questions.urgency import Urgency
 from exporter.rules.urgency import paging, urgencies
 from exporter.runbook import anchor, headed, texts
-from exporter.views.urgency import Urgency
 
 __all__ = ["generated"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..checks import all_checks
 from ..findings.check import PER_FLEET
 from ..findings.severity import Severity
-from ..views.urgency import Urgency
+from ..questions.urgency import Urgency
 from .areas import all_areas, rule_files
 from .model import Alerting
 from .routing import Route, routes

@@ -15,8 +15,8 @@ import msgspec
 from aiohttp import web
 
 from exporter.config.mistakes import quoted
-from exporter.http.server.connections import body_of
-from exporter.http.server.sending import json_error
+from exporter.serve.server.connections import body_of
+from exporter.serve.server.sending import json_error
 
 from ..config.forms import WebhookSettings
 from ..decide.gates import Alert

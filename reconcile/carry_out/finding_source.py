@@ -15,7 +15,7 @@ from exporter.facts.record import Ref
 from exporter.findings.finding import Finding, Unknown
 from exporter.kube.errors import MALFORMED
 from exporter.kube.get_json import GetError, JSONServer
-from exporter.views.findings import NotApplicable, fleet_of
+from exporter.questions.findings import NotApplicable, fleet_of
 
 from ..decide.repair import Found, Hint
 

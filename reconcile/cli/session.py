@@ -28,10 +28,10 @@ from exporter.kube.client import greet
 from exporter.kube.errors import AbsentError, KubeError
 from exporter.kube.get_json import JSONServer
 from exporter.kube.transport import Transport
+from exporter.questions.nearest import nearest
 from exporter.store.kind import ApiKind
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine import VirtualMachine
-from exporter.views.nearest import nearest
 
 from ..app import Checks, checks_of, kinds_of
 from ..carry_out.confirm import Confirmed, confirm

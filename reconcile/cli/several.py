@@ -96,7 +96,7 @@ _RANKS = {each.value: each.rank for each in Severity}
 
 def in_order(findings: Iterable[Found]) -> list[Found]:
     """The findings of the worst cause first, then those of the cause with most VMs, then of the oldest, as
-    `exporter.views.causes.cause_order` has them; within a cause by namespace and name.
+    `exporter.questions.causes.cause_order` has them; within a cause by namespace and name.
     """
     causes: dict[str, list[Found]] = {}
     for each in findings:

@@ -14,10 +14,10 @@ from aiohttp import web
 from exporter.config.editing import with_entry
 from exporter.facts.record import Ref
 from exporter.findings.causes import moment_of
-from exporter.http.access.access import token_of
-from exporter.http.access.same_origin import LASTS, made_at
-from exporter.http.server.connections import body_of
-from exporter.http.server.sending import json_error
+from exporter.serve.access.access import token_of
+from exporter.serve.access.same_origin import LASTS, made_at
+from exporter.serve.server.connections import body_of
+from exporter.serve.server.sending import json_error
 
 from ..carry_out.board import ShownRepairs
 from ..carry_out.on_behalf import OnBehalf, RefusedError

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from exporter.http.html.rendering import templates_of, visible
+from exporter.serve.html.rendering import templates_of, visible
 
 from ..plan.plan import moment
 from .attempt_summary import AttemptSummary, CanaryStop

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from aiohttp import web
 from prometheus_client import generate_latest
 
-from exporter.http.application import Guard, application, expected
-from exporter.http.server.sending import json_answer
+from exporter.serve.application import Guard, application, expected
+from exporter.serve.server.sending import json_answer
 
 from ..carry_out.board import ShownRepairs
 from ..carry_out.metrics import Measures

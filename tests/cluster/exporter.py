@@ -19,10 +19,10 @@ from exporter.checks import all_checks
 from exporter.config.settings import Config, MetricsSettings
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding
-from exporter.http.access.decisions import Times
 from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
 from exporter.kube.watch.reflector import Timeouts
+from exporter.serve.access.decisions import Times
 from tests.case_files import read_yaml
 from tests.cluster.client import Client
 from tests.manifests import Object

@@ -17,8 +17,8 @@ from exporter.cli.input.serving import run_until_signalled
 from exporter.cli.output.text.logs import log_as
 from exporter.config.forms import address
 from exporter.config.loading import Loaded, Sources, load
-from exporter.http.server.certificates import certificates_of
 from exporter.kube.transport import Transport
+from exporter.serve.server.certificates import certificates_of
 from tests.cluster.exporter import STEADY
 
 

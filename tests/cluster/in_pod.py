@@ -16,7 +16,7 @@ from pathlib import Path
 
 from exporter.__main__ import main
 from exporter.cli.parsers import all_commands
-from exporter.views.times import rfc3339
+from exporter.questions.times import rfc3339
 from tests.cluster.aged_objects import KINDS, aged, objects
 from tests.cluster.client import Client
 from tests.dumps import plain_list

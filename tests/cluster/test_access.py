@@ -20,10 +20,10 @@ import pytest
 import yaml
 
 from exporter.config.settings import Config as ExporterConfig
-from exporter.http.access.decisions import Times
-from exporter.http.server.rooms import most_connections
 from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
+from exporter.serve.access.decisions import Times
+from exporter.serve.server.rooms import most_connections
 from reconcile.app import run
 from reconcile.config.settings import SidecarConfig
 from tests.cluster.apiserver import ApiServer

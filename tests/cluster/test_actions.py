@@ -26,14 +26,14 @@ from exporter.checks import all_checks
 from exporter.config.loading import Loaded, Sources, load
 from exporter.config.settings import ReconcileSettings
 from exporter.facts.record import Ref
-from exporter.http.access.access import Access
-from exporter.http.access.same_origin import form_token
-from exporter.http.application import serving
 from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
+from exporter.questions.in_slices import at_once
+from exporter.serve.access.access import Access
+from exporter.serve.access.same_origin import form_token
+from exporter.serve.application import serving
 from exporter.sidecar.follower import Acting
 from exporter.sidecar.repairs import Repairs, decoding
-from exporter.views.in_slices import at_once
 from reconcile.app import kinds_of
 from reconcile.carry_out.board import ShownRepairs
 from reconcile.carry_out.metrics import Measures

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.http.access.decisions import Times
+from exporter.serve.access.decisions import Times
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.exporter import Exporter, grant, grant_access

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from exporter.views.commands import command
+from exporter.questions.commands import command
 from tests.cluster.conftest import Tools
 from tests.cluster.demo_process import Demo, running_demo
 from tests.waiting import wait_until

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from exporter.http.server.certificates import Certificates
 from exporter.kube.get_json import JSONServer
+from exporter.serve.server.certificates import Certificates
 from reconcile.carry_out.finding_source import ExporterSource
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer, Tools

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from exporter.__main__ import main
+from exporter.questions import drain
 from exporter.store.kind import ApiKind
-from exporter.views import drain
 from tests.case_files import read_yaml
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer, Tools

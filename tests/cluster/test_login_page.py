@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from exporter.http.access.access import FINDINGS, Access
-from exporter.http.access.login import Login
-from exporter.http.access.sessions import COOKIE, Sessions
-from exporter.http.routes import FOR_TENANTS, UNASKED
-from exporter.http.server.certificates import Certificates
+from exporter.serve.access.access import FINDINGS, Access
+from exporter.serve.access.login import Login
+from exporter.serve.access.sessions import COOKIE, Sessions
+from exporter.serve.routes import FOR_TENANTS, UNASKED
+from exporter.serve.server.certificates import Certificates
 from tests.access_stage import Scripted
 from tests.cluster.browser import CHROMIUM, Tab, browser
 from tests.served import Served, served

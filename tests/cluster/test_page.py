@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from exporter.questions.in_slices import at_once
 from exporter.sidecar.repairs import Repairs, decoding
-from exporter.views.in_slices import at_once
 from tests.asking import scripts_in
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.browser import CHROMIUM, QUIET, browser

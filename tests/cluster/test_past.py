@@ -7,8 +7,8 @@ import re
 import time
 
 from exporter.config.outside import PrometheusSettings
-from exporter.http.page.outside import Outside, of_severities
 from exporter.prometheus import Bounds, Past
+from exporter.serve.page.outside import Outside, of_severities
 from tests.cluster.conftest import MakePrometheus
 from tests.cluster.process import free_ports
 from tests.served import served

@@ -17,10 +17,10 @@ import pytest
 from exporter.checks import all_checks
 from exporter.counts import all_states
 from exporter.findings.check import PER_FLEET
+from exporter.questions import all_views
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import node, pod, storage
 from exporter.store.reader import watched
-from exporter.views import all_views
 from tests.case_files import read_yaml
 from tests.cluster import fleet, nodes
 from tests.cluster.apiserver import ApiServer

@@ -16,8 +16,8 @@ import trustme
 
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.config.settings import Config
-from exporter.http.server.certificates import Certificates
 from exporter.kube.transport import Transport
+from exporter.serve.server.certificates import Certificates
 from tests.cluster.apiserver import ApiServer, Setup
 from tests.cluster.client import Client
 from tests.cluster.conftest import Tools

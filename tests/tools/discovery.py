@@ -12,9 +12,9 @@ from typing import Any
 
 from exporter.checks import all_checks
 from exporter.counts import all_states
+from exporter.questions import all_views
 from exporter.store.kind import ApiKind
 from exporter.store.reader import watched
-from exporter.views import all_views
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.tools.build import tool

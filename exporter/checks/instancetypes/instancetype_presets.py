@@ -17,8 +17,8 @@ from ...facts.record import Ref
 from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Since
 from ...findings.severity import Severity
+from ...store.kinds.instancetypes import VirtualMachineInstancePreset
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.kinds.virtual_machine_instance_preset import VirtualMachineInstancePreset
 
 REASONS = {
     "PresetInUse": Reason(

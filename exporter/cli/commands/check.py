@@ -14,11 +14,11 @@ from ...config.settings import Config
 from ...engine.engine import Engine
 from ...findings.severity import Severity
 from ...offline.files import DumpError
+from ...questions.edits import EditProbes, unsettled
+from ...questions.findings import Report, take, with_causes
+from ...questions.repairs import reconcile_of
+from ...questions.trust import exit_code as ended
 from ...sidecar.repairs import Repairs
-from ...views.edits import EditProbes, unsettled
-from ...views.findings import Report, take, with_causes
-from ...views.repairs import reconcile_of
-from ...views.trust import exit_code as ended
 from ..input.config import configured
 from ..input.dumps import DumpReading, dumps_of, evaluate_each
 from ..input.edit_probes import ask_edits, refuse_probe_of_dump

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...config.settings import Config
 from ...engine.engine import Engine
-from ...views.findings import Report, take, with_causes
+from ...questions.findings import Report, take, with_causes
 from ..input.filters import Filters, UsageError
 from ..input.labels import labelled_in_cluster
 from ..input.names import known_to, on_their_nodes

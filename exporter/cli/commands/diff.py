@@ -12,9 +12,9 @@ from ...config.settings import Config
 from ...dump import read_dump
 from ...kube.errors import MALFORMED
 from ...offline.files import DumpError
-from ...views.differences import Change, Differences, differences
-from ...views.findings import Report, take
-from ...views.trust import exit_code
+from ...questions.differences import Change, Differences, differences
+from ...questions.findings import Report, take
+from ...questions.trust import exit_code
 from ..input.config import configured
 from ..input.once import progress_line
 from ..output.findings.changes import differed

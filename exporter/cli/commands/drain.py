@@ -14,7 +14,7 @@ from ...dump import read_dump
 from ...engine.engine import Engine
 from ...kube.errors import UnreachableError
 from ...offline.files import DumpError
-from ...views.drain import (
+from ...questions.drain import (
     CHECK,
     READER,
     STAYS,
@@ -29,8 +29,8 @@ from ...views.drain import (
     unsafe,
     unsettled,
 )
-from ...views.drain.probing import EvictionProbeAnswer
-from ...views.drain.report import Probed
+from ...questions.drain.probing import EvictionProbeAnswer
+from ...questions.drain.report import Probed
 from ..input.config import configured
 from ..input.edit_probes import refuse_probe_of_dump
 from ..input.eviction_probes import with_probes

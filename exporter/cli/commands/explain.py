@@ -18,7 +18,7 @@ from ..output.text.screen import prose_width, width
 from ..output.text.terminal import complain, one_line, say
 
 if TYPE_CHECKING:  # its report is dear to import, and a reason needs none
-    from ...views.findings import FindingReport
+    from ...questions.findings import FindingReport
 
 # What a check, a reason or a finding means, as text. Words in capitals are filled in by findings.
 

@@ -13,8 +13,8 @@ from ...dump import read_dump
 from ...engine.engine import Engine
 from ...facts.naming import named
 from ...offline.files import DumpError
-from ...views.features import READER, FeatureReport, Features, GateReport, NoSuchFeatureError, selected, take
-from ...views.trust import exit_code
+from ...questions.features import READER, FeatureReport, Features, GateReport, NoSuchFeatureError, selected, take
+from ...questions.trust import exit_code
 from ..input.config import configured
 from ..input.filters import UsageError
 from ..input.once import aim_of, all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump

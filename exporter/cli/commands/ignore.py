@@ -14,8 +14,8 @@ from ...dump import read_dump
 from ...engine.engine import Engine
 from ...findings.causes import moment_of
 from ...offline.files import DumpError
-from ...views.causes import CauseReport, KnownCause, causes_of, known_causes
-from ...views.trust import exit_code
+from ...questions.causes import CauseReport, KnownCause, causes_of, known_causes
+from ...questions.trust import exit_code
 from ..input.config import configured, sources_of
 from ..input.filters import UsageError
 from ..input.once import of_running, progress_line, refuse_complete_without_dump

@@ -15,8 +15,8 @@ from ...dump import read_dump
 from ...engine.engine import Engine
 from ...facts.naming import counted, named
 from ...offline.files import DumpError
-from ...views.edits import EditProbes, unsettled
-from ...views.impact import (
+from ...questions.edits import EditProbes, unsettled
+from ...questions.impact import (
     PARAMETERS,
     READER,
     TITLES,

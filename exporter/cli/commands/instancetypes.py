@@ -15,9 +15,9 @@ from ...dump import read_dump
 from ...engine.engine import Engine
 from ...facts.naming import kind_word, named
 from ...offline.files import DumpError
-from ...views.instancetypes import READER, InstancetypeReport, Instancetypes, take
-from ...views.nearest import meant, shortened
-from ...views.trust import exit_code
+from ...questions.instancetypes import READER, InstancetypeReport, Instancetypes, take
+from ...questions.nearest import meant, shortened
+from ...questions.trust import exit_code
 from ..input.config import configured
 from ..input.filters import UsageError
 from ..input.once import aim_of, all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump

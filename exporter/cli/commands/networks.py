@@ -15,9 +15,9 @@ from ...counts.addresses import AddressUsage
 from ...dump import read_dump
 from ...engine.engine import Engine
 from ...offline.files import DumpError
-from ...views.nearest import meant, shortened
-from ...views.networks import STATES, NetworkReport, Networks, take
-from ...views.trust import exit_code
+from ...questions.nearest import meant, shortened
+from ...questions.networks import STATES, NetworkReport, Networks, take
+from ...questions.trust import exit_code
 from ..input.config import configured
 from ..input.filters import UsageError
 from ..input.once import all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump

@@ -17,8 +17,8 @@ from ...config.loading import Loaded, Sources, load
 from ...config.reloading import Reloading
 from ...config.settings import Config
 from ...findings.check import Check
-from ...http.server.certificates import certificates_of
 from ...offline.files import DumpError
+from ...serve.server.certificates import certificates_of
 from ..input.config import configured, sources_of
 from ..input.filters import UsageError
 from ..input.looking import transport_of

@@ -17,14 +17,14 @@ from ...engine.engine import Engine
 from ...facts.naming import counted, named
 from ...findings.check import PER_FLEET
 from ...offline.files import DumpError
+from ...questions.causes import HistoryReport
+from ...questions.drain import READER, STAYS, NodeReport, draining
+from ...questions.drain import take as drained
+from ...questions.findings import FindingReport, Report, take, with_causes
+from ...questions.repairs import Reconcile
+from ...questions.times import changes_said
+from ...questions.trust import exit_code
 from ...store.kinds.kube_virt import KubeVirt
-from ...views.causes import HistoryReport
-from ...views.drain import READER, STAYS, NodeReport, draining
-from ...views.drain import take as drained
-from ...views.findings import FindingReport, Report, take, with_causes
-from ...views.repairs import Reconcile
-from ...views.times import changes_said
-from ...views.trust import exit_code
 from ..input.config import configured
 from ..input.filters import UsageError
 from ..input.once import complain_if_late, of_running, progress_line, refuse_complete_without_dump, undated

@@ -15,7 +15,17 @@ from ...kube.errors import UnreachableError
 from ...offline.documents import DumpedObject, Malformed, objects
 from ...offline.files import DumpError, Unread, files
 from ...offline.wanted import Wanted
-from ...views.vm import OF_MANIFESTS, READER, Manifest, NoSuchVMError, VMWhole, exit_code, manifest_of, propose, take
+from ...questions.vm import (
+    OF_MANIFESTS,
+    READER,
+    Manifest,
+    NoSuchVMError,
+    VMWhole,
+    exit_code,
+    manifest_of,
+    propose,
+    take,
+)
 from ..input.config import configured
 from ..input.filters import UsageError
 from ..input.once import aim_of, all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump

@@ -19,11 +19,11 @@ from ...engine.restraints import Restraints
 from ...findings.finding import Finding
 from ...offline.files import DumpError
 from ...offline.wanted import LabelledVMs
+from ...questions.causes import causes_of
+from ...questions.findings import UNSEEN_FLEET, Report, UndecodableReport, merged, reported, take, with_causes
+from ...questions.times import rfc3339
 from ...store.cluster import Cluster
 from ...store.source import FILE
-from ...views.causes import causes_of
-from ...views.findings import UNSEEN_FLEET, Report, UndecodableReport, merged, reported, take, with_causes
-from ...views.times import rfc3339
 from ..output.text.terminal import complain, one_line
 from .filters import Filters, UsageError
 from .labels import refuse_none

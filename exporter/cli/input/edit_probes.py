@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from ...engine.turn import in_turns
 from ...facts.record import UnansweredError
 from ...kube.errors import UnreachableError
+from ...questions.edits import EditProbed, EditProbes, chosen, expected_edits, probed, summed
 from ...store.cluster import Cluster
-from ...views.edits import EditProbed, EditProbes, chosen, expected_edits, probed, summed
 from ..options import MOST
 from .filters import UsageError
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...views.drain import Drain, NodeReport, VMReport, probed
+from ...questions.drain import Drain, NodeReport, VMReport, probed
 
 if TYPE_CHECKING:
     from ...kube.probe import Probe  # its client is dear to import, and a dump needs none

@@ -18,7 +18,7 @@ from ...facts.selector import Selector
 from ...findings.check import PER_FLEET, Check
 from ...findings.finding import Unknown
 from ...findings.severity import Severity
-from ...views.findings import FindingReport, Report
+from ...questions.findings import FindingReport, Report
 from .selectors import Selection, selection_of, vms_of
 
 _OF_FEATURES = "feature_"  # what the checks begin with whose findings have a feature

@@ -15,6 +15,8 @@ from ...domain.features.known_bugs import KNOWN_BUGS
 from ...domain.features.settings import Settings
 from ...facts.record import Record
 from ...facts.rules import BY_ID
+from ...questions.findings import FindingReport
+from ...questions.nearest import meant, shortened
 from ...store.cluster import Cluster
 from ...store.indexes.networks import NETWORK
 from ...store.kind import Kind
@@ -24,8 +26,6 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.reader import watched
 from ...store.source import unseen
-from ...views.findings import FindingReport
-from ...views.nearest import meant, shortened
 from .filters import Filters, UsageError
 from .selectors import Selection
 

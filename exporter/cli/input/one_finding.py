@@ -9,7 +9,7 @@ import time
 from ...config.settings import Config
 from ...dump import read_dump
 from ...findings.severity import Severity
-from ...views.findings import FindingReport, Report, take, with_causes
+from ...questions.findings import FindingReport, Report, take, with_causes
 from .config import configured
 from .filters import UsageError
 from .names import known_to

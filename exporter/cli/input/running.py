@@ -13,9 +13,9 @@ import msgspec
 from ...facts.times import Since
 from ...findings.finding import Unknown
 from ...findings.severity import Severity
-from ...views.causes import CauseReport, HistoryReport, KnownCause, cause_order
-from ...views.drain import Drain, NodeReport
-from ...views.findings import (
+from ...questions.causes import CauseReport, HistoryReport, KnownCause, cause_order
+from ...questions.drain import Drain, NodeReport
+from ...questions.findings import (
     UNSEEN_FLEET,
     FindingReport,
     FleetSummary,
@@ -24,9 +24,9 @@ from ...views.findings import (
     SourceReport,
     UndecodableReport,
 )
-from ...views.nearest import meant, shortened
-from ...views.networks import Networks
-from ...views.repairs import Reconcile
+from ...questions.nearest import meant, shortened
+from ...questions.networks import Networks
+from ...questions.repairs import Reconcile
 from .asking import SECONDS, answer_of, asking
 from .filters import UsageError
 from .names import refuse_no_kind

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ...facts.record import Ref
-from ...views.findings import FindingReport
+from ...questions.findings import FindingReport
 
 _ID = re.compile(r"[0-9a-f]{4,16}")
 _VMS = ("VirtualMachine", "VirtualMachineInstance")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...views.edits import EditProbes
+from ...questions.edits import EditProbes
 from .text.layout import indented, table
 from .text.terminal import one_line
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from ...checks import all_checks
-from ...http.html.markdown import Block, names_in, sections, with_names
+from ...questions.findings import FindingReport
 from ...rules.urgency import urgencies
 from ...runbook import link, texts
-from ...views.findings import FindingReport
+from ...serve.html.markdown import Block, names_in, sections, with_names
 from .text.layout import paragraph
 
 _LINK = re.compile(r"\[([^][]+)\]\([^()]*\)")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from ...questions.drain import TITLES
+from ...questions.findings import FindingReport
+from ...questions.vm import NodeAnswer, Places, Verdict, VMWhole
+from ...questions.vm.report import FeatureUse, InterfaceReport, SizeReport
 from ...store.kinds.virtual_machine_instance import FINAL
-from ...views.drain import TITLES
-from ...views.findings import FindingReport
-from ...views.vm import NodeAnswer, Places, Verdict, VMWhole
-from ...views.vm.report import FeatureUse, InterfaceReport, SizeReport
 from .text.layout import WIDTH, as_wide_as, paragraph, step
 from .text.terminal import one_line
 

@@ -8,12 +8,11 @@ from ...facts.matching import ROLES
 from ...facts.record import Record
 from ...store.index import ByName, Index
 from ...store.kinds.controller_revision import ControllerRevision
-from ...store.kinds.instancetypes import Kept
+from ...store.kinds.instancetypes import Kept, VirtualMachineInstancePreset
 from ...store.kinds.snapshots import VirtualMachineSnapshotContent
 from ...store.kinds.templates import VirtualMachinePool
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...store.kinds.virtual_machine_instance_preset import VirtualMachineInstancePreset
 from .resolving import ReferenceMode, reference, resolve, target
 
 

@@ -148,3 +148,31 @@ INSTANCETYPES: tuple[ApiKind[Any], ...] = (INSTANCETYPE, CLUSTER_INSTANCETYPE, P
 """Of each the kind of one namespace, then that of the cluster."""
 
 CLUSTER_WIDE = INSTANCETYPES[1::2]
+
+
+# VirtualMachineInstancePresets: the deprecated way to fill in VMIs by their labels.
+
+
+class _Preset(Wire, frozen=True, gc=False):
+    metadata: WireMeta = WireMeta()
+
+
+class VirtualMachineInstancePreset(Record, frozen=True, gc=False):
+    pass
+
+
+def _reduce(wire: _Preset) -> VirtualMachineInstancePreset:
+    return VirtualMachineInstancePreset(*identity(wire.metadata))
+
+
+KIND = ApiKind(
+    VirtualMachineInstancePreset,
+    group="kubevirt.io",
+    versions=("v1", "v1alpha3"),
+    plural="virtualmachineinstancepresets",
+    wire=_Preset,
+    reduce=_reduce,
+    optional=True,
+    dispensable=True,
+)
+VirtualMachineInstancePreset.KIND = KIND

@@ -6,7 +6,7 @@ import argparse
 import shlex
 
 from exporter.cli.output.text.terminal import complain, say
-from exporter.views.trust import exit_code
+from exporter.questions.trust import exit_code
 
 from ...carry_out.finding_source import Observed
 from ...config.settings import Mode

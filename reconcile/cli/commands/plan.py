@@ -15,7 +15,7 @@ from exporter.cli.output.text.aimed import Aim
 from exporter.cli.output.text.layout import written, yaml_of
 from exporter.cli.output.text.screen import width
 from exporter.cli.output.text.terminal import one_line, say
-from exporter.views.trust import exit_code
+from exporter.questions.trust import exit_code
 
 from ...carry_out.attempt import AttemptState, dry_run
 from ...carry_out.confirm import Confirmed

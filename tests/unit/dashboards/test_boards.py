@@ -19,7 +19,7 @@ from dashboards.generator.console import expression
 from dashboards.generator.links import page_link
 from dashboards.generator.model import COLUMNS, Board, Column, Link, Panel, PanelKind, PanelQuery, placed
 from dashboards.generator.panels import HELD, SEVERITIES
-from exporter.views.findings import Filter
+from exporter.questions.findings import Filter
 from tests.all_of import each_of
 from tests.case_files import read_yaml
 from tests.rules import FILES as RULE_FILES

@@ -17,7 +17,7 @@ from tests.shared import REPO
 
 # One line for each contract that breaks it, and the module at whose end it is put.
 BREAKS = {
-    "the exporter does not know the sidecar": ("exporter/views/nearest.py", "import reconcile.app"),
+    "the exporter does not know the sidecar": ("exporter/questions/nearest.py", "import reconcile.app"),
     "what runs in a cluster knows nothing of what is made of it": ("exporter/version.py", "import release.sbom"),
     "data flows one way": ("exporter/store/kinds/pod.py", "import exporter.checks"),
     "a gauge is what the objects say now, and not what is remembered of them": (
@@ -29,8 +29,8 @@ BREAKS = {
         "import exporter.store.indexes.drains",
     ),
     "a request is let in before anything is listed for it": (
-        "exporter/http/access/viewer.py",
-        "import exporter.http.api.findings",
+        "exporter/serve/access/viewer.py",
+        "import exporter.serve.api.findings",
     ),
     "a command reads, then prints": ("exporter/cli/output/vm.py", "import exporter.cli.input.once"),
     "what evaluates is pure: no clock, no environment, no I/O": ("reconcile/plan/effects.py", "import time"),
@@ -41,10 +41,7 @@ BREAKS = {
     "the adapters import the Kubernetes client, and nothing else does": ("exporter/kube/probe.py", "import kubernetes"),
     "who may send requests to an API server": ("reconcile/carry_out/loop.py", "import exporter.kube.transport"),
     "what serves can't write its certificate": ("exporter/app.py", "import exporter.kube.own_secret"),
-    "the steps of an attempt are a line": (
-        "reconcile/carry_out/lease.py",
-        "import reconcile.carry_out.attempt",
-    ),
+    "the steps of an attempt are a line": ("reconcile/carry_out/lease.py", "import reconcile.carry_out.attempt"),
     "a repair goes one way": ("reconcile/ledger/entry.py", "import reconcile.carry_out.loop"),
     "the demo and its API server know nothing of who reads them": ("demo/fleet/sample.py", "import exporter.store"),
     "the API server does not know the demo's fleet": ("demo/apiserver/wire.py", "import demo.fleet.sample"),

@@ -29,7 +29,7 @@ _WAYS: dict[str, Callable[[re.Pattern[Any], Any], object]] = {
     "split": re.Pattern.split,
     "sub": lambda pattern, given: pattern.sub(given[:0], given),
 }
-_CLIENTS = ("exporter/http/", "reconcile/publish/server.py", "reconcile/carry_out/alert_webhook.py")
+_CLIENTS = ("exporter/serve/", "reconcile/publish/server.py", "reconcile/carry_out/alert_webhook.py")
 """Where the bytes of clients are read first: no expression at all is needed there, but for what a page shows."""
 _MADE_WHERE_USED = {"form"}
 """`exporter/rules/values.py`: of the forms in its own table, for values in a file of the one who installs it."""
@@ -128,8 +128,8 @@ def test_it_is_linear(place: str) -> None:
 
 def test_what_reads_clients_first_needs_none() -> None:
     found = {each for each in _used() if each.startswith(_CLIENTS)}
-    of_ours = "exporter/http/html/markdown.py"  # reads runbooks, and what stands for their variables
-    assert {each.partition(" ")[0] for each in found} <= {"exporter/http/html/rendering.py", of_ours}
+    of_ours = "exporter/serve/html/markdown.py"  # reads runbooks, and what stands for their variables
+    assert {each.partition(" ")[0] for each in found} <= {"exporter/serve/html/rendering.py", of_ours}
 
 
 def test_a_quadratic_one_would_be_noticed() -> None:

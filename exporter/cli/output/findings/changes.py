@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from ....facts.naming import counted, kind_word
 from ....findings.finding import Unknown
 from ....findings.severity import Severity
-from ....views.differences import Change, Difference, Differences, differences
-from ....views.findings import Report
-from ....views.times import rfc3339
+from ....questions.differences import Change, Difference, Differences, differences
+from ....questions.findings import Report
+from ....questions.times import rfc3339
 from ..text.layout import sentence
 from ..text.screen import Row, rows_of
 

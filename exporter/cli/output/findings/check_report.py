@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from ....facts.naming import counted, kind_word
 from ....findings.severity import Severity
+from ....questions.causes import CauseReport, acknowledged_text
+from ....questions.findings import FindingReport, Report, plan_command
 from ....sidecar.repairs import ReportedRepair
 from ....store.source import FILE
-from ....views.causes import CauseReport, acknowledged_text
-from ....views.findings import FindingReport, Report, plan_command
 from ..text.aimed import HERE, Aim
 from ..text.layout import age, indented, paragraph, sentence
 from ..text.screen import cut, rows_of

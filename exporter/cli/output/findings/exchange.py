@@ -12,9 +12,9 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from ....checks import all_checks
 from ....facts.naming import cell
 from ....findings.severity import Severity
+from ....questions.findings import FindingReport, Report, advice
 from ....runbook import link
 from ....version import installed
-from ....views.findings import FindingReport, Report, advice
 from ..text.layout import json_of
 
 _HEAD = (

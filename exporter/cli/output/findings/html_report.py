@@ -6,10 +6,10 @@ from collections import Counter
 from functools import partial
 
 from ....findings.severity import Severity
-from ....http.html.rendering import as_file
-from ....views.causes import CauseReport
-from ....views.findings import FindingReport, Report
-from ....views.times import age, origin, rfc3339
+from ....questions.causes import CauseReport
+from ....questions.findings import FindingReport, Report
+from ....questions.times import age, origin, rfc3339
+from ....serve.html.rendering import as_file
 from .check_report import Presentation, clusters_of
 from .no_answer import answered, no_answer
 

@@ -8,9 +8,9 @@ from typing import Any
 from ....checks import all_checks
 from ....facts.naming import counted, named, plural
 from ....offline.source import command, named_lists
+from ....questions.findings import Report
 from ....store.kind import ApiKind
 from ....store.source import FILE, SyncState
-from ....views.findings import Report
 from ..text.layout import paragraph
 from ..text.terminal import one_line
 

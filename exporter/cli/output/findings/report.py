@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ....views.findings import Report
+from ....questions.findings import Report
 from .check_report import Presentation, check_text, names, unread, wide
 
 __all__ = ["Presentation", "rendered", "unread"]

@@ -27,9 +27,9 @@ from exporter.counts.addresses import AddressUsage
 from exporter.counts.base import Aggregates
 from exporter.findings.check import Check
 from exporter.metrics.states import States
+from exporter.questions import all_views, drain, findings, networks
 from exporter.store.kinds.node import Node
 from exporter.store.reader import Reader
-from exporter.views import all_views, drain, findings, networks
 from tests.check_cases import CHECKS, cases_of, evaluated
 from tests.evaluation import NOW, Evaluation, api_kinds
 from tests.rows import full

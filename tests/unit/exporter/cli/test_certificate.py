@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from exporter.__main__ import main
-from exporter.http.server import own_certificate
-from exporter.http.server.certificates import Certificates
 from exporter.kube.get_json import JSONServer
+from exporter.serve.server import own_certificate
+from exporter.serve.server.certificates import Certificates
 from reconcile.carry_out.finding_source import ExporterSource, SourceError
 from tests.served import served
 

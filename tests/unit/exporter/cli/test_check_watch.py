@@ -22,7 +22,7 @@ from exporter.app import assemble, serve, wait_until_seen
 from exporter.cli.output.findings.changes import changes
 from exporter.findings.finding import Unknown
 from exporter.kube.transport import Transport
-from exporter.views.findings import Report
+from exporter.questions.findings import Report
 
 INTERRUPTIBLE = """\
 import signal, sys

@@ -12,7 +12,7 @@ from exporter.cli.parsers.others import FORMATS, KEYS
 from exporter.rules import formats, values
 
 # What is dear to import: of help, of what knows the checks, and of what evaluates a dump.
-CLUSTER = {"aiohttp", "kubernetes", "exporter.app", "exporter.http", "jinja2", "prometheus_client", "cryptography"}
+CLUSTER = {"aiohttp", "kubernetes", "exporter.app", "exporter.serve", "jinja2", "prometheus_client", "cryptography"}
 DUMP = {"asyncio", "pydantic", "yaml", "exporter.engine.engine", "exporter.config.settings"}
 KNOWS = {"msgspec", "exporter.checks", "reconcile.plan.plan", "exporter.rules", "difflib"}
 DUMPED = '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "uid": "u"}}'

@@ -31,9 +31,9 @@ from exporter.findings.severity import Severity
 from exporter.kube.transport import Transport
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.text import SeriesLimit
+from exporter.questions import all_views
 from exporter.store.kinds import ipam_claim
 from exporter.store.kinds.kube_virt import KubeVirt
-from exporter.views import all_views
 from reconcile.config.loading import LoadedSidecar
 from reconcile.config.loading import load as load_sidecar
 from tests.exposed import names, orphan

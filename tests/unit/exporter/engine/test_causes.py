@@ -16,15 +16,15 @@ from exporter.findings.causes import Cause, cause_id
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding
 from exporter.findings.severity import Severity
-from exporter.http.access.viewer import Visible
-from exporter.http.reports.listings import Listings
-from exporter.http.reports.result_cache import Versions
 from exporter.metrics.exposition import NAME, Causes, Exposition
 from exporter.metrics.text import SeriesLimit
+from exporter.questions.causes import CauseReport, causes_of, ended, reports
+from exporter.questions.findings import Filter
+from exporter.questions.times import rfc3339
+from exporter.serve.access.viewer import Visible
+from exporter.serve.reports.listings import Listings
+from exporter.serve.reports.result_cache import Versions
 from exporter.sidecar.repairs import Repairs
-from exporter.views.causes import CauseReport, causes_of, ended, reports
-from exporter.views.findings import Filter
-from exporter.views.times import rfc3339
 from tests.all_of import all_of, named, whole
 from tests.amounts import drawn, rounds
 from tests.cause_counts import missing, opened

@@ -17,14 +17,14 @@ from exporter.engine.causes import HOUR, WEEK, CauseStore, Count
 from exporter.engine.open_cause import SortedKeys
 from exporter.findings.finding import Finding
 from exporter.findings.severity import Severity
-from exporter.http.access.viewer import Visible
-from exporter.http.reports.listings import Listings
-from exporter.http.reports.result_cache import Versions
 from exporter.metrics.exposition import NAME, Causes, Exposition
 from exporter.metrics.text import SeriesLimit
+from exporter.questions.causes import CauseReport, cause_order, causes_of, reports
+from exporter.questions.findings import Filter
+from exporter.serve.access.viewer import Visible
+from exporter.serve.reports.listings import Listings
+from exporter.serve.reports.result_cache import Versions
 from exporter.sidecar.repairs import Repairs
-from exporter.views.causes import CauseReport, cause_order, causes_of, reports
-from exporter.views.findings import Filter
 from tests.amounts import drawn, rounds
 from tests.cause_counts import BY_ID, from_scratch, missing, opened, said
 from tests.evaluation import NOW, Evaluation

@@ -13,12 +13,12 @@ import pytest
 from exporter.checks import all_checks
 from exporter.counts import all_states
 from exporter.counts.base import Aggregates
-from exporter.http.access.viewer import Visible
-from exporter.http.reports.listings import Listings
-from exporter.http.reports.result_cache import Versions
 from exporter.metrics.exposition import Exposition
+from exporter.questions.findings import Filter
+from exporter.serve.access.viewer import Visible
+from exporter.serve.reports.listings import Listings
+from exporter.serve.reports.result_cache import Versions
 from exporter.sidecar.repairs import Repairs
-from exporter.views.findings import Filter
 from tests.evaluation import Evaluation
 from tests.rows import full
 

@@ -20,9 +20,9 @@ from exporter.findings.check import Check
 from exporter.findings.finding import Finding
 from exporter.kube.watch.decode import Decoder
 from exporter.metrics.exposition import Exposition
+from exporter.questions.causes import reports
 from exporter.store.decode import by_name
 from exporter.store.source import Source, SyncState
-from exporter.views.causes import reports
 from tests.amounts import examples, rounds
 from tests.cause_counts import from_scratch, said
 from tests.engine_rows import KINDS, START, comparable, rows

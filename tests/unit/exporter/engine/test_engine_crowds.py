@@ -24,12 +24,12 @@ from exporter.findings.finding import Finding
 from exporter.findings.severity import Severity
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.telemetry import CheckState, check_states
+from exporter.questions.findings import take
 from exporter.store.index import ByName, Index
 from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.source import SyncState
-from exporter.views.findings import take
 from tests.amounts import drawn, part
 from tests.evaluation import NOW, api_kinds, decoded
 from tests.rows import full

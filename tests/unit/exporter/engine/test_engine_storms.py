@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from exporter.engine.engine import Engine
 from exporter.findings.finding import Unknown
-from exporter.views.causes import reports
+from exporter.questions.causes import reports
 from tests.amounts import examples
 from tests.cause_counts import from_scratch, said
 from tests.engine_rows import comparable, rows

@@ -17,9 +17,9 @@ from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.findings.check import PER_FLEET
 from exporter.kube.watch.decode import Decoder
+from exporter.questions import drain
 from exporter.store.reader import Reading
 from exporter.store.source import SyncState
-from exporter.views import drain
 from tests.evaluation import NOW, api_kinds
 from tests.unit.exporter.engine.stall_scenes import SCENES, crowd, slower
 

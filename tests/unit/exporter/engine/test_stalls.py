@@ -14,7 +14,7 @@ import pytest
 from exporter.checks import all_checks
 from exporter.checks.features import feature_nodes
 from exporter.findings.check import PER_FLEET
-from exporter.views import drain
+from exporter.questions import drain
 from tests.evaluation import Evaluation, api_kinds
 from tests.rows import full
 from tests.unit.exporter.engine.stall_scenes import SCENES

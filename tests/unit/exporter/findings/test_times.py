@@ -11,7 +11,7 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.facts.record import epoch
-from exporter.views.findings import take
+from exporter.questions.findings import take
 from tests.evaluation import Evaluation
 from tests.rows import full
 

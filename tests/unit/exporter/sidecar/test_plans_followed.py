@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from exporter.http.application import serving
+from exporter.serve.application import serving
 from exporter.sidecar.repairs import ReportedBlock, ReportedProposal, ReportedRefusal, ReportedRepair
 from reconcile.carry_out.board import ShownRepairs
 from reconcile.carry_out.metrics import Measures

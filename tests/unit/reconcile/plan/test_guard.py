@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from exporter.http.application import Guard, application, serving
+from exporter.serve.application import Guard, application, serving
 from tests.all_of import each_of
 from tests.served import served
 

@@ -10,7 +10,7 @@ import aiohttp
 import msgspec
 import pytest
 
-from exporter.http.application import serving
+from exporter.serve.application import serving
 from reconcile.carry_out.board import ShownRepairs
 from reconcile.carry_out.metrics import Measures
 from reconcile.config.loading import LoadedSidecar, load

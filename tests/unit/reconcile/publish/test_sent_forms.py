@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exporter.http.access.same_origin import LASTS
+from exporter.serve.access.same_origin import LASTS
 from reconcile.publish import actions
 from reconcile.publish.actions import SentForms
 

@@ -10,8 +10,8 @@ import pytest
 from exporter.checks import all_checks
 from exporter.counts.instancetypes import InstancetypeUsage
 from exporter.facts.matching import ROLES
+from exporter.questions import instancetypes
 from exporter.store.source import SyncState
-from exporter.views import instancetypes
 from tests.amounts import drawn, rounds
 from tests.engine_rows import comparable
 from tests.evaluation import Evaluation

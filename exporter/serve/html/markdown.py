@@ -1,0 +1,194 @@
+"""Runbooks as HTML: by section, with the names of a finding filled in, and with a sign at what changes something.
+
+Names are put into the tokens of the Markdown, never into its source: nothing in a name is markup.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from html import escape
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markupsafe import Markup
+
+from ...questions.commands import command, writes
+from ...runbook import anchor, links
+
+_ASSIGNED = re.compile(r"\b([A-Z][A-Z0-9_]*)='<([a-z ]+)>'")
+_VARIABLE = re.compile(r'"\$\{?([A-Z][A-Z0-9_]*)\}?"|\$\{?([A-Z][A-Z0-9_]*)(?:\}|\b)')
+_PLAIN = re.compile(r"[A-Za-z0-9._/-]+")  # what means the same to a shell inside and outside of quotes
+_REASON = re.compile(r"`(\w+)`")
+_SHELL = ("sh", "bash", "shell")
+_STEWARD = "STEWARD"  # the variable with the namespace that the steward runs in
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of a section that stays together. `reasons` are those that it is about; none where it is about all."""
+
+    tokens: list[Token]
+    reasons: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    blocks: list[Block] = field(default_factory=list)
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    made = MarkdownIt("commonmark", {"html": False}).enable("table")
+    made.renderer = _Renderer(made)
+    return made
+
+
+class _Renderer(RendererHTML):
+    def fence(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        token = tokens[idx]
+        language, text = (token.info.split() or [""])[0], token.content.rstrip("\n")
+        code = f'<pre tabindex="0"><code>{escape(text, quote=False)}</code></pre>'
+        if language not in _SHELL:
+            return f'<div class="output">{code}</div>\n'
+        found = command(text) if writes(text) else None
+        if found is None:
+            return f'<div class="command">{code}</div>\n'
+        dangerous = found.interrupts or found.loses
+        sign = "interrupts a guest" if found.interrupts else "can't be undone" if found.loses else "changes the cluster"
+        kind = "interrupts" if dangerous else "changes"
+        said = f'<p class="effects"><span class="sign {kind}">{sign}</span> {escape(" ".join(found.effects))}</p>'
+        return f'<div class="command{" dangerous" if dangerous else ""}">{said}{code}</div>\n'
+
+    def heading_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+        tokens[idx].attrSet("id", anchor(tokens[idx + 1].content))
+        return self.renderToken(tokens, idx, options, env)
+
+    def link_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+        target = str(tokens[idx].attrGet("href") or "")
+        tokens[idx].attrSet("href", _linked(target))
+        tokens[idx].attrSet("rel", "noreferrer")
+        return self.renderToken(tokens, idx, options, env)
+
+
+def _linked(target: str) -> str:
+    """Where a link of a runbook leads from here: other runbooks are here too, other pages are in the repository."""
+    if target.startswith(("https://", "http://", "#")):
+        return target
+    if "/" not in target:
+        return f"/runbooks/{target}"
+    return f"{links()}/{target}"
+
+
+def sections(text: str, reasons: Iterable[str] = ()) -> list[Section]:
+    """The sections of a runbook without its title; `reasons` are all that its alert has."""
+    known = frozenset(reasons)
+    found: list[Section] = []
+    for tokens in _apart(_markdown().parse(text)):
+        first = tokens[0]
+        if first.type == "heading_open" and first.tag == "h1":
+            continue
+        if first.type == "heading_open" and first.tag == "h2":
+            found.append(Section(tokens[1].content))
+        elif found:
+            _add(found[-1].blocks, tokens, known)
+    return found
+
+
+def _add(blocks: list[Block], tokens: list[Token], known: frozenset[str]) -> None:
+    """A paragraph that begins with reasons is about these, and so is what follows it up to the next one that does."""
+    if tokens[0].type in ("bullet_list_open", "ordered_list_open"):
+        items = _items(tokens)
+        own = [_led(item, known) for item in items]
+        if any(own):
+            before = [item for item, about in zip(items, own, strict=True) if not about]
+            if before:
+                blocks.append(Block([tokens[0], *(token for item in before for token in item), tokens[-1]]))
+            blocks += [
+                Block([tokens[0], *item, tokens[-1]], about) for item, about in zip(items, own, strict=True) if about
+            ]
+            blocks.append(Block([]))  # what follows a list is about all again
+            return
+    about = _led(tokens, known)
+    if about or not blocks or tokens[0].type == "heading_open":
+        blocks.append(Block(list(tokens), about))
+    else:
+        blocks[-1].tokens.extend(tokens)
+
+
+def _led(tokens: Sequence[Token], known: frozenset[str]) -> frozenset[str]:
+    """The reasons that a paragraph begins with, in bold or after `With`."""
+    text = next((token.content for token in tokens if token.type == "inline"), "")
+    bold = re.match(r"\*\*(.+?)\*\*", text, re.DOTALL)
+    lead = bold[1] if bold else re.split(r"[:,.]\s", text, maxsplit=1)[0]
+    if not bold and not lead.startswith(("`", "With `")):
+        return frozenset()
+    return frozenset(_REASON.findall(lead)) & known
+
+
+def _apart(tokens: Sequence[Token]) -> Iterable[list[Token]]:
+    """The blocks of the top level."""
+    own: list[Token] = []
+    for token in tokens:
+        own.append(token)
+        if token.level == 0 and token.nesting <= 0:
+            yield own
+            own = []
+
+
+def _items(tokens: Sequence[Token]) -> list[list[Token]]:
+    items: list[list[Token]] = []
+    for token in tokens[1:-1]:
+        if token.type == "list_item_open" and token.level == 1:
+            items.append([])
+        items[-1].append(token)
+    return items
+
+
+def names_in(text: str, labels: Mapping[str, str]) -> dict[str, str]:
+    """What the variables of a runbook stand for, by the labels of its alert: those that it assigns a label to, and
+    always the same one. The namespace of the steward is none of them.
+    """
+    found: dict[str, set[str]] = {}
+    for name, label in _ASSIGNED.findall(text):
+        found.setdefault(name, set()).add(label)
+    one = {name: next(iter(named)) for name, named in found.items() if len(named) == 1 and name != _STEWARD}
+    return {name: value for name, label in one.items() if (value := labels.get(label, ""))}
+
+
+def rendered(tokens: Sequence[Token], names: Mapping[str, str] | None = None) -> Markup:
+    """`names` are what variables stand for."""
+    given = names or {}
+    made = _markdown()
+    whole = [_filled(token, given) for token in tokens]
+    return Markup(made.renderer.render(whole, made.options, {}))  # noqa: S704 - the renderer escapes every text
+
+
+def _filled(token: Token, names: Mapping[str, str]) -> Token:
+    copied = token.copy()
+    if token.type in ("fence", "code_inline"):
+        copied.content = with_names(token.content, names)
+    if token.children:
+        copied.children = [_filled(child, names) for child in token.children]
+    return copied
+
+
+def with_names(text: str, names: Mapping[str, str]) -> str:
+    """Commands in which variables are what they stand for."""
+
+    def assigned(found: re.Match[str]) -> str:
+        return f"{found[1]}={shlex.quote(names[found[1]])}" if found[1] in names else found[0]
+
+    def used(found: re.Match[str]) -> str:
+        value = names.get(found[1] or found[2], "")
+        return value if _PLAIN.fullmatch(value) else found[0]
+
+    parts = _ASSIGNED.sub(assigned, text).split("'")
+    # A shell puts no value into what stands between single quotes.
+    return "'".join(part if at % 2 else _VARIABLE.sub(used, part) for at, part in enumerate(parts))

@@ -1,0 +1,151 @@
+"""/findings/FINGERPRINT: one finding, and all that whoever deals with it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from ...engine.engine import Engine
+from ...facts.record import Ref
+from ...findings.finding import Finding
+from ...questions.commands import commands
+from ...questions.findings import FindingReport, plan_command
+from ...questions.repairs import REPAIR_STATES
+from ...questions.timeline import Timeline
+from ..access.viewer import visible_to
+from ..api.questions import MigrationsView
+from ..reports.listing import Listing
+from .actions import Actions
+from .frame import Frame
+from .runbooks import Runbooks
+
+_SHOWN = 20  # findings of a related object
+_IN_ALL = "InAll"
+
+
+@dataclass(frozen=True)
+class Related:
+    """An object that a finding names, with the findings of its own."""
+
+    ref: Ref
+    findings: list[FindingReport]
+
+
+@dataclass(frozen=True)
+class AlertOfFinding:
+    """`why_not` says why nobody is woken; empty where somebody is."""
+
+    name: str
+    why_not: str
+
+
+class FindingPage:
+    def __init__(
+        self,
+        engine: Engine,
+        frame: Frame,
+        migrations: MigrationsView,
+        paging: Mapping[str, str],
+        runbooks: Runbooks,
+        actions: Actions,
+    ) -> None:
+        """`paging` says of a reason, CHECK/REASON, that has critical findings why they do not page; "" if they do."""
+        self._engine, self._frame, self._migrations = engine, frame, migrations
+        self._paging, self._runbooks, self._actions = paging, runbooks, actions
+        self._checks = {check.id: check for check in engine.checks}
+        self._reasons = {(check.id, name): reason for check in engine.checks for name, reason in check.reasons.items()}
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        fingerprint = request.match_info["fingerprint"]
+        listing = self._frame.listing(request)
+        generation = await listing.generation()
+        finding = await listing.find(fingerprint)
+        if finding is None:
+            return await self._not_there(request, listing, fingerprint)
+        report = listing.report_of(finding)
+        reason = self._reasons[finding.check, finding.reason]
+        advice = commands(report.commands)
+        cause = await listing.cause(finding.cause)
+        values = {
+            "generation": generation,
+            "finding": report,
+            "meaning": reason.meaning,
+            "looks": [each for each in advice if not each.changes],
+            "changes": [each for each in advice if each.changes],
+            "alert": self._alert(report),
+            "runbook": self._runbooks.of(reason.alert, report) if reason.alert else None,
+            "evidence": list(_rows(report.evidence)),
+            "related": [await self._related(listing, each) for each in _by_name(report.related)],
+            "of_vm": [listing.report_of(each) for each in await self._of_vm(listing, finding)],
+            "siblings": cause.findings if cause else 1,
+            "cause": cause,
+            "links": self._frame.outside.of_finding(finding),
+            "past": await self._past(finding) if visible_to(request) is None else None,
+            "failures_of": self._migrations.of,
+            "forms": await self._actions.forms(request, report.repairs or ()),
+            "acknowledging": await self._actions.acknowledging(request, cause),
+            "plan_command": plan_command,
+            "states": REPAIR_STATES,
+        }
+        return await self._frame.page(request, "finding.html", values, here="/findings")
+
+    async def _past(self, finding: Finding) -> Timeline | None:
+        return await self._frame.outside.timeline(finding, self._checks[finding.check], self._engine.clock())
+
+    async def _not_there(self, request: web.Request, listing: Listing, fingerprint: str) -> web.StreamResponse:
+        if await listing.cause(fingerprint) is not None:
+            raise web.HTTPFound(f"/findings?cause={fingerprint}")
+        sentence = (
+            f"No open finding has the fingerprint {fingerprint[:60]!r}. It may have been closed: what was found is no "
+            "longer so, or its object is gone."
+        )
+        return await self._frame.mistake(request, 404, sentence, here="/findings")
+
+    async def _related(self, listing: Listing, ref: Ref) -> Related:
+        return Related(ref, [listing.report_of(each) for each in (await listing.about(ref))[:_SHOWN]])
+
+    async def _of_vm(self, listing: Listing, finding: Finding) -> Sequence[Finding]:
+        """The other findings of its VM."""
+        if not finding.vm:
+            return ()
+        every = await listing.of_vm(finding.subject.namespace, finding.vm)
+        return [each for each in every if each.fingerprint != finding.fingerprint][:_SHOWN]
+
+    def _alert(self, finding: FindingReport) -> AlertOfFinding | None:
+        """None where no alert speaks of it."""
+        name = self._reasons[finding.check, finding.reason].alert
+        if not name or finding.severity == "info":
+            return None
+        if finding.severity != "critical":
+            return AlertOfFinding(name, "A warning can wait for working hours.")
+        return AlertOfFinding(name, self._paging.get(f"{finding.check}/{finding.reason}", ""))
+
+
+def _by_name(related: Iterable[Ref]) -> Iterable[Ref]:
+    """Of an object that was made anew both are related, and there is one page by that name."""
+    return {str(each): each for each in related}.values()
+
+
+def _rows(evidence: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """What each fact is called, and its values as text."""
+    for name, fact in evidence.items():
+        if name.endswith(_IN_ALL) and name.removesuffix(_IN_ALL) in evidence:
+            continue
+        values = list(_texts(fact))
+        left_out = evidence.get(f"{name}{_IN_ALL}")
+        if isinstance(left_out, int) and left_out > len(values):
+            values.append(f"and {left_out - len(values)} more")
+        yield "".join(f" {each.lower()}" if each.isupper() else each for each in name), values
+
+
+def _texts(fact: Any) -> Iterable[str]:
+    if isinstance(fact, Mapping):
+        return [f"{key}: {value}" for key, value in fact.items()]
+    if isinstance(fact, list | tuple):
+        return [", ".join(_texts(each)) if isinstance(each, list | tuple | Mapping) else str(each) for each in fact]
+    if isinstance(fact, bool):
+        return ["yes" if fact else "no"]
+    return [] if fact is None or fact == "" else [str(fact)]

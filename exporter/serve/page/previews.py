@@ -1,0 +1,160 @@
+"""/drain and /nodes/: what a drain of nodes would do, and which are being drained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from ...engine.engine import Engine
+from ...facts.record import Ref
+from ...questions.drain import STAYS, TITLES, Drain, NodeReport, NoSuchNodeError, VMReport, node_names
+from ...questions.findings import Filter
+from ...questions.impact import PARAMETERS, WHOLE, Impact, NoSuchObjectError, SubjectOutcome
+from ...questions.selection import Selection
+from ..api.questions import DrainView, ImpactView, asked_in
+from ..html.rendering import counted
+from ..server.query import names_in
+from .frame import Frame
+
+_MOST_CHOICES = 500
+_FINE = ("waiting", "terminating", "external", "arriving")
+_SHOWN = 50  # findings of a node
+
+
+class DrainPage:
+    """/drain?node=…: of these nodes together; without one of those that are cordoned or drained."""
+
+    def __init__(self, engine: Engine, frame: Frame, view: DrainView) -> None:
+        self._engine, self._frame, self._view = engine, frame, view
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        names: tuple[str, ...] = ()
+        try:
+            (names,) = names_in(request, "node")
+            drain = await self._view.take(names)
+        except (ValueError, NoSuchNodeError) as error:
+            values = {**self._form(names), "drain": None, "sentence": str(error)}
+            return await self._frame.page(request, "drain.html", values, here="/drain", status=400)
+        values = {**self._form(names), **shown(drain), "sentence": ""}
+        return await self._frame.page(request, "drain.html", values, here="/drain")
+
+    def _form(self, names: Iterable[str]) -> dict[str, Any]:
+        return {"asked": ",".join(names), "choices": node_names(self._engine.cluster)[:_MOST_CHOICES]}
+
+
+def shown(drain: Drain) -> dict[str, Any]:
+    return {"drain": drain, "titles": TITLES, "colour": colour, "verdict": verdict}
+
+
+def colour(vm: VMReport) -> str:
+    """Green is only what leaves by itself and has no finding that says otherwise."""
+    if vm.state in STAYS or any(each.severity != "info" for each in vm.findings):
+        return "warning"
+    return "fine" if vm.state.value in _FINE else "none"
+
+
+def verdict(node: NodeReport) -> str:
+    """What a drain comes to, in a sentence."""
+    every = sum(node.counts.values())
+    stay = sum(node.counts.get(each, 0) for each in STAYS)
+    if not every:
+        return "No VM is on it."
+    if not stay:
+        return "Its VM leaves by itself." if every == 1 else f"All {every} VMs leave by themselves."
+    own = "does not leave by itself" if stay == 1 else "do not leave by themselves"
+    return f"{stay} of {counted(every, 'VM')} {own}."
+
+
+class NodesPage:
+    """/nodes/: the nodes by name, those that are cordoned or drained first."""
+
+    def __init__(self, engine: Engine, frame: Frame, view: DrainView) -> None:
+        self._engine, self._frame, self._view = engine, frame, view
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        names = node_names(self._engine.cluster)
+        drain = await self._view.under_way()
+        counts = (await self._frame.listing(request).counts(Selection()))["node"]
+        values = {**shown(drain), "names": names[:_MOST_CHOICES], "in_all": len(names), "counts": counts}
+        return await self._frame.page(request, "nodes.html", values, here="/nodes/")
+
+
+class NodePage:
+    """/nodes/NAME: what is found of one node, and what a drain of it would do."""
+
+    def __init__(self, frame: Frame, view: DrainView) -> None:
+        self._frame, self._view = frame, view
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["name"]
+        try:
+            drain = await self._view.take((name,))
+        except NoSuchNodeError as error:
+            return await self._frame.mistake(request, 404, str(error), here="/nodes/")
+        listing = self._frame.listing(request)
+        own = await listing.chosen(Filter(node=frozenset((name,))))
+        values = {
+            **shown(drain),
+            "name": name,
+            "links": self._frame.outside.of("Node", "", name, node=name),
+            "findings": [listing.report_of(each) for each in own[:_SHOWN]],
+            "in_all": len(own),
+        }
+        return await self._frame.page(request, "node.html", values, here="/nodes/")
+
+
+# /impact: what a change of the configuration, a deletion or an upgrade would do; without a change it asks for one.
+
+
+class ImpactPage:
+    def __init__(self, frame: Frame, view: ImpactView) -> None:
+        self._frame, self._view = frame, view
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        values: dict[str, Any] = {"impact": None, "again": "", "sentence": ""}
+        given = {name: tuple(request.query.getall(name, ())) for name in PARAMETERS}
+        try:
+            asked = asked_in(request)
+            impact = await self._view.take(asked) if any(asked) else None
+        except (ValueError, NoSuchObjectError) as error:
+            values |= {"given": given, "sentence": str(error)}
+            return await self._frame.page(request, "impact.html", values, here="/impact", status=400)
+        given = dict(zip(PARAMETERS, asked, strict=True))
+        again = urlencode([(name, value) for name, own in given.items() for value in own])
+        values |= {"impact": impact, "given": given, "again": again, "whole_values": WHOLE}
+        if impact is not None:
+            values |= {"verdict": _verdict(impact), "broken": _broken(impact), "used": [], "unused": [], "unruled": []}
+            for gate in impact.gates:
+                values["used" if gate.used else "unused" if gate.ruled else "unruled"].append(gate)
+        return await self._frame.page(request, "impact.html", values, here="/impact")
+
+
+_SAYING = {
+    SubjectOutcome.BREAKS: ("object breaks", "objects break"),
+    SubjectOutcome.WORSE: ("gets worse in another way", "get worse in another way"),
+    SubjectOutcome.SAFE: ("is safe, by its revision", "are safe, by their revisions"),
+    SubjectOutcome.OTHER: ("differs, and is no worse", "differ, and are no worse"),
+}
+
+
+def _broken(impact: Impact) -> list[Ref]:
+    """Each object that breaks, once, as far as they are listed; of what concerns the whole cluster its VMs."""
+    breaking = (each for each in impact.findings if each.outcome == SubjectOutcome.BREAKS)
+    broken = (ref for each in breaking for ref in each.vms or (each.finding.subject,))
+    return list({str(each): each for each in broken}.values())
+
+
+def _verdict(impact: Impact) -> str:
+    """What it comes to, in a sentence."""
+    parts = [counted(count, *_SAYING[SubjectOutcome(outcome)]) for outcome, count in impact.counts.items() if count]
+    parts[:1] = [f"of what is found, {each}" for each in parts[:1]]
+    if not parts:
+        parts.append("no finding would differ" + (" in what could be evaluated" if impact.unknown_in_all else ""))
+    for ruled, said in ((True, "that no VM asks for"), (False, "of which it is not known who is hit")):
+        if number := sum(not gate.used and gate.ruled is ruled for gate in impact.gates):
+            parts.append(f"{counted(number, 'gate switches', 'gates switch')} {said}")
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}."

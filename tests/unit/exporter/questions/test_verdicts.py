@@ -1,0 +1,263 @@
+"""The verdict on an act says every open finding that forbids it, and never more than was looked at."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from exporter.cli.output.vm import whole_vm
+from exporter.domain.acts import Act, Among
+from exporter.findings.check import Check
+from exporter.findings.finding import Finding
+from exporter.questions import vm
+from exporter.questions.vm import Verdict
+from exporter.questions.vm.view import verdicts
+from exporter.store.cluster import Cluster
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.source import SyncState
+
+from ....all_of import each_of, named
+from ....check_cases import CASES_OF, CHECKS
+from ....drain_rows import node
+from ....evaluation import Evaluation
+from ....one_vm import OneVMStage, running
+from ....rows import full
+
+# Whoever may not stop or start a VM may not restart it either.
+COVERS = {
+    "start": {Act.START, Act.RESTART},
+    "restart": {Act.START, Act.STOP, Act.RESTART, Act.END},
+    "migrate": {Act.MIGRATE},
+}
+FORBIDDING = [
+    check
+    for check in CHECKS
+    if any(each.forbids and set().union(*COVERS.values()) & set(each.forbids.acts) for each in check.reasons.values())
+]
+
+
+def _stage(check: Check, case: dict[str, Any]) -> Evaluation:
+    evaluation = Evaluation([check], case.get("unsynced", ()), indexes=vm.INDEXES)
+    for name, state in case.get("sync_state", {}).items():
+        evaluation.sync_state(name, SyncState(state))
+    evaluation.given(case["given"])
+    evaluation.evaluate()
+    return evaluation
+
+
+_PLACES = ("Node", "Namespace", "NetworkAttachmentDefinition", "Deployment", "Service", "MutatingWebhookConfiguration")
+
+
+def _with_its_vms(evaluation: Evaluation) -> Evaluation:
+    """Of a finding on a VMI that stands alone, or on a pod whose VM is gone: the VM is there, too. Of one that is about
+    each VM somewhere: one is there.
+    """
+    cluster = evaluation.engine.cluster
+    for each in list(evaluation.engine.findings()):
+        subject, name = each.subject, each.vm or each.subject.name
+        if not each.forbids or subject.kind == "Node":
+            continue
+        networks = {}
+        if subject.kind in _PLACES:
+            name = f"on-{subject.name}"
+            networks = {"n": subject.path} if subject.kind == "NetworkAttachmentDefinition" else {}
+        namespace = subject.namespace or (subject.name if subject.kind == "Namespace" else "ns")
+        if not cluster.get(VirtualMachine, namespace, name):
+            row = {"kind": "VirtualMachine", "namespace": namespace, "name": name, "uid": f"vm-{name}"}
+            evaluation.seen(full(row | {"runStrategy": "Always", "networks": networks}))
+            if subject.kind in _PLACES:
+                vmi = {"kind": "VirtualMachineInstance", "namespace": namespace, "name": name, "vm": f"vm-{name}"}
+                evaluation.seen(full(vmi | {"migratable": True, "networks": networks}))
+    evaluation.evaluate()
+    return evaluation
+
+
+def _of_vms(evaluation: Evaluation) -> dict[tuple[str, str], list[Finding]]:
+    """The findings that forbid something, by their VM, where that is there."""
+    found: dict[tuple[str, str], list[Finding]] = {}
+    cluster = evaluation.engine.cluster
+    there = {
+        (each.namespace, each.name) for kind in (VirtualMachine, VirtualMachineInstance) for each in cluster.all(kind)
+    }
+    for each in evaluation.engine.findings():
+        if each.forbids is None or not each.forbids.acts:
+            continue
+        subject, among = each.subject, each.forbids.among
+        keys = {(subject.namespace, each.vm or subject.name)}
+        if among is not Among.OWN or subject.kind == "Namespace":
+            within = subject.name if subject.kind == "Namespace" else subject.namespace
+            keys = {key for key in there if among is Among.CLUSTER or key[0] == within}
+        elif subject.kind == "Node":
+            keys = {key for key in there if subject.name in _nodes(cluster, key)}
+        elif subject.kind == "NetworkAttachmentDefinition":
+            keys = {key for key in there if subject.path in _nads(cluster, key)}
+        for key in keys & there:
+            found.setdefault(key, []).append(each)
+    return found
+
+
+def _nodes(cluster: Cluster, key: tuple[str, str]) -> set[str]:
+    """That of its VMI, if it has one."""
+    vm, vmi = cluster.get(VirtualMachine, *key), cluster.get(VirtualMachineInstance, *key)
+    own = vmi is not None and (vm is None or vmi.vm_uid == vm.uid) and not (vm is not None and vmi.final)
+    return {vmi.node} if vmi is not None and own else set()
+
+
+def _nads(cluster: Cluster, key: tuple[str, str]) -> set[str]:
+    both = cluster.get(VirtualMachine, *key), cluster.get(VirtualMachineInstance, *key)
+    return {nad for each in both if each is not None for _, nad, _ in each.networks if nad}
+
+
+def said(verdicts: tuple[Verdict, ...], finding: Finding, text: str) -> set[str]:
+    """The acts that it forbids, once all verdicts on these say so."""
+    assert finding.forbids is not None
+    acts = set()
+    for each in verdicts:
+        if COVERS[each.act].isdisjoint(finding.forbids.acts):
+            continue
+        assert each.answer == "no", (each, finding.reason)
+        assert finding.reason in {one.reason for one in each.reasons}, (each, finding.reason)
+        assert finding.forbids.why in each.sentence
+        assert f"Do not {each.act} it: " in text
+        assert f"({finding.reason})" in text
+        acts.add(each.act)
+    return acts
+
+
+@each_of("check", named(FORBIDDING, lambda check: check.id))
+def test_each_reason_that_forbids_an_act_is_said_in_each_of_its_cases(check: Check) -> None:
+    silent = {
+        name
+        for name, each in check.reasons.items()
+        if each.forbids and set().union(*COVERS.values()) & set(each.forbids.acts)
+    }
+    for case in CASES_OF[check].values():
+        if case["finds"] == []:
+            continue
+        for given in (lambda same: same, _with_its_vms):
+            evaluation = given(_stage(check, case))
+            for key, findings in _of_vms(evaluation).items():
+                found = vm.take(evaluation.engine, *key)
+                text = whole_vm(found, 10_000)
+                silent -= {each.reason for each in findings if said(found.verdicts, each, text)}
+    assert silent == set()
+
+
+# What a message says that a VM can't do.
+SAYS = {
+    Act.START: re.compile(
+        r"(can't|cannot|do(es)? not|will not|won't) start\b|can't be started"
+        r"|no launcher pod can be created|pods on .* hang|no VM starts",
+        re.I,
+    ),
+    Act.MIGRATE: re.compile(r"can't( be)? migrate|migration will fail|none is migrated|no VM .*(moves|migrates)", re.I),
+}
+# Findings that say so without forbidding it, and why the verdict is right nevertheless.
+OTHERWISE = {
+    "TargetNotStarting": "it is the target pod",
+    "MigrationFailing": "it is the target pod",
+    "WillShutDown": "the condition LiveMigratable says it",
+    "RequestWithUnmanagedStrategy": "the condition LiveMigratable says it",
+    "LegacyTaintIgnored": "the condition LiveMigratable says it",
+    "NotStarted": "of a name that is too long the verdict says it",
+    "NoNodeForDefaultModel": "nodes are looked at",
+    "NoNodeTakesVMs": "nodes are looked at",
+    "NodeUnheard": "nodes are looked at",
+    "DuplicateSystemUUID": "of a pair of nodes",
+    "ImageVolumeUnsupported": "of nodes, and of VMs with a container disk alone",
+    "BreaksAtUpgrade": "in another release",
+    "TemplateRequestsDisabled": "of VMs that are not there yet",
+    "PoolObjectMissing": "of VMs that are not there yet",
+    "SnapshotObjectMissing": "of VMs that are not there yet",
+    "KnownBugOfGate": "it may be so",
+    "NetworkDeletionHeld": "once the network is gone",
+    "NetworkDeletionStuck": "once the network is gone",
+    "NetworkNotRendered": "of a secondary one the NAD is not there",
+}
+
+
+@each_of("check", named(CHECKS, lambda check: check.id))
+def test_what_a_message_says_that_a_vm_can_not_do_is_forbidden(check: Check) -> None:
+    for case in CASES_OF[check].values():
+        if case["finds"] == []:
+            continue
+        for each in _stage(check, case).engine.findings():
+            acts = set(each.forbids.acts) if each.forbids is not None else set()
+            for act, says in SAYS.items():
+                if says.search(each.message) and each.reason not in OTHERWISE:
+                    assert acts & ({act, Act.RESTART} if act is Act.START else {act}), each.message
+
+
+def answers(stage: OneVMStage) -> dict[str, str]:
+    return {each.act: each.answer for each in stage.take().verdicts}
+
+
+def test_what_stands_in_nobodys_way() -> None:
+    assert answers(OneVMStage(*running())) == {"restart": "yes", "migrate": "yes"}
+    halted = running()[0] | {"runStrategy": "Halted"}
+    assert answers(OneVMStage(halted)) == {"start": "yes"}
+    assert "It can be started." in whole_vm(OneVMStage(halted).take())
+
+
+def test_a_restart_after_which_it_is_another_is_forbidden_by_its_finding() -> None:
+    other, vmi, pod = running()
+    found = OneVMStage(other | {"uuid": "22222222-2222-4333-8444-000000000097"}, vmi, pod).take()
+    assert {each.act: each.answer for each in found.verdicts} == {"restart": "no", "migrate": "yes"}
+    assert "firmware UUID becomes" in whole_vm(found, 10_000)
+
+
+def test_what_nothing_forbids_and_changes_it_is_a_yes_with_changes() -> None:
+    found = OneVMStage(*running()).take()
+    assert found.restart is not None
+    for changed in ({"identity": "another"}, {"revisions": ("a copy",)}):
+        restart = msgspec.structs.replace(found.restart, **changed)
+        said = verdicts(msgspec.structs.replace(found, restart=restart), (), (), ())
+        assert [(each.act, each.answer) for each in said] == [("restart", "changes"), ("migrate", "yes")]
+        assert said[0].sentence == "It can be restarted, with changes."
+
+
+def test_without_a_node_it_is_no() -> None:
+    stage = OneVMStage(*running(), nodes=[node("node01", taints=["gpu:NoSchedule"])])
+    (restart, migrate) = stage.take().verdicts
+    assert (restart.answer, migrate.answer) == ("no", "no")
+    assert "no other node could take it" in migrate.sentence
+
+
+def test_what_is_not_seen_is_no_yes() -> None:
+    for kind in ("Node", "KubeVirt", "VirtualMachineInstance"):
+        found = OneVMStage(*running(), unseen=[kind]).take()
+        assert {each.answer for each in found.verdicts} <= {"unknown", "no"}, kind
+        assert "could take it" not in " ".join(each.sentence for each in found.verdicts if each.answer == "unknown")
+    assert answers(OneVMStage(*running(migratable="Unknown"))) == {"restart": "yes", "migrate": "unknown"}
+
+
+def unpassing(stage: OneVMStage) -> dict[str, bool]:
+    """Of each act that is forbidden, whether something is wrong by that."""
+    found = stage.take().verdicts
+    return {each.act: any(not one.passing for one in each.reasons) for each in found if each.answer == "no"}
+
+
+def test_what_ends_by_itself_or_is_as_its_owner_wants_it_is_no_yes_and_no_fault() -> None:
+    vm_row, *rest = running()
+    moving = {"kind": "VirtualMachineInstanceMigration", "name": "m", "vmi": "a", "phase": "Running"}
+    assert unpassing(OneVMStage(*running(), moving)) == {"migrate": False}
+    assert unpassing(OneVMStage(vm_row | {"runStrategy": "Once"}, *rest)) == {"restart": False}
+    assert unpassing(OneVMStage(vm_row | {"deleting": True}, *rest)) == {"restart": False, "migrate": False}
+    ending = {"kind": "Namespace", "name": "ns", "deleting": True}
+    assert unpassing(OneVMStage(*running(), ending)) == {"restart": False, "migrate": False}
+    locked = {"runStrategy": "Halted", "over": {"status": {"restoreInProgress": "r1"}}}
+    assert unpassing(OneVMStage(vm_row | locked)) == {"start": False}
+    assert vm.exit_code(OneVMStage(*running(), moving).take()) == 0
+
+
+def test_without_its_nad_it_neither_starts_nor_migrates_whether_or_not_a_finding_says_so() -> None:
+    found = OneVMStage(*running(networks={"n": "ns/gone"})).take()
+    assert {each.act: each.answer for each in found.verdicts}["migrate"] == "no"
+    assert found.drain is not None
+    assert (found.drain.state, found.drain.reason) == ("blocked", "NadMissing")
+    named = running()[0] | {"runStrategy": "Halted", "networks": {"n": "ns/gone"}}
+    assert answers(OneVMStage(named)) == {"start": "no"}
+    assert vm.exit_code(OneVMStage(named).take()) == 1

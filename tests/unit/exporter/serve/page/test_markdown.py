@@ -1,0 +1,91 @@
+"""Runbooks as HTML: what is about which reason, and names in commands."""
+
+from __future__ import annotations
+
+import html
+
+import pytest
+
+from exporter.checks import all_checks
+from exporter.runbook import texts
+from exporter.serve.html.markdown import names_in, rendered, sections
+
+from .....all_of import each_of
+
+TEXT = """# VMBroken
+
+## Meaning
+
+* `One`: the first.
+* `Two`: the second.
+
+## Diagnosis
+
+```sh
+NAMESPACE='<namespace>' VMNAME='<vm>' STEWARD='<namespace>'
+```
+
+```sh not-in-tests: nothing runs there
+kubectl get vmi -n "$NAMESPACE" "$VMNAME" -o jsonpath='{.$NAMESPACE}' > "$VMNAME.yaml"
+```
+
+With `Two`, look at its node:
+
+```sh
+kubectl delete vmi -n "$NAMESPACE" "$VMNAME"
+```
+
+<script>alert(1)</script> [others](VMOther.md), [docs](../../docs/repairs.md#a)
+"""
+
+
+def shown(names: dict[str, str]) -> str:
+    (_, diagnosis) = sections(TEXT, ("One", "Two"))
+    return "".join(rendered(each.tokens, names) for each in diagnosis.blocks)
+
+
+def test_what_begins_with_reasons_is_about_these_and_what_follows_too() -> None:
+    meaning, diagnosis = sections(TEXT, ("One", "Two"))
+    assert [sorted(each.reasons) for each in meaning.blocks] == [["One"], ["Two"], []]
+    assert [sorted(each.reasons) for each in diagnosis.blocks] == [[], ["Two"]]
+    assert "the first" in rendered(meaning.blocks[0].tokens)
+    assert "the second" not in rendered(meaning.blocks[0].tokens)
+
+
+def test_names_stand_in_place_of_variables_where_a_shell_puts_them() -> None:
+    names = names_in(TEXT, {"namespace": "shop", "vm": "db"})
+    assert names == {"NAMESPACE": "shop", "VMNAME": "db"}
+    text = html.unescape(shown(names))
+    assert "NAMESPACE=shop VMNAME=db STEWARD='<namespace>'" in text
+    assert "kubectl get vmi -n shop db -o jsonpath='{.$NAMESPACE}' > \"db.yaml\"" in text
+    assert "not-in-tests" not in text
+
+
+@pytest.mark.parametrize("name", ["a b", "$(reboot)", "a'; reboot #", "<b>", ""])
+def test_a_name_that_means_something_to_a_shell_is_quoted_where_it_is_assigned_and_nowhere_else(name: str) -> None:
+    text = html.unescape(shown(names_in(TEXT, {"namespace": "shop", "vm": name})))
+    assert 'kubectl get vmi -n shop "$VMNAME"' in text
+    assert "<b>" not in shown(names_in(TEXT, {"namespace": "shop", "vm": name}))
+
+
+def test_markup_of_the_text_is_text_and_links_lead_to_what_is_there() -> None:
+    text = shown({})
+    assert "&lt;script&gt;" in text
+    assert 'href="/runbooks/VMOther.md"' in text
+    assert "/rules/runbooks/../../docs/repairs.md#a" in text
+
+
+def test_what_changes_the_cluster_says_so_between_what_looks() -> None:
+    before, _, after = shown({}).partition("kubectl delete")
+    assert "changes the cluster" not in before.partition("With")[0]
+    assert "can't be undone" in before.partition("With")[2]
+    assert after
+
+
+@each_of("name", sorted(texts()))
+def test_no_part_of_a_runbook_is_lost(name: str) -> None:
+    reasons = {n for check in all_checks() for n, each in check.reasons.items() if each.alert == name}
+    parts = [rendered(b.tokens) for section in sections(texts()[name], reasons) for b in section.blocks]
+    plain = [rendered(b.tokens) for section in sections(texts()[name]) for b in section.blocks]
+    assert sum(each.count("<code>") for each in parts) == sum(each.count("<code>") for each in plain)
+    assert sum(each.count("<li>") for each in parts) == sum(each.count("<li>") for each in plain)
