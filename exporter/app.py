@@ -180,12 +180,17 @@ def _around(
     asked = config.prometheus
     past = Past(asked, time.time, time.monotonic) if asked.url else None
     steward = Steward(
-        *(engine, intake, source, exposition, aggregates, failures),
-        Outside(past, asked),
-        repairs,
-        follower,
-        acting,
-        profile,
+        engine=engine,
+        intake=intake,
+        source=source,
+        exposition=exposition,
+        aggregates=aggregates,
+        failures=failures,
+        outside=Outside(past, asked),
+        repairs=repairs,
+        follower=follower,
+        acting=acting,
+        profile=profile,
     )
     steward.take(config)
     return steward
@@ -244,13 +249,21 @@ async def serve(
     )
     versions = Versions(steward.engine, steward.repairs)
     listings = Listings(steward.engine, versions)
-    of_steward = (steward.engine, steward.aggregates, steward.failures, steward.exposition)
-    registry, pages = registry_of(telemetry), why_not_paging()
     shown, sent = routes(
-        *(*of_steward, registry, served, steward.config, title, versions, listings, pages),
-        urgencies(),
-        steward.outside,
-        steward.acting if reviews else None,
+        engine=steward.engine,
+        aggregates=steward.aggregates,
+        failures=steward.failures,
+        exposition=steward.exposition,
+        registry=registry_of(telemetry),
+        served=served,
+        config=steward.config,
+        title=title,
+        versions=versions,
+        listings=listings,
+        paging=why_not_paging(),
+        urgencies=urgencies(),
+        outside=steward.outside,
+        sidecar=steward.acting if reviews else None,
     )
     login = login or LoginSettings()
     sessions = Sessions(login.session.total_seconds())

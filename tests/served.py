@@ -154,12 +154,20 @@ async def served(
     versions = Versions(made.engine, made.repairs)
     made.listings = Listings(made.engine, versions)
     shown, sent = routes(
-        *(made.engine, aggregates, made.failures, made.exposition, registry, own, config, "test", versions),
-        made.listings,
-        why_not_paging(),
-        urgencies(),
-        outside,
-        sidecar,
+        engine=made.engine,
+        aggregates=aggregates,
+        failures=made.failures,
+        exposition=made.exposition,
+        registry=registry,
+        served=own,
+        config=config,
+        title="test",
+        versions=versions,
+        listings=made.listings,
+        paging=why_not_paging(),
+        urgencies=urgencies(),
+        outside=outside,
+        sidecar=sidecar,
     )
     gets, posts = (door.gets, door.posts) if door else ({}, {})
     app = build(made.engine, {**shown, **gets}, own.requests, guard, {**sent, **posts})

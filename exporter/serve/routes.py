@@ -76,6 +76,7 @@ UNASKED = (LOGIN, LOGOUT, "/style.css")
 
 
 def routes(
+    *,
     engine: Engine,
     aggregates: Aggregates,
     failures: MigrationFailures,
