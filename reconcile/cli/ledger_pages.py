@@ -17,7 +17,7 @@ from exporter.config.forms import parse_duration
 from ..ledger import Entry, Event, Ledger, newest_first
 from ..ledger.history import History
 from ..ledger.manual import folder
-from ..publish.attempt_summary import AttemptSummary, CanaryStop, Stops, ending, summaries_of
+from ..publish.attempt_summary import AttemptSummary, CanaryStop, CanaryStops, ending, summaries_of
 from ..publish.tallies import Counts, counts_of
 
 _SHADOWED = (Event.SHADOWED, Event.WENT)
@@ -41,9 +41,9 @@ class Summary(NamedTuple):
     which canaries stopped.
     """
 
-    deeds: list[AttemptSummary]
+    attempts: list[AttemptSummary]
     counts: Counts
-    stops: list[CanaryStop]
+    canary_stops: list[CanaryStop]
 
 
 def _ledgers(directory: Path) -> list[Path]:
@@ -85,7 +85,7 @@ def entries_about(directory: Path, attempt: str) -> list[Entry]:
 def summary_of(directory: Path) -> Summary:
     """Raises LedgerError."""
     counts: Counts = []
-    stops = Stops()
+    stops = CanaryStops()
     found = summaries_of(stops.take(counts_of(entry, counts)) for entry in entries_of(directory))
     return Summary(found, sorted(counts, key=lambda each: each[0]), stops.found)
 

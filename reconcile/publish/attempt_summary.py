@@ -81,10 +81,10 @@ def summaries_of(entries: Iterable[Entry]) -> list[AttemptSummary]:
     for entry in entries:
         if entry.event in (Event.INTENDED, Event.SHADOWED) and entry.plan is not None:
             found[entry.attempt] = _begun(entry, entry.plan)
-        elif (deed := found.get(entry.attempt)) is not None:
-            _take(deed, entry)
-            if deed.undoes in found and deed.end == "done":
-                found[deed.undoes].undone = deed.ended
+        elif (attempt := found.get(entry.attempt)) is not None:
+            _take(attempt, entry)
+            if attempt.undoes in found and attempt.end == "done":
+                found[attempt.undoes].undone = attempt.ended
     return list(found.values())
 
 
@@ -120,16 +120,16 @@ def _by(entry: Entry) -> str:
         return said_by(entry.by, authorized=entry.authorized)
 
 
-def _take(deed: AttemptSummary, entry: Entry) -> None:
+def _take(attempt: AttemptSummary, entry: Entry) -> None:
     event = entry.event
     if event in _ENDS:
-        deed.end, deed.ended = ending(entry), entry.at
+        attempt.end, attempt.ended = ending(entry), entry.at
     elif event is Event.TAKEN_BACK:
-        deed.undone = deed.undone or entry.at
+        attempt.undone = attempt.undone or entry.at
     elif event is Event.WENT:
-        deed.went, deed.somebody = entry.at, entry.happened
+        attempt.went, attempt.somebody = entry.at, entry.happened
     elif event in (Event.VERIFIED, Event.PERSISTS, Event.RETURNED):
-        setattr(deed, event.value, entry.at)
+        setattr(attempt, event.value, entry.at)
 
 
 def ending(entry: Entry) -> str:
@@ -161,7 +161,7 @@ class CanaryStop(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=Tru
     because: str = ""
 
 
-class Stops:
+class CanaryStops:
     """Entries go in by `take`, the oldest first."""
 
     def __init__(self) -> None:

@@ -48,43 +48,43 @@ class LedgerReport(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def reported(
-    deeds: Iterable[AttemptSummary],
+    attempts: Iterable[AttemptSummary],
     counts: Counts,
-    stops: Iterable[CanaryStop],
+    canary_stops: Iterable[CanaryStop],
     span: Span,
     *,
     ledger: str = "",
     cluster: str = "",
 ) -> LedgerReport:
-    """Of the deeds of ledgers, the oldest first."""
-    deeds = list(deeds)
-    own = [deed for deed in deeds if _within(deed, span)]
+    """Of the attempts of ledgers, the oldest first."""
+    attempts = list(attempts)
+    own = [attempt for attempt in attempts if _within(attempt, span)]
     return LedgerReport(
         ledger=ledger,
         cluster=cluster,
         since=span.since,
         until=span.until,
-        remediations=by_remediation(deeds, counts, span),
-        causes=tuple(by_cause(deeds, span)),
+        remediations=by_remediation(attempts, counts, span),
+        causes=tuple(by_cause(attempts, span)),
         approvers=tuple(_approvers(own, span)),
-        written=tuple(deed for deed in own if not deed.shadow and not deed.undoes),
-        taken_back=tuple(deed for deed in own if deed.undoes),
-        shadowed=tuple(deed for deed in own if deed.shadow),
+        written=tuple(attempt for attempt in own if not attempt.shadow and not attempt.undoes),
+        taken_back=tuple(attempt for attempt in own if attempt.undoes),
+        shadowed=tuple(attempt for attempt in own if attempt.shadow),
         canaries=tuple(
-            stop for stop in stops if span.has(stop.at) or (stop.resumed is not None and span.has(stop.resumed))
+            stop for stop in canary_stops if span.has(stop.at) or (stop.resumed is not None and span.has(stop.resumed))
         ),
     )
 
 
-def _within(deed: AttemptSummary, span: Span) -> bool:
-    return span.has(deed.at) or any(span.has(at) for _, at in deed.happenings())
+def _within(attempt: AttemptSummary, span: Span) -> bool:
+    return span.has(attempt.at) or any(span.has(at) for _, at in attempt.happenings())
 
 
-def _approvers(deeds: Iterable[AttemptSummary], span: Span) -> list[Approver]:
+def _approvers(attempts: Iterable[AttemptSummary], span: Span) -> list[Approver]:
     found: dict[tuple[str, str, str], int] = {}
-    for deed in deeds:
-        if deed.by and not deed.undoes and span.has(deed.at):
-            key = deed.by, deed.mode, deed.remediation
+    for attempt in attempts:
+        if attempt.by and not attempt.undoes and span.has(attempt.at):
+            key = attempt.by, attempt.mode, attempt.remediation
             found[key] = found.get(key, 0) + 1
     return [Approver(*key, number) for key, number in sorted(found.items())]
 
@@ -187,13 +187,13 @@ def tables_of(report: LedgerReport) -> Iterator[ReportTable]:
         len(report.canaries) - len(stops),
     )
     head = ("at", "attempt", "remediation", "mode", "by", "outcome", "write")
-    for title, note, deeds, none in (
+    for title, note, attempts, none in (
         ("Written", "Each attempt, and what came of it.", report.written, "Nothing was written."),
         ("Taken back", "What people took back.", report.taken_back, "Nothing was taken back."),
         ("Shadowed", "What auto would have written.", report.shadowed, "Nothing was shadowed."),
     ):
-        rows = [_of(deed) for deed in islice(deeds, _MOST)]
-        yield ReportTable(title, note, head, rows, none, len(deeds) - len(rows))
+        rows = [_of(attempt) for attempt in islice(attempts, _MOST)]
+        yield ReportTable(title, note, head, rows, none, len(attempts) - len(rows))
 
 
 def _resumed(stop: CanaryStop) -> str:
@@ -202,17 +202,17 @@ def _resumed(stop: CanaryStop) -> str:
     return f"{moment(stop.resumed)}{f' by {stop.by}' if stop.by else ''}{f': {stop.because}' if stop.because else ''}"
 
 
-def _of(deed: AttemptSummary) -> tuple[str, ...]:
-    write = f"{deed.write}, of attempt {deed.undoes}" if deed.undoes else deed.write
-    return moment(deed.at), deed.attempt, deed.remediation, deed.mode, deed.by, _outcome(deed), write
+def _of(attempt: AttemptSummary) -> tuple[str, ...]:
+    write = f"{attempt.write}, of attempt {attempt.undoes}" if attempt.undoes else attempt.write
+    return moment(attempt.at), attempt.attempt, attempt.remediation, attempt.mode, attempt.by, _outcome(attempt), write
 
 
-def _outcome(deed: AttemptSummary) -> str:
+def _outcome(attempt: AttemptSummary) -> str:
     names = ("verified", "persists", "returned", "undone")
-    came = ((COLUMNS[name], getattr(deed, name)) for name in names)
-    found = [deed.end, *(f"{word} {moment(at)}" for word, at in came if at is not None)]
-    if deed.went is not None:
-        found.append(f"went {moment(deed.went)}{', somebody wrote it' if deed.somebody else ''}")
+    came = ((COLUMNS[name], getattr(attempt, name)) for name in names)
+    found = [attempt.end, *(f"{word} {moment(at)}" for word, at in came if at is not None)]
+    if attempt.went is not None:
+        found.append(f"went {moment(attempt.went)}{', somebody wrote it' if attempt.somebody else ''}")
     return ", ".join(found)
 
 

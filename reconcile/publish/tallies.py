@@ -105,35 +105,35 @@ def counts_of(entry: Entry, into: Counts) -> Entry:
     return entry
 
 
-def by_remediation(deeds: Iterable[AttemptSummary], counts: Counts, span: Span) -> dict[str, Tally]:
+def by_remediation(attempts: Iterable[AttemptSummary], counts: Counts, span: Span) -> dict[str, Tally]:
     """In the order of their names."""
-    found = _summed(deeds, span, lambda deed, _: deed.remediation)
+    found = _summed(attempts, span, lambda attempt, _: attempt.remediation)
     _count(found, counts, span, lambda remediation, _: remediation)
     return dict(sorted(found.items()))
 
 
-def by_day(deeds: Iterable[AttemptSummary], counts: Counts, span: Span) -> list[DayRow]:
+def by_day(attempts: Iterable[AttemptSummary], counts: Counts, span: Span) -> list[DayRow]:
     """The newest day first."""
-    found = _summed(deeds, span, lambda deed, at: (_day(at), deed.remediation))
+    found = _summed(attempts, span, lambda attempt, at: (_day(at), attempt.remediation))
     _count(found, counts, span, lambda remediation, at: (_day(at), remediation))
     rows = [DayRow(day, remediation, tally) for (day, remediation), tally in sorted(found.items())]
     return sorted(rows, key=lambda row: row.day, reverse=True)
 
 
-def by_cause(deeds: Iterable[AttemptSummary], span: Span) -> list[CauseRow]:
+def by_cause(attempts: Iterable[AttemptSummary], span: Span) -> list[CauseRow]:
     """Those of the most objects first; a cause has those of which something was in the time."""
-    deeds = list(deeds)
-    found = _summed(deeds, span, lambda deed, _: (deed.remediation, deed.cause))
+    attempts = list(attempts)
+    found = _summed(attempts, span, lambda attempt, _: (attempt.remediation, attempt.cause))
     members: dict[tuple[str, str], list[AttemptSummary]] = {}
-    for deed in deeds:
-        if not deed.undoes and any(span.has(at) for _, at in deed.happenings()):
-            members.setdefault((deed.remediation, deed.cause), []).append(deed)
+    for attempt in attempts:
+        if not attempt.undoes and any(span.has(at) for _, at in attempt.happenings()):
+            members.setdefault((attempt.remediation, attempt.cause), []).append(attempt)
     rows = [_cause_row(own, found[key]) for key, own in members.items()]
     return sorted(rows, key=lambda row: (-row.objects, row.remediation, row.what, row.cause))
 
 
 def _cause_row(own: list[AttemptSummary], tally: Tally) -> CauseRow:
-    one, objects = own[0], list(dict.fromkeys(deed.target for deed in own))
+    one, objects = own[0], list(dict.fromkeys(attempt.target for attempt in own))
     return CauseRow(
         remediation=one.remediation,
         check=one.check,
@@ -143,25 +143,27 @@ def _cause_row(own: list[AttemptSummary], tally: Tally) -> CauseRow:
         what=words(one.reference),
         objects=len(objects),
         first=tuple(objects[:_FIRST]),
-        namespaces=len({deed.namespace for deed in own}),
-        last=max(deed.at for deed in own),
+        namespaces=len({attempt.namespace for attempt in own}),
+        last=max(attempt.at for attempt in own),
         tally=tally,
     )
 
 
-def _summed(deeds: Iterable[AttemptSummary], span: Span, key: Callable[[AttemptSummary, float], K]) -> dict[K, Tally]:
+def _summed(
+    attempts: Iterable[AttemptSummary], span: Span, key: Callable[[AttemptSummary, float], K]
+) -> dict[K, Tally]:
     tallies: dict[K, Tally] = {}
     findings: dict[K, set[str]] = {}
     plans: dict[K, set[str]] = {}
-    for deed in deeds:
-        for name, at in deed.happenings():
+    for attempt in attempts:
+        for name, at in attempt.happenings():
             if not span.has(at):
                 continue
-            where = key(deed, at)
+            where = key(attempt, at)
             tally = tallies.setdefault(where, Tally())
             setattr(tally, name, getattr(tally, name) + 1)
-            findings.setdefault(where, set()).add(deed.fingerprint)
-            plans.setdefault(where, set()).add(deed.plan)
+            findings.setdefault(where, set()).add(attempt.fingerprint)
+            plans.setdefault(where, set()).add(attempt.plan)
     for where, tally in tallies.items():
         tally.found, tally.planned = len(findings[where]), len(plans[where])
     return tallies

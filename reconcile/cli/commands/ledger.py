@@ -118,17 +118,17 @@ def _undoing(attempt: str) -> str:
     return f"undo of {attempt}: " if attempt else ""
 
 
-def of_shadowed(deeds: Iterable[AttemptSummary], columns: int | None) -> str:
+def of_shadowed(attempts: Iterable[AttemptSummary], columns: int | None) -> str:
     """What would have been written, and whether its finding is there still."""
-    rows = [(moment(each.at), each.attempt, _state(each), each.remediation, each.write) for each in deeds]
+    rows = [(moment(each.at), each.attempt, _state(each), each.remediation, each.write) for each in attempts]
     head = ("AT", "ATTEMPT", "FINDING", "REMEDIATION", "WOULD WRITE")
     return rows_whole(head, rows, columns) if rows else "Nothing was shadowed.\n"
 
 
-def _state(deed: AttemptSummary) -> str:
-    if deed.went is None:
+def _state(attempt: AttemptSummary) -> str:
+    if attempt.went is None:
         return "open"
-    return "gone, somebody wrote it" if deed.somebody else "gone"
+    return "gone, somebody wrote it" if attempt.somebody else "gone"
 
 
 def of_causes(found: Iterable[CauseRow], columns: int | None) -> str:
@@ -209,12 +209,12 @@ def _listed(arguments: argparse.Namespace, directory: Path) -> int:
 
 def _accounted(arguments: argparse.Namespace, directory: Path, since: float) -> str:
     """By day, by cause, or one by one. Raises LedgerError."""
-    deeds, counts, _ = summary_of(directory)
+    attempts, counts, _ = summary_of(directory)
     output, limit = arguments.output, arguments.limit
     if arguments.daily:
         span = Span(since or time.time() - _DAYS * _DAY, math.inf)
-        return written(by_day(deeds, counts, span)[:limit], output, lambda found: of_days(found, width()))
-    own = [each for each in deeds if each.shadow is arguments.shadow]
+        return written(by_day(attempts, counts, span)[:limit], output, lambda found: of_days(found, width()))
+    own = [each for each in attempts if each.shadow is arguments.shadow]
     if arguments.by_cause:
         return written(by_cause(own, Span(since, math.inf))[:limit], output, lambda found: of_causes(found, width()))
     newest_first = [each for each in reversed(own) if each.at >= since][: limit or _LISTED]

@@ -89,5 +89,10 @@ def _report(arguments: argparse.Namespace) -> LedgerReport:
     summary = summary_of(directory)
     own = extent(directory)
     return reported(
-        summary.deeds, summary.counts, summary.stops, Span(since, until), ledger=own.ledger, cluster=own.cluster
+        summary.attempts,
+        summary.counts,
+        summary.canary_stops,
+        Span(since, until),
+        ledger=own.ledger,
+        cluster=own.cluster,
     )
