@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from exporter.checks import all_checks
-from exporter.cli.input.filters import UsageError, concerning
+from exporter.cli.input.filters import Selection, UsageError, concerning
 from exporter.cli.input.looking import looking
 from exporter.cli.input.names import Names, known_to, refuse_unknown
 from exporter.cli.input.once import complain_if_late
-from exporter.cli.input.selectors import Selection
 from exporter.cli.output.text.logs import log_as
 from exporter.cli.output.text.terminal import complain, one_line
 from exporter.config.loading import Sources

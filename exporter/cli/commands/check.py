@@ -21,16 +21,14 @@ from ...questions.trust import exit_code as ended
 from ...sidecar.repairs import Repairs
 from ..input.config import configured
 from ..input.dumps import DumpReading, dumps_of, evaluate_each
-from ..input.edit_probes import ask_edits, refuse_probe_of_dump
-from ..input.filters import Filters, UsageError, filters_of
-from ..input.labels import labelled_in_cluster, refuse_none
+from ..input.filters import Filters, UsageError, filters_of, labelled_in_cluster, refuse_none
 from ..input.names import known_to, on_their_nodes, refuse_misspelt
 from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump, undated
+from ..input.probes import ask_edits, refuse_probe_of_dump
 from ..output.edit_probes import edits
 from ..output.findings.report import Presentation, rendered, unread
-from ..output.text.aimed import aimed
 from ..output.text.screen import colours, painted, width
-from ..output.text.terminal import TEXTS, complain, say
+from ..output.text.terminal import TEXTS, aimed, complain, say
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -76,7 +74,7 @@ def _watching(arguments: argparse.Namespace, config: Config, filters: Filters) -
     refuse_watch(arguments)
     refuse_complete_without_dump(arguments)
     if of_running(arguments):
-        from ..input.asking import refuse_both  # not for a cluster
+        from ..input.running import refuse_both  # not for a cluster
 
         refuse_both(arguments)
         _refuse_labels(filters)
@@ -98,8 +96,12 @@ def _begun(report: Report, arguments: argparse.Namespace, filters: Filters) -> N
 
 
 def _running(arguments: argparse.Namespace, filters: Filters) -> int:
-    from ..input.asking import refuse_both  # not for a dump
-    from ..input.running import narrowed, nodes_of, report_of
+    from ..input.running import (
+        narrowed,
+        nodes_of,
+        refuse_both,  # not for a dump
+        report_of,
+    )
 
     refuse_both(arguments)
     _refuse_labels(filters)

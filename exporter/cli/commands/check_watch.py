@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from ...config.settings import Config
 from ...engine.engine import Engine
 from ...questions.findings import Report, take, with_causes
-from ..input.filters import Filters, UsageError
-from ..input.labels import labelled_in_cluster
+from ..input.filters import Filters, UsageError, labelled_in_cluster
 from ..input.names import known_to, on_their_nodes
 from ..input.once import undated
 from ..output.findings.changes import changes

@@ -32,14 +32,12 @@ from ...questions.drain import (
 from ...questions.drain.probing import EvictionProbeAnswer
 from ...questions.drain.report import Probed
 from ..input.config import configured
-from ..input.edit_probes import refuse_probe_of_dump
-from ..input.eviction_probes import with_probes
 from ..input.filters import UsageError
 from ..input.once import aim_of, all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump
-from ..output.text.aimed import aimed
+from ..input.probes import refuse_probe_of_dump, with_probes
 from ..output.text.layout import grid, paragraph, step, table, written
 from ..output.text.screen import rows_of, width
-from ..output.text.terminal import complain, one_line, say
+from ..output.text.terminal import aimed, complain, one_line, say
 
 # The preview of a drain as text: what stays comes first, with what to do about it; what leaves is a list.
 #
@@ -203,7 +201,7 @@ async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Drain, 
     if not of_running(arguments):
         drain, in_time = await (_look if arguments.dump is None else _read)(arguments, config)
         return all_undated(drain), in_time
-    from ..input.asking import answer_of  # not for a dump
+    from ..input.running import answer_of  # not for a dump
 
     if arguments.selector or (arguments.nodes and arguments.all_cordoned):
         raise UsageError("a running steward takes the names of nodes, or --all-cordoned; leave the other out")

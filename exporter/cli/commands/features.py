@@ -157,7 +157,7 @@ def _check(arguments: argparse.Namespace) -> str:
 
 async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Features, bool]:
     if of_running(arguments):
-        from ..input.asking import answer_of  # not for a dump
+        from ..input.running import answer_of  # not for a dump
 
         return await answer_of(arguments, "/api/v1/features", Features), True
     found, in_time = await (_look if arguments.dump is None else _read)(arguments, config)

@@ -34,9 +34,9 @@ from ...questions.impact import (
     take,
 )
 from ..input.config import configured
-from ..input.edit_probes import ask_edits, refuse_probe_of_dump
 from ..input.filters import UsageError
 from ..input.once import all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump
+from ..input.probes import ask_edits, refuse_probe_of_dump
 from ..output.edit_probes import edits
 from ..output.text.layout import grid, paragraph, written
 from ..output.text.screen import width
@@ -188,7 +188,7 @@ async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Impact,
     if not of_running(arguments):
         impact, in_time = await (_look if arguments.dump is None else _read)(arguments, config)
         return all_undated(impact), in_time
-    from ..input.asking import answer_of  # not for a dump
+    from ..input.running import answer_of  # not for a dump
 
     given = zip(PARAMETERS, _asked(arguments), strict=True)
     return await answer_of(arguments, "/api/v1/impact", Impact, [(key, each) for key, of in given for each in of]), True

@@ -119,7 +119,7 @@ def _these(found: Instancetypes) -> str:
 
 async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Instancetypes, bool]:
     if of_running(arguments):
-        from ..input.asking import answer_of  # not for a dump
+        from ..input.running import answer_of  # not for a dump
 
         every = await answer_of(arguments, "/api/v1/instancetypes", Instancetypes)
         return _chosen(every, arguments.name), True

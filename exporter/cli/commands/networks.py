@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Networks, bool]:
     if of_running(arguments):
-        from ..input.asking import answer_of  # not for a dump
+        from ..input.running import answer_of  # not for a dump
 
         return _chosen(await answer_of(arguments, "/api/v1/networks", Networks), arguments.network), True
     found, in_time = await (_look if arguments.dump is None else _read)(arguments, config)

@@ -28,8 +28,7 @@ from ...store.kinds.kube_virt import KubeVirt
 from ..input.config import configured
 from ..input.filters import UsageError
 from ..input.once import complain_if_late, of_running, progress_line, refuse_complete_without_dump, undated
-from ..output.findings.check_report import HEAD, cause_row, of_causes, totals
-from ..output.findings.no_answer import answered
+from ..output.findings.check_report import HEAD, answered, cause_row, of_causes, totals
 from ..output.findings.report import unread
 from ..output.text.layout import WIDTH, age, written
 from ..output.text.screen import colours, cut, painted, rows_of, width
@@ -146,8 +145,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Status, bool]:
     if of_running(arguments):
-        from ..input.asking import refuse_both  # not for a dump
-        from ..input.running import release_and_drains, report_of
+        from ..input.running import (
+            refuse_both,  # not for a dump
+            release_and_drains,
+            report_of,
+        )
 
         refuse_both(arguments)
         report = await report_of(arguments)

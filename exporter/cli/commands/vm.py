@@ -29,10 +29,9 @@ from ...questions.vm import (
 from ..input.config import configured
 from ..input.filters import UsageError
 from ..input.once import aim_of, all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump
-from ..output.text.aimed import aimed
 from ..output.text.layout import written
 from ..output.text.screen import prose_width
-from ..output.text.terminal import complain, say
+from ..output.text.terminal import aimed, complain, say
 from ..output.vm import whole_vm
 
 # The manifest of a VM, from a file of YAML or JSON.
@@ -104,7 +103,7 @@ def _refuse(arguments: argparse.Namespace) -> None:
 
 async def _found(arguments: argparse.Namespace, config: Config, manifest: Manifest | None) -> tuple[VMWhole, bool]:
     if of_running(arguments):
-        from ..input.asking import answer_of  # not for a dump
+        from ..input.running import answer_of  # not for a dump
 
         namespace, _, name = arguments.vm.partition("/")
         return await answer_of(arguments, f"/api/v1/vms/{quote(namespace)}/{quote(name)}", VMWhole), True

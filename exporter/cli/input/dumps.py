@@ -25,8 +25,7 @@ from ...questions.times import rfc3339
 from ...store.cluster import Cluster
 from ...store.source import FILE
 from ..output.text.terminal import complain, one_line
-from .filters import Filters, UsageError
-from .labels import refuse_none
+from .filters import Filters, UsageError, refuse_none
 from .names import Names, on_their_nodes, refuse_unknown
 from .once import progress_line
 

@@ -1,11 +1,15 @@
-"""Which findings `steward check` shows: of which checks, namespaces, reasons and features, how bad and how old."""
+"""Which findings a command shows: of which object or cause, of VMs with which labels, of which checks, namespaces,
+reasons and features, how bad and how old.
+"""
 
 from __future__ import annotations
 
 import argparse
+import re
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,13 +17,109 @@ from ...checks import all_checks
 from ...config.mistakes import nearest
 from ...domain.drains.health import AILMENTS
 from ...engine.engine import Engine
-from ...facts.record import epoch
+from ...facts.record import Ref, epoch
 from ...facts.selector import Selector
 from ...findings.check import PER_FLEET, Check
 from ...findings.finding import Unknown
 from ...findings.severity import Severity
 from ...questions.findings import FindingReport, Report
-from .selectors import Selection, selection_of, vms_of
+from ...store.cluster import Cluster
+from ...store.kind import ApiKind
+from ...store.kinds.virtual_machine import VirtualMachine
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+
+# What of the findings is asked for: of a VM, a node, a network, an object, a cause, or one finding.
+#
+# `vm/NAME`, `vm/NAMESPACE/NAME`, `node/NAME`, `network/NAME`, `ipamclaim/NAMESPACE/NAME` as `-o name` prints it, or the
+# first digits of the id of a cause or of a finding.
+
+_ID = re.compile(r"[0-9a-f]{4,16}")
+_VMS = ("VirtualMachine", "VirtualMachineInstance")
+_VM = ("vm", "virtualmachine", "vmi", "virtualmachineinstance")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """VMs are NAMESPACE/NAME, or NAME of any namespace; `objects` are pairs of a kind in small letters and such a path.
+    Empty for all findings.
+    """
+
+    vms: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+    objects: tuple[tuple[str, str], ...] = ()
+    ids: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.vms or self.nodes or self.networks or self.objects or self.ids)
+
+    def picks(self, finding: FindingReport) -> bool:
+        return not self or (
+            any(finding.fingerprint.startswith(each) or finding.cause.startswith(each) for each in self.ids)
+            or any(_of_vm(finding, each) for each in self.vms)
+            or any(each == finding.node or _about(finding, ("node",), each) for each in self.nodes)
+            or finding.network in self.networks
+            or any(_about(finding, (kind,), path) for kind, path in self.objects)
+        )
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Those of its objects, in small letters."""
+        return frozenset(kind for kind, _ in self.objects)
+
+    @property
+    def namespaces(self) -> frozenset[str]:
+        """Those that all of it is in; empty where it may be anywhere."""
+        paths = (*self.vms, *(path for _, path in self.objects))
+        if self.nodes or self.networks or self.ids or not all("/" in each for each in paths):
+            return frozenset()
+        return frozenset(each.partition("/")[0] for each in paths)
+
+
+def selection_of(texts: Iterable[str]) -> Selection:
+    """Raises ValueError for what selects nothing, one sentence."""
+    vms, nodes, networks, objects, ids = [], [], [], [], []
+    for text in texts:
+        kind, slash, path = text.partition("/")
+        kind = kind.lower()
+        if not slash and _ID.fullmatch(text):
+            ids.append(text)
+        elif not slash or not path or path.count("/") > 1 or not all(path.split("/")):
+            raise ValueError(
+                f"{text[:100]!r} selects nothing; write it as vm/NAME, vm/NAMESPACE/NAME, node/NAME or network/NAME, "
+                "or as the id of a cause or finding, which `-o wide` shows"
+            )
+        elif kind in _VM:
+            vms.append(path)
+        elif kind == "node":
+            nodes.append(path)
+        elif kind == "network":
+            networks.append(path)
+        else:
+            objects.append((kind, path))
+    return Selection(tuple(vms), tuple(nodes), tuple(networks), tuple(objects), tuple(ids))
+
+
+def vms_of(finding: FindingReport) -> Iterator[str]:
+    """NAMESPACE/NAME of each VM that it is about."""
+    if finding.vm:
+        yield f"{finding.subject.namespace}/{finding.vm}"
+    yield from (each.path for each in _refs(finding) if each.kind in _VMS)
+
+
+def _of_vm(finding: FindingReport, path: str) -> bool:
+    subject = finding.subject
+    own = finding.vm and path in (finding.vm, f"{subject.namespace}/{finding.vm}")
+    return bool(own) or any(each.kind in _VMS and path in (each.name, each.path) for each in _refs(finding))
+
+
+def _about(finding: FindingReport, kinds: Iterable[str], path: str) -> bool:
+    return any(each.kind.lower() in kinds and path in (each.name, each.path) for each in _refs(finding))
+
+
+def _refs(finding: FindingReport) -> tuple[Ref, ...]:
+    return (finding.subject, *finding.related)
+
 
 _OF_FEATURES = "feature_"  # what the checks begin with whose findings have a feature
 
@@ -168,3 +268,61 @@ def _refuse_unknown(reasons: Iterable[str]) -> None:
 def _hint(name: str, known: Iterable[str]) -> str:
     close = nearest(name, known)
     return f"did you mean {close}?" if close else "`steward explain` lists all"
+
+
+# Which VMs have the labels of `-l`: of a cluster the API server is asked, as by `kubectl get vm -l`.
+
+if TYPE_CHECKING:
+    from ...kube.transport import Transport  # dear to import, and a dump needs none
+
+_EVERYWHERE = ("",)
+
+
+async def labelled_in_cluster(transport: Transport, cluster: Cluster, filters: Filters) -> Filters:
+    """With the VMs that the selector selects now, and VMIs that stand alone. Raises UsageError where that may not be
+    asked.
+    """
+    if filters.selector is None:
+        return filters
+    places = sorted(filters.namespaces or filters.selection.namespaces) or _EVERYWHERE
+    vms, vmis = [
+        await _listed(transport, kind, filters.selector, places)
+        for kind in (VirtualMachine.KIND, VirtualMachineInstance.KIND)
+    ]
+    alone = {each for each in vmis if cluster.get(VirtualMachine, *each) is None}
+    return replace(filters, labelled=frozenset(("", f"{namespace}/{name}") for namespace, name in vms | alone))
+
+
+def refuse_none(filters: Filters, *, unseen: bool = False) -> None:
+    """Raises UsageError where no VM has the labels that were asked for; `unseen` says that there may be more VMs."""
+    if filters.labelled is not None and not filters.labelled:
+        if unseen:
+            raise UsageError(f"no VM that is seen has the labels {filters.selector}, and not all VMs are seen")
+        where = f" in {', '.join(sorted(filters.namespaces))}" if filters.namespaces else ""
+        raise UsageError(f"no VM has the labels {filters.selector}{where}")
+
+
+async def _listed(
+    transport: Transport, kind: ApiKind[Any], selector: Selector, places: Collection[str]
+) -> set[tuple[str, str]]:
+    from ...kube.client import Client, Timeouts
+    from ...kube.errors import AbsentError, StatusError
+    from ...kube.watch.decode import Decoder
+    from ...kube.watch.listing import paged
+
+    client, pace = Client(transport), Timeouts()
+    selected = replace(kind, selectors=(*kind.selectors, ("labelSelector", selector.parameter)))
+    found: set[tuple[str, str]] = set()
+    try:
+        served = await client.served_version(kind)
+        for place in places:
+            listed = await paged(client, Decoder(kind), selected, served, pace, place)
+            found |= listed.objects.keys()
+    except AbsentError:
+        return set()
+    except StatusError as error:
+        if error.code != 403:
+            raise
+        hint = "" if places != _EVERYWHERE else ", or name your namespace with -n"
+        raise UsageError(f'which VMs have these labels is not known: grant "list" on {kind.resource}{hint}') from None
+    return found

@@ -26,8 +26,7 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.reader import watched
 from ...store.source import unseen
-from .filters import Filters, UsageError
-from .selectors import Selection
+from .filters import Filters, Selection, UsageError
 
 _OTHERS = ("placement", "hypervisors")  # what findings of features name that is none of their own
 

@@ -11,10 +11,9 @@ from ...dump import read_dump
 from ...findings.severity import Severity
 from ...questions.findings import FindingReport, Report, take, with_causes
 from .config import configured
-from .filters import UsageError
+from .filters import Selection, UsageError
 from .names import known_to
 from .once import of_running, progress_line, refuse_complete_without_dump, undated
-from .selectors import Selection
 
 
 def finding_of(arguments: argparse.Namespace) -> FindingReport:
@@ -32,8 +31,10 @@ def finding_of(arguments: argparse.Namespace) -> FindingReport:
 
 async def _report(arguments: argparse.Namespace, config: Config) -> Report:
     if of_running(arguments):
-        from .asking import refuse_both  # not for a dump
-        from .running import report_of
+        from .running import (
+            refuse_both,  # not for a dump
+            report_of,
+        )
 
         refuse_both(arguments)
         return await report_of(arguments)

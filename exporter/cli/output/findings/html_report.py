@@ -10,8 +10,7 @@ from ....questions.causes import CauseReport
 from ....questions.findings import FindingReport, Report
 from ....questions.times import age, origin, rfc3339
 from ....serve.html.rendering import as_file
-from .check_report import Presentation, clusters_of
-from .no_answer import answered, no_answer
+from .check_report import Presentation, answered, clusters_of, no_answer
 
 _WHOLE_FIRST = 20  # findings of a cause that are shown with commands and evidence
 

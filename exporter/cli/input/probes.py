@@ -1,5 +1,5 @@
-"""`steward check --probe-features` and `steward impact --probe`: asks for each VM, one after the other, what an edit of
-it would be answered with.
+"""Asks the API server for each VM, one after the other: what an edit of it would be answered with (`--probe-features`,
+`impact --probe`), or an eviction of its pod (`drain --probe`).
 """
 
 from __future__ import annotations
@@ -8,9 +8,13 @@ import argparse
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ...engine.turn import in_turns
 from ...facts.record import UnansweredError
 from ...kube.errors import UnreachableError
+from ...questions.drain import Drain, NodeReport, VMReport
+from ...questions.drain import probed as evictions_probed
 from ...questions.edits import EditProbed, EditProbes, chosen, expected_edits, probed, summed
 from ...store.cluster import Cluster
 from ..options import MOST
@@ -52,3 +56,27 @@ async def ask_edits(
             why = f"{_IN_VAIN} in a row said nothing: {answer.answer}"
             break
     return summed(answers, len(expected) - len(answers), why)
+
+
+# `steward drain --probe`: asks for each VM, one after the other, what an eviction would be answered with.
+
+if TYPE_CHECKING:
+    from ...kube.probe import Probe  # its client is dear to import, and a dump needs none
+
+
+async def with_probes(drain: Drain, probe: Probe) -> Drain:
+    """The same with the answers. Raises UnreachableError."""
+    nodes = [await _node(node, probe, down=bool(drain.webhook)) for node in drain.nodes]
+    return msgspec.structs.replace(drain, nodes=tuple(nodes))
+
+
+async def _node(node: NodeReport, probe: Probe, *, down: bool) -> NodeReport:
+    vms = [await _vm(each, probe, down=down) for each in node.vms]
+    return msgspec.structs.replace(node, vms=tuple(vms))
+
+
+async def _vm(vm: VMReport, probe: Probe, *, down: bool) -> VMReport:
+    if vm.pod is None:
+        return vm
+    code, text = await probe.ask(vm.pod)
+    return msgspec.structs.replace(vm, probe=evictions_probed(vm, code, text, down=down))
