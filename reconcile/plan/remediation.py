@@ -16,6 +16,7 @@ from exporter.store.reader import ClusterView, Reader
 from exporter.store.source import Undecodable
 
 from ..fresh import FreshCluster
+from .guards import Guard, Needs
 from .plan import Plan, Refused, Risk, Step
 from .writes import Write
 
@@ -63,18 +64,25 @@ class Remediation:
     id: str
     title: str
     answers: Mapping[str, tuple[str, ...]]
-    reads: tuple[ApiKind[Any], ...]
     writes: tuple[Write, ...]
     plan: Callable[[Finding, Scene], Plan | Refused] = field(repr=False)
-    preconditions: Mapping[str, str]
     risk: Risk
     undo: str
+    reads: tuple[ApiKind[Any], ...] = ()
+    preconditions: Mapping[str, str] = field(default_factory=dict)
     indexes: tuple[Index, ...] = ()
     opt_in: str = ""
     heeds_others: str = ""
     proposes_only: bool = False
     send_seconds: float = SEND_SECONDS
     looks_again: LookAgain | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.plan, Guard):
+            needs = Needs(self.plan, *(each for each in (self.looks_again,) if isinstance(each, Guard)))
+            object.__setattr__(self, "preconditions", {**needs.holds, **self.preconditions})
+            object.__setattr__(self, "reads", (*needs.reads, *self.reads))
+            object.__setattr__(self, "indexes", (*needs.indexes, *self.indexes))
 
     def planned(self, finding: Finding, step: Step, *, effect: str, risk: Risk, undo: str, **more: Any) -> Plan:
         """A plan of this remediation for a finding; `more` are other fields of Plan."""

@@ -16,6 +16,7 @@ import msgspec
 from exporter.store.index import Index
 from exporter.store.kind import ApiKind, Kind
 
+from .guards import Guard, Needs
 from .lost import Lost
 from .plan import Plan, Refused, Risk
 from .remediation import LookAgain, Scene
@@ -112,12 +113,19 @@ class Undo:
     """
 
     id: str  # of the remediation
-    reads: tuple[ApiKind[Any], ...]
     weigh: Callable[[Taken, Scene], Given | Refused] = field(repr=False)
+    reads: tuple[ApiKind[Any], ...] = ()
     preconditions: Mapping[str, str] = field(default_factory=dict)
     losses: Mapping[str, tuple[Lost, str]] = field(default_factory=dict)
     indexes: tuple[Index, ...] = ()
     looks_again: LookAgain | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.weigh, Guard):
+            needs = Needs(self.weigh, *(each for each in (self.looks_again,) if isinstance(each, Guard)))
+            object.__setattr__(self, "preconditions", {**needs.holds, **self.preconditions})
+            object.__setattr__(self, "reads", (*needs.reads, *self.reads))
+            object.__setattr__(self, "indexes", (*needs.indexes, *self.indexes))
 
     @property
     def requires(self) -> tuple[Kind[Any], ...]:

@@ -237,7 +237,7 @@ def _preconditions(name: str, area: str) -> Iterator[Mutant]:
         if isinstance(node, ast.Return) and (refusal := _refusal(node))
     ]
     for function, line, refusal in sites:
-        taken = getattr(module, function)
+        taken = inspect.unwrap(getattr(module, function))
         nth = [each[1] for each in sites if each[2] == refusal].index(line) + 1
         alone = sum(each[2] == refusal for each in sites) == 1
         yield Mutant(

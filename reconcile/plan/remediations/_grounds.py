@@ -15,24 +15,10 @@ from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_clone import VirtualMachineClone
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
+from ..guards import Needs, guard
 from ..patterns import ANYTHING, EMPTY, PRESENT, Begins, Each, Exactly, Is, Like
 from ..plan import Refused
 from ..remediation import Scene
-
-NO_SNAPSHOT_OR_RESTORE = {
-    "no_snapshot_or_restore": "no snapshot, restore, clone or backup of the VM is in progress, by these objects and by "
-    "the VM's status, and no Restore or Backup of Velero that includes the namespace"
-}
-SAVERS = (
-    VirtualMachine.KIND,
-    VirtualMachineRestore.KIND,
-    VirtualMachineSnapshot.KIND,
-    VirtualMachineClone.KIND,
-    VirtualMachineBackup.KIND,
-    Restore.KIND,
-    Backup.KIND,
-)
-"""What `under_way` reads."""
 
 
 def table(value: Any) -> Mapping[str, Any]:
@@ -56,8 +42,9 @@ def wholes(scene: Scene, kind: ApiKind[Any], records: Iterable[Record]) -> list[
     return [each for each in found if each is not None]
 
 
+@guard(reads=(Namespace.KIND,))
 def ending(scene: Scene, ref: Ref, whole: Mapping[str, Any]) -> Refused | None:
-    """Refuses for an object that is being deleted, or whose namespace is; the remediation reads namespaces."""
+    """Refuses for an object that is being deleted, or whose namespace is."""
     if table(whole.get("metadata")).get("deletionTimestamp"):
         return Refused("not_being_deleted", f"{ref} is being deleted")
     if ref.namespace:
@@ -67,11 +54,26 @@ def ending(scene: Scene, ref: Ref, whole: Mapping[str, Any]) -> Refused | None:
     return None
 
 
+@guard(
+    {
+        "no_snapshot_or_restore": "no snapshot, restore, clone or backup of the VM is in progress, by these objects "
+        "and by the VM's status, and no Restore or Backup of Velero that includes the namespace"
+    },
+    reads=(
+        VirtualMachine.KIND,
+        VirtualMachineRestore.KIND,
+        VirtualMachineSnapshot.KIND,
+        VirtualMachineClone.KIND,
+        VirtualMachineBackup.KIND,
+        Restore.KIND,
+        Backup.KIND,
+    ),
+)
 def under_way(
     scene: Scene, namespace: str, vms: Iterable[str], concerns: Callable[[str], bool] = lambda _: False
 ) -> Refused | None:
     """Refuses while one of the VMs is saved, restored, cloned or backed up, or, of others, one that `concerns` is true
-    for. The remediation reads `SAVERS`.
+    for.
 
     The objects are asked, since the status of a VM says it later, and not at all of a VM that is yet to be created. One
     that does not say which VM it is of may be of any in its namespace.
@@ -92,6 +94,9 @@ def under_way(
                 "no_snapshot_or_restore", f"Velero's {saved.ref} includes namespace {namespace}, and is not over"
             )
     return None
+
+
+NO_SNAPSHOT_OR_RESTORE, SAVERS = dict(under_way.holds), under_way.reads  # until all areas have guards
 
 
 def _in_progress(scene: Scene, namespace: str) -> Iterator[tuple[Record, tuple[str, ...]]]:
@@ -117,6 +122,13 @@ def _saving(vm: Mapping[str, Any]) -> Refused | None:
         if status.get(field):
             return Refused("no_snapshot_or_restore", f"{what} {status[field]} of VM {name} is in progress")
     return None
+
+
+VM_STAYS = Needs(
+    {"not_being_deleted": "the VM is not being deleted", "namespace_active": "its namespace is not being deleted"},
+    ending,
+)
+"""Of an undo: `ending` refuses with names that are not those of every undo."""
 
 
 def controller(whole: Mapping[str, Any]) -> str:

@@ -5,51 +5,53 @@ KubeVirt's own synchronizer (pkg/virt-controller/watch/vm/firmware.go) changes i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from exporter.domain.instancetypes.resolving import resolve, undecodable
 from exporter.facts.matching import MatcherRole
 from exporter.facts.record import Ref
 from exporter.facts.specs import preference
 from exporter.findings.finding import Finding
+from exporter.store.kinds.controller_revision import ControllerRevision
+from exporter.store.kinds.instancetypes import CLUSTER_PREFERENCE, PREFERENCE
 from exporter.store.kinds.kube_virt import KubeVirt
-from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.pod import Pod
-from exporter.store.kinds.snapshots import VirtualMachineRestore, VirtualMachineSnapshotContent
+from exporter.store.kinds.snapshots import VirtualMachineSnapshotContent
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
 from ...annotations import PREFIX
-from ...plan import Add, Op, Refused, Test
-from ...remediation import Scene
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, controller, ending, table, tables, under_way
+from ...guards import Needs, guard, refused
+from ...plan import Add, Op, Patch, Plan, Refused, Risk, Test
+from ...remediation import Remediation, Scene
+from ...writes import Entries, Field, Patched, Write
+from .._grounds import controller, ending, table, tables, under_way
 
-READS = (
-    VirtualMachine.KIND,
-    VirtualMachineInstance.KIND,
-    VirtualMachineInstanceMigration.KIND,
-    KubeVirt.KIND,
-    Namespace.KIND,
-    *SAVERS,
-)
-PRECONDITIONS = {
-    "stands_alone": "no pool or other controller makes the VM from a template, which would have to change instead",
-    "has_domain": "the VM has a template with a domain",
-    **NO_SNAPSHOT_OR_RESTORE,
-    "not_migrating": "no migration of the VM is in progress, and none is awaited",
-}
 PATH = "/spec/template/spec/domain/firmware"
+IS_A_VM = Needs({"is_a_vm": "the subject is a VM: the firmware of a VMI is immutable"})
+"""What `vm_of` refuses for a finding that may be of a VMI."""
 
 
-def vm_of(finding: Finding, scene: Scene) -> tuple[Mapping[str, Any], VirtualMachine] | Refused:
-    """The VM that a finding is about, as it is stored and as it is read; else why there is none to change."""
-    ref = finding.subject
+class Case(NamedTuple):
+    """A VM that is to be changed, as it is read and as it is stored, and the evidence of the finding, if one asks."""
+
+    scene: Scene
+    vm: VirtualMachine
+    whole: Mapping[str, Any]
+    evidence: Mapping[str, Any] = MappingProxyType({})
+
+
+def vm_of(scene: Scene, ref: Ref, evidence: Mapping[str, Any] = MappingProxyType({})) -> Case | Refused:
+    """Else why there is none to change."""
     if ref.kind != "VirtualMachine":
         return Refused("is_a_vm", f"{ref} has no VM, and firmware and interfaces of a VMI can't be changed")
     whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
-    return (whole, vm) if whole is not None and vm is not None else Refused("same_object", f"{ref} does not exist")
+    if whole is None or vm is None:
+        return Refused("same_object", f"{ref} does not exist")
+    return Case(scene, vm, whole, evidence)
 
 
 def firmware_of(vm: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -65,12 +67,19 @@ def put(firmware: Mapping[str, Any] | None, fields: Mapping[str, Any]) -> tuple[
     return (Test(path=PATH, value=firmware), *(Add(path=f"{PATH}/{name}", value=fields[name]) for name in fields))
 
 
-def restores_of(scene: Scene, vm: Ref) -> list[VirtualMachineRestore]:
-    return [each for each in scene.within(VirtualMachineRestore, vm.namespace) if each.target == vm.name]
-
-
-def forbidden(scene: Scene, vm: VirtualMachine, whole: Mapping[str, Any]) -> Refused | None:
+@guard(
+    {
+        "stands_alone": "no pool or other controller makes the VM from a template, which would have to change instead",
+        "has_domain": "the VM has a template with a domain",
+    },
+    ending,
+    under_way,
+    {"not_migrating": "no migration of the VM is in progress, and none is awaited"},
+    reads=(VirtualMachine.KIND, VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND),
+)
+def forbidden(case: Case) -> Refused | None:
     """Why nobody may change the VM's firmware now, whatever it would be changed to."""
+    scene, vm, whole, _ = case
     owner = controller(whole)
     if owner:
         return Refused("stands_alone", f"{vm.ref} is made by {owner}: change the firmware in its template")
@@ -103,13 +112,14 @@ def _moving(scene: Scene, vm: VirtualMachine) -> Iterator[str]:
 
 # Whether a VM keeps state of its guest that is bound to its UUID: libvirt stores it under that.
 
-KEEPS_NO_STATE = {
-    "keeps_no_state": "neither its spec nor its preference gives it a persistent TPM or persistent EFI variables"
-}
 
-
-def kept_state(scene: Scene, vm: VirtualMachine) -> Refused | None:
+@guard(
+    {"keeps_no_state": "neither its spec nor its preference gives it a persistent TPM or persistent EFI variables"},
+    reads=(ControllerRevision.KIND, PREFERENCE, CLUSTER_PREFERENCE, KubeVirt.KIND),
+)
+def kept_state(case: Case) -> Refused | None:
     """Refuses for a VM that keeps state of its guest, or may do so by a preference."""
+    scene, vm, *_ = case
     if vm.sealed:
         return Refused("keeps_no_state", f"{vm.ref} has a {vm.sealed}")
     found = resolve(vm, MatcherRole.PREFERENCE, scene.named, next(iter(scene.all(KubeVirt)), None))
@@ -128,12 +138,16 @@ def kept_state(scene: Scene, vm: VirtualMachine) -> Refused | None:
 
 # Whether a VM is off and stays off: what its guest is known by may change only then.
 
-STOPPED = {"stopped": "the VM has no VMI and no launcher pod, and nothing starts it by itself"}
 _STAYS_DOWN = ("Halted", "Manual")
 
 
-def stopped(scene: Scene, vm: VirtualMachine, whole: Mapping[str, Any]) -> Refused | None:
+@guard(
+    {"stopped": "the VM has no VMI and no launcher pod, and nothing starts it by itself"},
+    reads=(VirtualMachineInstance.KIND, Pod.KIND),
+)
+def stopped(case: Case) -> Refused | None:
     """Refuses unless nothing of the VM runs, and nothing starts it by itself."""
+    scene, vm, whole, _ = case
     vmi = scene.named(VirtualMachineInstance, vm.namespace, vm.name)
     if vmi is not None:
         return Refused("stopped", f"{vmi.ref} exists, in phase {vmi.phase or 'unknown'}: stop the VM first")
@@ -148,13 +162,6 @@ def stopped(scene: Scene, vm: VirtualMachine, whole: Mapping[str, Any]) -> Refus
     return None
 
 
-def saved(scene: Scene, vm: VirtualMachine, what: str) -> str:
-    """That a restore brings back what a snapshot has, as a sentence that goes on after another; empty without one."""
-    found = (each for each in scene.within(VirtualMachineSnapshotContent, vm.namespace) if each.source == vm.name)
-    names = sorted(each.snapshot or each.name for each in found)
-    return f" Restoring snapshot {names[0]} brings {what} of its time back." if names else ""
-
-
 # Whether a VM is the copy of one that keeps what both share, so that the copy may get another value.
 #
 # The check says who is a copy, most likely, and who keeps the value. For a write that is not enough: a
@@ -162,21 +169,23 @@ def saved(scene: Scene, vm: VirtualMachine, what: str) -> str:
 # an empty namespace brings back the VM that was there first.
 
 ALLOWED = f"{PREFIX}copy-change-allowed"
-THE_COPY = {
-    "is_a_vm": "the subject is a VM: the spec of a VMI is immutable",
-    "keeper_known": "the check says that the VM is a copy, and which VM keeps what both have",
-    "surely_the_copy": "the VM was cloned, or restored from a snapshot, in the namespace of the VM that keeps it and "
-    f'after that was created, or has the annotation {ALLOWED}: "true"',
-}
 
 
-def not_the_copy(finding: Finding, scene: Scene, vm: VirtualMachine, whole: Mapping[str, Any]) -> Refused | None:
+@guard(
+    {
+        "is_a_vm": "the subject is a VM: the spec of a VMI is immutable",
+        "keeper_known": "the check says that the VM is a copy, and which VM keeps what both have",
+        "surely_the_copy": "the VM was cloned, or restored from a snapshot, in the namespace of the VM that keeps it "
+        f'and after that was created, or has the annotation {ALLOWED}: "true"',
+    },
+    reads=(VirtualMachine.KIND,),
+)
+def not_the_copy(case: Case) -> Refused | None:
     """Refuses unless the VM is the copy."""
-    key = str(finding.evidence.get("keeper") or "")
-    if not finding.evidence.get("copy") or not key:
-        why = (
-            "nothing tells which VM is the copy" if not finding.evidence.get("copy") else "all that share it are copies"
-        )
+    scene, vm, whole, evidence = case
+    key = str(evidence.get("keeper") or "")
+    if not evidence.get("copy") or not key:
+        why = "nothing tells which VM is the copy" if not evidence.get("copy") else "all that share it are copies"
         return Refused("keeper_known", f"{vm.ref} is left as it is: {why}")
     if table(table(whole.get("metadata")).get("annotations")).get(ALLOWED) == "true":
         return None
@@ -195,3 +204,59 @@ def _unsure(scene: Scene, vm: VirtualMachine, key: str) -> str:
     if keeper is None or keeper.created is None or vm.created is None or keeper.created >= vm.created:
         return f"no VM {key} that is older than {vm.ref} is there"
     return ""
+
+
+# How a stopped VM gets another value of what its guest is known by: a UUID, a serial, a MAC address.
+
+
+def change(
+    name: str,
+    title: str,
+    answers: Mapping[str, tuple[str, ...]],
+    *guards: Needs,
+    what: str,
+    old: Callable[[Case], str],
+    ops: Callable[[Case], tuple[Op, ...]],
+    writes: tuple[Field | Entries, ...],
+    effect: Callable[[Case], str],
+    heeds_others: str = "",
+) -> Remediation:
+    """`what` is the value in words, `old` the present one, and `ops` set the new one, once all guards hold."""
+
+    @guard(*guards, saved)
+    def plan(finding: Finding, scene: Scene) -> Plan | Refused:
+        case = vm_of(scene, finding.subject, finding.evidence)
+        if isinstance(case, Refused):
+            return case
+        return refused(guards, case) or made.planned(
+            finding,
+            Patch(target=finding.subject, ops=ops(case)),
+            effect=effect(case) + saved(case, what),
+            risk=Risk.IDENTITY,
+            undo=f"put the old {what} {old(case)} back while the VM is stopped",
+        )
+
+    plan.__module__ = old.__module__  # whose docstring is the manual
+    made = Remediation(
+        id=name,
+        title=title,
+        answers=answers,
+        writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (Patched(*writes),)),),
+        plan=plan,
+        heeds_others=heeds_others,
+        risk=Risk.IDENTITY,
+        undo=f"put the old {what} back; exact while the VM has not been started since",
+    )
+    return made
+
+
+def firmware_set(name: str, new: Callable[[Case], str]) -> Callable[[Case], tuple[Op, ...]]:
+    return lambda case: put(firmware_of(case.whole), {name: new(case)})
+
+
+@guard(reads=(VirtualMachineSnapshotContent.KIND,))
+def saved(case: Case, what: str) -> str:
+    """That a restore brings back what a snapshot has, as a sentence that goes on after another; empty without one."""
+    found = case.scene.within(VirtualMachineSnapshotContent, case.vm.namespace)
+    names = sorted(each.snapshot or each.name for each in found if each.source == case.vm.name)
+    return f" Restoring snapshot {names[0]} brings the {what} of its time back." if names else ""

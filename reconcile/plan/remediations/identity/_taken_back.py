@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from exporter.domain.identity.indexes import IDENTITY
 from exporter.facts.firmware import comparable, legacy
-from exporter.store.kinds import controller_revision, instancetypes
-from exporter.store.kinds.controller_revision import START
+from exporter.store.kinds.controller_revision import START, ControllerRevision
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
+from ...guards import Guard, Needs, guard, where
 from ...plan import Refused
 from ...remediation import Scene
-from ...undo import Given, Loss, Lost, Taken
-from .._grounds import table
-from ._identities import KEEPS_NO_STATE, firmware_of, forbidden, kept_state
-from ._identities import PRECONDITIONS as CHANGING
-from ._identities import READS as CHANGED
+from ...undo import Given, Loss, Lost, Taken, Undo
+from .._grounds import VM_STAYS, table
+from ._identities import Case, firmware_of, forbidden, kept_state, vm_of
 
-UNDO_READS = (*CHANGED, controller_revision.KIND, instancetypes.PREFERENCE, instancetypes.CLUSTER_PREFERENCE)
-UNDO_PRECONDITIONS = {
-    "not_being_deleted": "the VM is not being deleted",
-    "namespace_active": "its namespace is not being deleted",
-    **{name: what for name, what in CHANGING.items() if name != "has_domain"},  # what was written is there
-    **{name: f"where the guest has seen the UUID that goes: {what}" for name, what in KEEPS_NO_STATE.items()},
-}
+CHANGEABLE = Needs(VM_STAYS, forbidden.but("has_domain"))  # what was written is there
 LOSSES = {
     "same_identity": (Lost.IDENTITY, "the guest has not been started with the UUID that goes"),
     "uuid_is_free": (Lost.UNIQUENESS, "no other VM has the UUID that is put back"),
@@ -36,25 +29,30 @@ LOSSES = {
 _MOST = 20  # generations of a VM that are looked at
 _FILLS_IN = (1, 6)  # the first release that writes the UUID of a VM's name into its spec
 
-Seen = Callable[[Taken, Scene, VirtualMachine], str]
+Seen = Guard[[Taken, Case], str]
 """Why the guest has seen the UUID that goes, one clause; empty where it has not."""
 
 
+@guard(
+    CHANGEABLE,
+    where("where the guest has seen the UUID that goes", kept_state),
+    reads=(KubeVirt.KIND,),
+    indexes=(IDENTITY,),
+)
 def weighed(taken: Taken, scene: Scene, seen: Seen) -> Given | Refused:
     """What it comes to that a VM gets back the firmware of before the write."""
-    ref = taken.plan.target
-    whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
-    if whole is None or vm is None:
-        return Refused("same_object", f"{ref} does not exist")
-    if refused := forbidden(scene, vm, whole):
+    ref, case = taken.plan.target, vm_of(scene, taken.plan.target)
+    if isinstance(case, Refused):
+        return case
+    if refused := forbidden(case):
         return refused
     goes, back = _next(taken.after or {}), _next(taken.before)
     if comparable(goes) == comparable(back):
         return Given(effect=f"{ref} keeps its UUID, {goes}.{_filled(taken, scene)}")
-    why = seen(taken, scene, vm)
-    if why and (refused := kept_state(scene, vm)):
+    why = seen(taken, case)
+    if why and (refused := kept_state(case)):
         return refused
-    losses = tuple(_lost(scene, vm, goes, back, why))
+    losses = tuple(_lost(scene, case.vm, goes, back, why))
     also = "".join(f" Its {name} is as before, too." for name in _others(taken))
     effect = f"At its next start the guest of {ref} sees UUID {back} in the place of {goes}.{also}"
     return Given(effect=effect, losses=losses)
@@ -89,7 +87,7 @@ def _filled(taken: Taken, scene: Scene) -> str:
     return " KubeVirt from 1.6 on writes the UUID of its name into its spec again."
 
 
-def written_with(taken: Taken, scene: Scene, vm: VirtualMachine) -> str:
+def _written_with(taken: Taken, scene: Scene, vm: VirtualMachine) -> str:
     """By the ControllerRevisions of starts: KubeVirt makes one with the VM's generation at each, and keeps the last."""
     before, after, last = (_generation(each or {}) for each in (taken.before, taken.after, scene.of(taken.plan.target)))
     # That of the write: what it left may have been read later, when the VM had been started and changed.
@@ -98,7 +96,7 @@ def written_with(taken: Taken, scene: Scene, vm: VirtualMachine) -> str:
         return f"{vm.ref} may have been started since, by its generation, {last or 'which it does not have'}"
     for generation in range(last, first - 1, -1):
         name = f"{START}{vm.uid}-{generation}"
-        if scene.whole(controller_revision.KIND, vm.namespace, name) is not None:
+        if scene.whole(ControllerRevision.KIND, vm.namespace, name) is not None:
             return f"{vm.ref} was started since, by ControllerRevision {name}"
     return ""
 
@@ -110,52 +108,74 @@ def _generation(whole: Mapping[str, Any]) -> int:
 
 # What it means that a VM gets back what its guest is known by: whether a guest has seen what it has now.
 
-KNOWN_BY_PRECONDITIONS = {
-    "not_being_deleted": "the VM is not being deleted",
-    "namespace_active": "its namespace is not being deleted",
-    **{name: what for name, what in CHANGING.items() if name != "has_domain"},  # what was written is there
-}
 
-
-def started(taken: Taken, scene: Scene, vm: VirtualMachine) -> str:
+@guard(reads=(VirtualMachineInstance.KIND, Pod.KIND, ControllerRevision.KIND))
+def started(taken: Taken, case: Case) -> str:
     """Why a guest of the VM has run since the write, or may have, one clause; empty where none has."""
+    scene, vm, *_ = case
     vmi = scene.named(VirtualMachineInstance, vm.namespace, vm.name)
     if vmi is not None:
         return f"{vmi.ref} exists, in phase {vmi.phase or 'unknown'}"
     launchers = [each.ref for each in scene.within(Pod, vm.namespace) if each.domain == vm.name]
     if launchers:
         return f"{launchers[0]} runs, or may run, the guest of {vm.ref}"
-    return written_with(taken, scene, vm)
+    return _written_with(taken, scene, vm)
 
 
-def weighed_value(
-    taken: Taken,
-    scene: Scene,
-    what: str,
-    free: str,
-    value: Callable[[Mapping[str, Any]], str],
-    having: Callable[[str], list[str]],
-) -> Given | Refused:
-    """What it comes to that a VM gets back a value, `what` in words, which `value` reads of a whole VM.
+def uuid_back(
+    remediation: str, seen: Seen = started, losses: Mapping[str, tuple[Lost, str]] = MappingProxyType(LOSSES)
+) -> Undo:
+    @guard(weighed, seen)
+    def weigh(taken: Taken, scene: Scene) -> Given | Refused:
+        return weighed(taken, scene, seen)
 
-    `free` is the precondition that nobody else has it, and `having` says who does, as `namespace/name`.
+    return Undo(id=remediation, weigh=weigh, losses=losses)
+
+
+class Known(NamedTuple):
+    """What a guest is known by: `what` in words, `free` the precondition that nobody else has it, `of` reads it of a
+    whole VM, and `having` says who has it, as `namespace/name`.
     """
-    ref = taken.plan.target
-    whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
-    if whole is None or vm is None:
-        return Refused("same_object", f"{ref} does not exist")
-    if refused := forbidden(scene, vm, whole):
+
+    what: str
+    free: str
+    of: Callable[[Taken, Mapping[str, Any]], str]
+    having: Guard[[Scene, str], list[str]]
+
+
+def value_back(remediation: str, known: Known) -> Undo:
+    @guard(CHANGEABLE, started, known.having)
+    def weigh(taken: Taken, scene: Scene) -> Given | Refused:
+        return weighed_value(taken, scene, known)
+
+    what = known.what
+    return Undo(
+        id=remediation,
+        weigh=weigh,
+        losses={
+            "same_identity": (Lost.IDENTITY, f"the guest has not been started with the {what} that goes"),
+            known.free: (Lost.UNIQUENESS, f"no other VM has the {what} that is put back"),
+        },
+    )
+
+
+def weighed_value(taken: Taken, scene: Scene, known: Known) -> Given | Refused:
+    """What it comes to that a VM gets back a value."""
+    ref, case, what = taken.plan.target, vm_of(scene, taken.plan.target), known.what
+    if isinstance(case, Refused):
+        return case
+    if refused := forbidden(case):
         return refused
-    goes, back = value(taken.after or {}), value(taken.before)
+    goes, back = known.of(taken, taken.after or {}), known.of(taken, taken.before)
 
     def losses() -> Iterator[Loss]:
-        if why := started(taken, scene, vm):
-            known = f"{what} {goes}, which the guest of {vm.ref} knows"
-            yield Loss("same_identity", known, f"{why}: {what} {goes} would go")
-        others = sorted({*having(back)} - {ref.path})
-        if others:
-            lost = f"that {vm.ref} and {others[0]} do not have the same {what}"
-            yield Loss(free, lost, f"{others[0]} has {what} {back}, which {vm.ref} would get")
+        if why := started(taken, case):
+            yield Loss(
+                "same_identity", f"{what} {goes}, which the guest of {ref} knows", f"{why}: {what} {goes} would go"
+            )
+        if others := sorted({*known.having(scene, back)} - {ref.path}):
+            lost = f"that {ref} and {others[0]} do not have the same {what}"
+            yield Loss(known.free, lost, f"{others[0]} has {what} {back}, which {ref} would get")
 
     effect = f"At its next start the guest of {ref} sees {what} {back} in the place of {goes}."
     return Given(effect=effect, losses=tuple(losses()))

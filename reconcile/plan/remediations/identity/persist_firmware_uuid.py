@@ -23,20 +23,23 @@ from exporter.domain.identity.indexes import IDENTITY
 from exporter.facts.firmware import comparable, invalid, legacy
 from exporter.facts.record import epoch
 from exporter.findings.finding import Finding
-from exporter.store.kinds import controller_revision, snapshots
+from exporter.store.kinds import snapshots
+from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.snapshots import VirtualMachineRestore
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
+from ...guards import guard
 from ...managed_fields import writers
 from ...patterns import ANYTHING, BLANK, EMPTY, PRESENT, Both, Exactly
 from ...plan import Patch, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
-from ...undo import Given, Taken, Undo
+from ...undo import Taken
 from ...writes import Field, Patched, Write
 from .._grounds import table, wholes
-from ._identities import PATH, PRECONDITIONS, READS, firmware_of, forbidden, put, restores_of
-from ._taken_back import LOSSES, UNDO_PRECONDITIONS, UNDO_READS, weighed
+from ._identities import PATH, Case, firmware_of, forbidden, put, vm_of
+from ._taken_back import uuid_back
 
 _SETTLED = 3600.0  # seconds in which whoever restored a VM may still write the UUID that it had
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -44,14 +47,28 @@ _UNSEEN = 60.0  # seconds before the VMI was created in which virt-controller ma
 _CONTROLLER = "virt-controller"
 
 
+@guard(
+    forbidden,
+    {
+        "vmi_is_its_own": "a VMI of the VM's name belongs to the VM",
+        "uuid_identifies": "the UUID in use is a valid one, and no placeholder",
+        "restored_long_ago": "no restore of the VM ended within the last hour",
+        "set_by_no_manifest": "the manifest that was applied for the VM does not set the UUID that its spec has",
+        "shared_with_none": "no other VM has the UUID that replaces another one in the spec",
+        "not_edited_since_start": "by managedFields the UUID that is replaced in the spec was written before the VMI "
+        "was created, or by virt-controller, which derived it from the name",
+    },
+    reads=(KubeVirt.KIND, ControllerRevision.KIND),
+    indexes=(IDENTITY,),
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
-    ref = finding.subject
-    whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
-    if whole is None or vm is None:
-        return Refused("same_object", f"{ref} does not exist")
+    ref, case = finding.subject, vm_of(scene, finding.subject)
+    if isinstance(case, Refused):
+        return case
+    _, vm, whole, _ = case
     vmi = scene.named(VirtualMachineInstance, ref.namespace, ref.name)
     uuid = (vmi.uuid if vmi is not None else "") or legacy(vm.name)
-    refused = forbidden(scene, vm, whole) or _unclear(scene, vm, vmi, uuid) or _meant(scene, vm, whole, uuid)
+    refused = forbidden(case) or _unclear(scene, vm, vmi, uuid) or _meant(scene, vm, whole, uuid)
     if refused is None and vmi is not None and vm.uuid.strip():
         refused = _edited(vm, whole, vmi)
     if refused is not None:
@@ -76,7 +93,8 @@ def _unclear(scene: Scene, vm: VirtualMachine, vmi: VirtualMachineInstance | Non
         return Refused("vmi_is_its_own", f"{vmi.ref} has the VM's name and does not belong to it")
     if cause := invalid(uuid):
         return Refused("uuid_identifies", f"the UUID that {vm.ref} runs with is {cause.value.lower()}")
-    for restore in wholes(scene, snapshots.RESTORE, restores_of(scene, vm.ref)):
+    restores = (each for each in scene.within(VirtualMachineRestore, vm.namespace) if each.target == vm.name)
+    for restore in wholes(scene, snapshots.RESTORE, restores):
         if scene.now - _restored(restore, scene.now) < _SETTLED:
             why = f"{vm.ref} was restored within the hour: whoever did may still write the UUID that it had before"
             return Refused("restored_long_ago", why)
@@ -135,7 +153,7 @@ def _edited(vm: VirtualMachine, whole: Mapping[str, Any], vmi: VirtualMachineIns
 def _started(scene: Scene, vmi: VirtualMachineInstance | None) -> Mapping[str, Any]:
     """The firmware in the spec that the VMI started with; empty where that is not known."""
     name = vmi.started_with if vmi is not None else ""
-    revision = scene.whole(controller_revision.KIND, vmi.namespace, name) if vmi is not None and name else None
+    revision = scene.whole(ControllerRevision.KIND, vmi.namespace, name) if vmi is not None and name else None
     return firmware_of(table(table(revision).get("data"))) or {}
 
 
@@ -185,41 +203,19 @@ REMEDIATION = Remediation(
     id="persist_firmware_uuid",
     title="Write the firmware UUID in use into the VM's spec",
     answers={"firmware_vms": ("NotPersisted", "SpecRunMismatch")},
-    reads=(*READS, controller_revision.KIND),
     writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (_PERSISTED,)),),
     plan=_plan,
-    preconditions=PRECONDITIONS
-    | {
-        "vmi_is_its_own": "a VMI of the VM's name belongs to the VM",
-        "uuid_identifies": "the UUID in use is a valid one, and no placeholder",
-        "restored_long_ago": "no restore of the VM ended within the last hour",
-        "set_by_no_manifest": "the manifest that was applied for the VM does not set the UUID that its spec has",
-        "shared_with_none": "no other VM has the UUID that replaces another one in the spec",
-        "not_edited_since_start": "by managedFields the UUID that is replaced in the spec was written before the VMI "
-        "was created, or by virt-controller, which derived it from the name",
-    },
     risk=Risk.NONE,
     undo="put back the firmware that the spec had, as the ledger has it; KubeVirt from 1.6 on fills in a missing UUID",
-    indexes=(IDENTITY,),
 )
 
 
 # The UUID that was written is the one in use: where another one is put back, the guest sees that at its next start.
 
 
-def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
-    return weighed(taken, scene, _in_use)
+@guard()
+def _in_use(_: Taken, case: Case) -> str:
+    return f"{case.vm.ref} had it in use when it was written"
 
 
-def _in_use(_: Taken, __: Scene, vm: VirtualMachine) -> str:
-    return f"{vm.ref} had it in use when it was written"
-
-
-UNDO = Undo(
-    id="persist_firmware_uuid",
-    reads=UNDO_READS,
-    indexes=(IDENTITY,),
-    weigh=_weigh,
-    preconditions=UNDO_PRECONDITIONS,
-    losses=LOSSES,
-)
+UNDO = uuid_back("persist_firmware_uuid", _in_use)

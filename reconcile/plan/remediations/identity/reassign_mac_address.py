@@ -32,43 +32,25 @@ from typing import Any
 from exporter.facts.addresses import comparable
 from exporter.facts.rule import IGNITION
 from exporter.facts.vm_networks import parted
-from exporter.findings.finding import Finding
-from exporter.store.kinds import controller_revision
-from exporter.store.kinds.pod import Pod
-from exporter.store.kinds.snapshots import VirtualMachineSnapshotContent
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...effects import at
+from ...guards import guard
 from ...patterns import PRESENT
-from ...plan import Patch, Plan, Refused, Replace, Risk, Test
-from ...remediation import Remediation, Scene
-from ...undo import Given, Lost, Taken, Undo
-from ...writes import Entries, Field, Patched, Write
+from ...plan import Op, Patch, Refused, Replace, Test
+from ...remediation import Scene
+from ...undo import Taken
+from ...writes import Entries, Field
 from .._grounds import table, tables
-from ._identities import (
-    ALLOWED,
-    PRECONDITIONS,
-    READS,
-    STOPPED,
-    THE_COPY,
-    forbidden,
-    not_the_copy,
-    saved,
-    stopped,
-    vm_of,
-)
-from ._taken_back import KNOWN_BY_PRECONDITIONS, weighed_value
+from ._identities import ALLOWED, Case, change, forbidden, not_the_copy, stopped
+from ._taken_back import Known, value_back
 
 # Whether the configuration that a VM brings for its guest knows an interface by its MAC address.
 #
 # That of cloud-init and of Ignition may, as may an answer file of Windows, whose interfaces have it as their
 # Identifier.
 
-NOT_BY_MAC = {
-    "not_known_by_mac": "the data for cloud-init and Ignition in the VM do not name the old MAC address, and neither "
-    "they nor an answer file of Windows are in a Secret or ConfigMap that would have to be read for that"
-}
 _SOURCES = ("cloudInitNoCloud", "cloudInitConfigDrive")
 _SECRETS = {"networkDataSecretRef": "network data", "secretRef": "user data"}  # by the fields that name them
 _ADDRESS = re.compile(r"[0-9a-fA-F]{2}(?:[:-][0-9a-fA-F]{2}){5}|[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){2}")
@@ -76,9 +58,19 @@ _ADDRESS = re.compile(r"[0-9a-fA-F]{2}(?:[:-][0-9a-fA-F]{2}){5}|[0-9a-fA-F]{4}(?
 _CODED = re.compile(r"encoding:\s*['\"]?(?:b64|base64|quoted|gz)|!!binary|\A\x1f|\bdata:[^\s,]*,", re.IGNORECASE)
 
 
-def known_by_mac(vm: Mapping[str, Any], mac: str) -> Refused | None:
-    """`mac` is in comparable form."""
-    template = table(table(vm.get("spec")).get("template"))
+def _old(case: Case) -> str:
+    """In comparable form."""
+    return str(case.evidence.get("macAddress") or "")
+
+
+@guard(
+    {
+        "not_known_by_mac": "the data for cloud-init and Ignition in the VM do not name the old MAC address, and "
+        "neither they nor an answer file of Windows are in a Secret or ConfigMap that would have to be read for that"
+    }
+)
+def known_by_mac(case: Case) -> Refused | None:
+    template, mac = table(table(case.whole.get("spec")).get("template")), _old(case)
     ignition = table(table(template.get("metadata")).get("annotations")).get(IGNITION)
     if why := _found(str(ignition or ""), mac):
         return Refused("not_known_by_mac", f"annotation {IGNITION} {why}")
@@ -126,45 +118,25 @@ _LOCAL = "02"  # the first octet of an address that is locally administered and 
 _POOL_NOTE = "/metadata/annotations/kubemacpool.io~1transaction-timestamp"  # set by its webhook with each such change
 
 
-def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
-    looked_up = vm_of(finding, scene)
-    if isinstance(looked_up, Refused):
-        return looked_up
-    ref, (whole, vm), mac = finding.subject, looked_up, str(finding.evidence.get("macAddress") or "")
-    refused = forbidden(scene, vm, whole) or not_the_copy(finding, scene, vm, whole) or stopped(scene, vm, whole)
-    if refused := refused or known_by_mac(whole, mac):
-        return refused
-    found = _interfaces(whole, mac)
-    if len(found) != 1:
-        why = f"{len(found)} interfaces in the spec of {vm.ref} have the MAC address {mac}"
-        return Refused("one_interface", f"{why}: which of them is to have another one is not known")
-    place, interface = found[0]
-    new = drawn(vm.uid, str(interface.get("name")), mac)
-    if taken := having(scene, new):
-        return Refused("new_mac_is_free", f"{taken[0]} has the MAC address that {vm.ref} would get")
-    effect = (
-        f"From its next start on interface {interface.get('name')} has the MAC address {new}. IPAMClaims keep their "
-        "addresses. A DHCP server that goes by the MAC address gives the guest another IP address, unless a "
-        "reservation is made first; a guest with network settings for the old one on its disk does not find it."
-    )
-    return REMEDIATION.planned(
-        finding,
-        Patch(
-            target=ref,
-            ops=(Test(f"{_INTERFACES}/{place}", interface), Replace(f"{_INTERFACES}/{place}/macAddress", new)),
-        ),
-        effect=effect + saved(scene, vm, "the MAC address"),
-        risk=Risk.IDENTITY,
-        undo=f"put the old MAC address {mac} back while the VM is stopped",
-    )
+@guard({"one_interface": "one interface in the VM's spec has the MAC address"})
+def _one(case: Case) -> Refused | None:
+    found = _interfaces(case)
+    if len(found) == 1:
+        return None
+    why = f"{len(found)} interfaces in the spec of {case.vm.ref} have the MAC address {_old(case)}"
+    return Refused("one_interface", f"{why}: which of them is to have another one is not known")
 
 
-def _interfaces(whole: Mapping[str, Any], mac: str) -> list[tuple[int, Mapping[str, Any]]]:
-    """Those in a VM's spec that have the address, each with its place in the list."""
-    template = table(table(table(whole.get("spec")).get("template")).get("spec"))
-    listed = table(table(template.get("domain")).get("devices")).get("interfaces")
+def _interfaces(case: Case) -> list[tuple[int, Mapping[str, Any], str]]:
+    """Those in the VM's spec that have the address, each with its place in the list and the address that it gets."""
+    template = table(table(table(case.whole.get("spec")).get("template")).get("spec"))
+    listed, mac = table(table(template.get("domain")).get("devices")).get("interfaces"), _old(case)
     found = enumerate(listed if isinstance(listed, list) else ())
-    return [(at, each) for at, each in found if isinstance(each, Mapping) and comparable(_text(each)) == mac]
+    return [
+        (at, each, drawn(case.vm.uid, str(each.get("name")), mac))
+        for at, each in found
+        if isinstance(each, Mapping) and comparable(_text(each)) == mac
+    ]
 
 
 def _text(interface: Mapping[str, Any]) -> str:
@@ -178,8 +150,10 @@ def drawn(uid: str, interface: str, mac: str) -> str:
     return ":".join(digits[at : at + 2] for at in range(0, len(digits), 2))
 
 
+@guard(reads=(VirtualMachine.KIND, VirtualMachineInstance.KIND))
 def having(scene: Scene, mac: str) -> list[str]:
     """The VMs and VMIs with an address on whatever network, in order."""
+    mac = comparable(mac)
     every: list[VirtualMachine | VirtualMachineInstance] = [
         *scene.all(VirtualMachine),
         *scene.all(VirtualMachineInstance),
@@ -187,57 +161,54 @@ def having(scene: Scene, mac: str) -> list[str]:
     return sorted({each.ref.path for each in every if any(parted(text)[1] == mac for text in each.macs)})
 
 
-REMEDIATION = Remediation(
-    id="reassign_mac_address",
-    title="Give a stopped copy a MAC address of its own",
-    answers={"mac_duplicates": ("DuplicateMAC", "LatentDuplicateMAC")},
-    reads=(*READS, Pod.KIND, VirtualMachineSnapshotContent.KIND),
-    writes=(
-        Write(
-            "kubevirt.io",
-            "virtualmachines",
-            ("patch",),
-            (Patched(Entries(_INTERFACES, "macAddress", to=PRESENT, was=PRESENT), Field(_POOL_NOTE)),),
-        ),
-    ),
-    plan=_plan,
+@guard({"new_mac_is_free": "no VM has the new MAC address"}, having)
+def _free(case: Case) -> Refused | None:
+    ((_, _, new),) = _interfaces(case)
+    if taken := having(case.scene, new):
+        return Refused("new_mac_is_free", f"{taken[0]} has the MAC address that {case.vm.ref} would get")
+    return None
+
+
+def _ops(case: Case) -> tuple[Op, ...]:
+    ((place, interface, new),) = _interfaces(case)
+    return (Test(f"{_INTERFACES}/{place}", interface), Replace(f"{_INTERFACES}/{place}/macAddress", new))
+
+
+def _effect(case: Case) -> str:
+    ((_, interface, new),) = _interfaces(case)
+    return (
+        f"From its next start on interface {interface.get('name')} has the MAC address {new}. IPAMClaims keep their "
+        "addresses. A DHCP server that goes by the MAC address gives the guest another IP address, unless a "
+        "reservation is made first; a guest with network settings for the old one on its disk does not find it."
+    )
+
+
+REMEDIATION = change(
+    "reassign_mac_address",
+    "Give a stopped copy a MAC address of its own",
+    {"mac_duplicates": ("DuplicateMAC", "LatentDuplicateMAC")},
+    forbidden.but("has_domain"),
+    not_the_copy,
+    stopped,
+    known_by_mac,
+    _one,
+    _free,
+    what="MAC address",
+    old=_old,
+    ops=_ops,
+    writes=(Entries(_INTERFACES, "macAddress", to=PRESENT, was=PRESENT), Field(_POOL_NOTE)),
+    effect=_effect,
     heeds_others=ALLOWED,
-    preconditions={name: what for name, what in PRECONDITIONS.items() if name != "has_domain"}
-    | THE_COPY
-    | STOPPED
-    | NOT_BY_MAC
-    | {
-        "one_interface": "one interface in the VM's spec has the MAC address",
-        "new_mac_is_free": "no VM has the new MAC address",
-    },
-    risk=Risk.IDENTITY,
-    undo="put the old MAC address back; exact while the VM has not been started since",
 )
 
 
 # The old MAC address is free for the VM as long as nobody else has it, and its guest does not know the new one.
 
 
-def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+def _put_back(taken: Taken, whole: Mapping[str, Any]) -> str:
     ops = taken.plan.step.ops if isinstance(taken.plan.step, Patch) else ()
-    path = next(op.path for op in ops if isinstance(op, Replace))
-
-    def mac(whole: Mapping[str, Any]) -> str:
-        found = at(whole, path)
-        return found if isinstance(found, str) else ""
-
-    return weighed_value(
-        taken, scene, "MAC address", "mac_is_free", mac, lambda found: having(scene, comparable(found))
-    )
+    found = at(whole, next(op.path for op in ops if isinstance(op, Replace)))
+    return found if isinstance(found, str) else ""
 
 
-UNDO = Undo(
-    id="reassign_mac_address",
-    reads=(*READS, controller_revision.KIND, Pod.KIND),
-    weigh=_weigh,
-    preconditions=KNOWN_BY_PRECONDITIONS,
-    losses={
-        "same_identity": (Lost.IDENTITY, "the guest has not been started with the MAC address that goes"),
-        "mac_is_free": (Lost.UNIQUENESS, "no other VM has the MAC address that is put back"),
-    },
-)
+UNDO = value_back("reassign_mac_address", Known("MAC address", "mac_is_free", _put_back, having))

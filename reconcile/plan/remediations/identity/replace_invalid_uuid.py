@@ -16,103 +16,46 @@ from uuid import UUID, uuid5
 
 from exporter.domain.identity.indexes import IDENTITY
 from exporter.facts.firmware import comparable
-from exporter.findings.finding import Finding
-from exporter.store.kinds.controller_revision import ControllerRevision
-from exporter.store.kinds.instancetypes import VirtualMachineClusterPreference, VirtualMachinePreference
-from exporter.store.kinds.pod import Pod
-from exporter.store.kinds.snapshots import VirtualMachineSnapshotContent
-from exporter.store.kinds.virtual_machine import VirtualMachine
 
+from ...guards import guard
 from ...patterns import PRESENT
-from ...plan import Patch, Plan, Refused, Risk
-from ...remediation import Remediation, Scene
-from ...undo import Given, Taken, Undo
-from ...writes import Field, Patched, Write
-from ._identities import (
-    KEEPS_NO_STATE,
-    PATH,
-    PRECONDITIONS,
-    READS,
-    STOPPED,
-    firmware_of,
-    forbidden,
-    kept_state,
-    put,
-    saved,
-    stopped,
-    vm_of,
-)
-from ._taken_back import LOSSES, UNDO_PRECONDITIONS, UNDO_READS, started, weighed
+from ...plan import Refused
+from ...writes import Field
+from ._identities import IS_A_VM, PATH, Case, change, firmware_set, forbidden, kept_state, stopped
+from ._taken_back import LOSSES, uuid_back
 
 _NAMESPACE = UUID("b6a3b5ce-7f0e-4e2f-8d5f-3f5c6a1f9d02")  # of the new UUIDs; never to be changed
 
 
-def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
-    looked_up = vm_of(finding, scene)
-    if isinstance(looked_up, Refused):
-        return looked_up
-    ref, (whole, vm) = finding.subject, looked_up
-    new = str(uuid5(_NAMESPACE, f"{vm.uid} {comparable(vm.uuid)}"))
-    refused = forbidden(scene, vm, whole) or stopped(scene, vm, whole) or kept_state(scene, vm)
-    if refused := refused or _taken(scene, vm, new):
-        return refused
-    effect = (
-        "At its next start a guest that has run with the old one sees a new identity: licences may ask to be activated "
-        "again, cloud-init runs as on the first boot, and inventories and backups take it for another VM."
-    )
-    return REMEDIATION.planned(
-        finding,
-        Patch(target=ref, ops=put(firmware_of(whole), {"uuid": new})),
-        effect=effect + saved(scene, vm, "the UUID"),
-        risk=Risk.IDENTITY,
-        undo=f"put the old UUID {vm.uuid} back while the VM is stopped",
-    )
+def _new(case: Case) -> str:
+    return str(uuid5(_NAMESPACE, f"{case.vm.uid} {comparable(case.vm.uuid)}"))
 
 
-def _taken(scene: Scene, vm: VirtualMachine, new: str) -> Refused | None:
-    taken = sorted(each.ref.path for each in scene.sharing(IDENTITY, new))
-    return Refused("new_uuid_is_free", f"{taken[0]} has the UUID that {vm.ref} would get") if taken else None
+@guard({"new_uuid_is_free": "no VM has the new UUID"}, indexes=(IDENTITY,))
+def _free(case: Case) -> Refused | None:
+    taken = sorted(each.ref.path for each in case.scene.sharing(IDENTITY, _new(case)))
+    return Refused("new_uuid_is_free", f"{taken[0]} has the UUID that {case.vm.ref} would get") if taken else None
 
 
-REMEDIATION = Remediation(
-    id="replace_invalid_uuid",
-    title="Give a stopped VM a valid firmware UUID",
-    answers={"firmware_vms": ("InvalidUUID",)},
-    reads=(
-        *READS,
-        Pod.KIND,
-        ControllerRevision.KIND,
-        VirtualMachinePreference.KIND,
-        VirtualMachineClusterPreference.KIND,
-        VirtualMachineSnapshotContent.KIND,
+REMEDIATION = change(
+    "replace_invalid_uuid",
+    "Give a stopped VM a valid firmware UUID",
+    {"firmware_vms": ("InvalidUUID",)},
+    forbidden.but("has_domain"),
+    stopped,
+    kept_state,
+    IS_A_VM,
+    _free,
+    what="UUID",
+    old=lambda case: case.vm.uuid,
+    ops=firmware_set("uuid", _new),
+    writes=(Field(f"{PATH}/uuid", to=PRESENT),),
+    effect=lambda _: (
+        "At its next start a guest that has run with the old one sees a new identity: licences may ask to "
+        "be activated again, cloud-init runs as on the first boot, and inventories and backups take it for another VM."
     ),
-    writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (Patched(Field(f"{PATH}/uuid", to=PRESENT)),)),),
-    plan=_plan,
-    preconditions={name: what for name, what in PRECONDITIONS.items() if name != "has_domain"}
-    | STOPPED
-    | KEEPS_NO_STATE
-    | {
-        "is_a_vm": "the subject is a VM: the firmware of a VMI is immutable",
-        "new_uuid_is_free": "no VM has the new UUID",
-    },
-    risk=Risk.IDENTITY,
-    undo="put the old UUID back; exact while the VM has not been started since",
-    indexes=(IDENTITY,),
 )
-
 
 # The old text may come back as long as the guest does not know the new UUID: it identifies no VM.
 
-
-def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
-    return weighed(taken, scene, started)
-
-
-UNDO = Undo(
-    id="replace_invalid_uuid",
-    reads=(*UNDO_READS, Pod.KIND),
-    indexes=(IDENTITY,),
-    weigh=_weigh,
-    preconditions=UNDO_PRECONDITIONS,
-    losses={name: loss for name, loss in LOSSES.items() if name == "same_identity"},
-)
+UNDO = uuid_back("replace_invalid_uuid", losses={"same_identity": LOSSES["same_identity"]})

@@ -1,0 +1,80 @@
+"""Guards: what must hold before a write, what is read to know that, and the function that refuses where it does not.
+
+A guard is called as the function that it is. It names the guards that it asks itself, and has their preconditions and
+what they read. A plan is the last of them, and so is what weighs an undo: of a remediation all that follows from these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import update_wrapper
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
+
+from exporter.store.index import Index
+from exporter.store.kind import ApiKind
+
+from .plan import Refused
+
+P = ParamSpec("P")
+T = TypeVar("T", covariant=True)
+
+
+class Needs:
+    """Preconditions by their names, each with what must hold, and what is read to know it.
+
+    `of` are sentences by name, and guards with theirs, in the order in which the manual has them; of two for one name
+    the first counts. `reads` and `indexes` are what is read beside these.
+    """
+
+    def __init__(
+        self, *of: Needs | Mapping[str, str], reads: Iterable[ApiKind[Any]] = (), indexes: Iterable[Index] = ()
+    ) -> None:
+        asked = [each for each in of if isinstance(each, Needs)]
+        said = [each.holds if isinstance(each, Needs) else each for each in of]
+        self.holds: Mapping[str, str] = {name: what for each in reversed(said) for name, what in each.items()}
+        self.holds = {name: self.holds[name] for each in said for name in each}
+        self.reads = tuple(dict.fromkeys((*(kind for each in asked for kind in each.reads), *reads)))
+        self.indexes = tuple(dict.fromkeys((*(index for each in asked for index in each.indexes), *indexes)))
+
+
+class Guard(Needs, Generic[P, T]):
+    """A function that may refuse, with the names that are its own."""
+
+    def __init__(self, function: Callable[P, T], needs: Needs) -> None:
+        super().__init__(needs)
+        self._function = function
+        update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._function(*args, **kwargs)
+
+    def but(self, *names: str) -> Guard[P, T]:
+        """The same where these can't fail."""
+        kept = {name: what for name, what in self.holds.items() if name not in names}
+        return Guard(self._function, Needs(kept, reads=self.reads, indexes=self.indexes))
+
+
+Rests: TypeAlias = Needs | Mapping[str, str]
+"""What a guard rests on: its own sentences by name, or others."""
+
+
+def guard(
+    *of: Rests, reads: Iterable[ApiKind[Any]] = (), indexes: Iterable[Index] = ()
+) -> Callable[[Callable[P, T]], Guard[P, T]]:
+    """Makes a guard of a function, by what it rests on and what it reads itself."""
+    needs = Needs(*of, reads=reads, indexes=indexes)
+    return lambda function: Guard(function, needs)
+
+
+def where(when: str, *of: Rests) -> Needs:
+    """What has to hold in one case alone."""
+    needs = Needs(*of)
+    return Needs(
+        {name: f"{when}: {what}" for name, what in needs.holds.items()}, reads=needs.reads, indexes=needs.indexes
+    )
+
+
+def refused(guards: Iterable[Needs], *args: Any) -> Refused | None:
+    """What the first of them says that refuses."""
+    answers = (each(*args) for each in guards if isinstance(each, Guard))
+    return next((each for each in answers if each is not None), None)
