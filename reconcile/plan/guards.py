@@ -29,12 +29,14 @@ class Needs:
     def __init__(
         self, *of: Needs | Mapping[str, str], reads: Iterable[ApiKind[Any]] = (), indexes: Iterable[Index] = ()
     ) -> None:
+        holds: dict[str, str] = {}
+        for each in of:
+            for name, what in (each.holds if isinstance(each, Needs) else each).items():
+                holds.setdefault(name, what)
         asked = [each for each in of if isinstance(each, Needs)]
-        said = [each.holds if isinstance(each, Needs) else each for each in of]
-        self.holds: Mapping[str, str] = {name: what for each in reversed(said) for name, what in each.items()}
-        self.holds = {name: self.holds[name] for each in said for name in each}
-        self.reads = tuple(dict.fromkeys((*(kind for each in asked for kind in each.reads), *reads)))
-        self.indexes = tuple(dict.fromkeys((*(index for each in asked for index in each.indexes), *indexes)))
+        self.holds: Mapping[str, str] = holds
+        self.reads: tuple[ApiKind[Any], ...] = tuple(_once(*(each.reads for each in asked), reads))
+        self.indexes: tuple[Index, ...] = tuple(_once(*(each.indexes for each in asked), indexes))
 
 
 class Guard(Needs, Generic[P, T]):
@@ -78,3 +80,7 @@ def refused(guards: Iterable[Needs], *args: Any) -> Refused | None:
     """What the first of them says that refuses."""
     answers = (each(*args) for each in guards if isinstance(each, Guard))
     return next((each for each in answers if each is not None), None)
+
+
+def _once(*many: Iterable[T]) -> Iterable[T]:
+    return dict.fromkeys(each for some in many for each in some)

@@ -7,7 +7,6 @@ from typing import Any
 
 from exporter.facts.record import Record, Ref
 from exporter.store.kind import ApiKind
-from exporter.store.kinds import virtual_machine
 from exporter.store.kinds.backups import Backup, Restore, VirtualMachineBackup
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.snapshots import VirtualMachineRestore, VirtualMachineSnapshot
@@ -144,9 +143,10 @@ def controller(whole: Mapping[str, Any]) -> str:
 _NOT_KEPT = frozenset(("containerDisk", "emptyDisk", "ephemeral"))  # volumes that are made anew at each start
 
 
+@guard({"same_vm": "its VM is there, with the UID that the VMI names"}, reads=(VirtualMachine.KIND,))
 def owning_vm(vmi: VirtualMachineInstance, scene: Scene) -> Mapping[str, Any] | Refused:
     """The VM that owns a VMI, which has the same name; whole, and not being deleted."""
-    vm = scene.whole(virtual_machine.KIND, vmi.namespace, vmi.name)
+    vm = scene.whole(VirtualMachine.KIND, vmi.namespace, vmi.name)
     meta = (vm or {}).get("metadata") or {}
     if vm is None or meta.get("uid") != vmi.vm_uid:
         return Refused("same_vm", f"the VM with UID {vmi.vm_uid}, which owns {vmi.ref}, is not there")
@@ -155,6 +155,7 @@ def owning_vm(vmi: VirtualMachineInstance, scene: Scene) -> Mapping[str, Any] | 
     return vm
 
 
+@guard(reads=(VirtualMachineInstance.KIND,))
 def lost_disks(vmi: VirtualMachineInstance, scene: Scene) -> tuple[str, ...]:
     """The disks of a VMI whose content is gone once it has stopped, each in a few words."""
     whole = scene.of(vmi.ref) or {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from exporter.domain.drains.departure import drain_context, node_context
 from exporter.domain.drains.departure.vmi import VMIContext
 from exporter.domain.drains.health import ailment
+from exporter.facts.record import Ref
 from exporter.findings.finding import Finding
 from exporter.store.indexes.drains import HANDLER, NODE, PDB, RUNNING
 from exporter.store.kinds.kube_virt import KubeVirt
@@ -16,24 +17,15 @@ from exporter.store.kinds.pod_disruption_budget import PodDisruptionBudget
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
+from ...guards import guard
 from ...plan import Refused
 from ...remediation import Scene
+from .._grounds import VM_STAYS, ending, table, tables, under_way
 
-READS = (
-    VirtualMachineInstance.KIND,
-    VirtualMachineInstanceMigration.KIND,
-    Pod.KIND,
-    Node.KIND,
-    PodDisruptionBudget.KIND,
-    KubeVirt.KIND,
-    NodeMaintenance.KIND,
-    KubevirtMachine.KIND,
-    Namespace.KIND,
-)
-INDEXES = (NODE, PDB, RUNNING, HANDLER)
 ONE_KUBEVIRT = {"one_kubevirt": "there is one KubeVirt object, so that its version and limits are known"}
 
 
+@guard(reads=(VirtualMachineInstance.KIND, Namespace.KIND))
 def standing_vmi(finding: Finding, scene: Scene) -> VirtualMachineInstance | Refused:
     """The VMI that a finding is about, where neither it nor its namespace is being deleted."""
     ref = finding.subject
@@ -48,6 +40,20 @@ def standing_vmi(finding: Finding, scene: Scene) -> VirtualMachineInstance | Ref
     return vmi
 
 
+@guard(
+    standing_vmi,
+    ONE_KUBEVIRT,
+    reads=(
+        VirtualMachineInstanceMigration.KIND,
+        Pod.KIND,
+        Node.KIND,
+        PodDisruptionBudget.KIND,
+        KubeVirt.KIND,
+        NodeMaintenance.KIND,
+        KubevirtMachine.KIND,
+    ),
+    indexes=(NODE, PDB, RUNNING, HANDLER),
+)
 def leaving(finding: Finding, scene: Scene) -> VMIContext | Refused:
     """The same with its node, pods and migrations, where KubeVirt's configuration is known."""
     vmi = standing_vmi(finding, scene)
@@ -74,3 +80,14 @@ def unfinished(own: VMIContext) -> str:
         return ""
     state = own.open.phase or "new"
     return f"{own.open.ref} is {state}{' and being deleted' if own.open.deleting is not None else ''}"
+
+
+@guard(VM_STAYS, under_way, {"no_request": "the VM has no request to start or stop that is not done yet"})
+def put_back(scene: Scene, ref: Ref) -> Refused | None:
+    """Why the run strategy of a VM can't be put back now."""
+    whole = scene.of(ref) or {}
+    if refused := ending(scene, ref, whole) or under_way(scene, ref.namespace, (ref.name,)):
+        return refused
+    if tables(table(whole.get("status")).get("stateChangeRequests")):
+        return Refused("no_request", f"{ref} has a request to start or stop that is not done yet")
+    return None

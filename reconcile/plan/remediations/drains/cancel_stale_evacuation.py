@@ -16,11 +16,12 @@ from exporter.domain.drains.eviction import EvictionAnswer, kubevirt_taint
 from exporter.findings.finding import Finding
 from exporter.store.kinds.node import Node
 
+from ...guards import guard
 from ...plan import Action, Call, Plan, Refused, Risk
 from ...remediation import Remediation, Scene, Write
 from ...undo import NoUndo
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, under_way
-from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
+from .._grounds import under_way
+from ._leaving import leaving, unfinished
 
 _SERVED = (1, 7)  # pkg/virt-api/api.go at v1.7.0
 # The API server takes one part of a path as the subresource (RequestInfo in k8s.io/apiserver), and so does virt-api up
@@ -31,6 +32,18 @@ _PERMISSIONS = tuple(
 )
 
 
+@guard(
+    leaving,
+    under_way,
+    {
+        "supported": "KubeVirt is of a version that is known to serve evacuate/cancel, which is v1.7 or later",
+        "not_external": "the VMI's strategy is not External: there the request is for another controller",
+        "no_migration": "no migration of the VMI is unfinished",
+        "node_exists": "the node that the request names exists, since KubeVirt looks it up",
+        "not_being_drained": "nothing suggests that a drain waits for the VMI to leave the node that it is on",
+        "no_drain_taint": "the node that the request names does not have KubeVirt's drain taint",
+    },
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     own = leaving(finding, scene)
     if isinstance(own, Refused):
@@ -105,20 +118,8 @@ REMEDIATION = Remediation(
     id="cancel_stale_evacuation",
     title="Cancel an evacuation request that nobody carries out",
     answers={"evictions": ("StaleEvacuationRequest", "RequestOnSchedulableNode", "RequestWithUnmanagedStrategy")},
-    reads=(*READS, *SAVERS),
-    indexes=INDEXES,
     writes=_PERMISSIONS,
     plan=_plan,
-    preconditions=ONE_KUBEVIRT
-    | NO_SNAPSHOT_OR_RESTORE
-    | {
-        "supported": "KubeVirt is of a version that is known to serve evacuate/cancel, which is v1.7 or later",
-        "not_external": "the VMI's strategy is not External: there the request is for another controller",
-        "no_migration": "no migration of the VMI is unfinished",
-        "node_exists": "the node that the request names exists, since KubeVirt looks it up",
-        "not_being_drained": "nothing suggests that a drain waits for the VMI to leave the node that it is on",
-        "no_drain_taint": "the node that the request names does not have KubeVirt's drain taint",
-    },
     risk=Risk.NONE,
     undo="an eviction of its pod on the same node makes the request anew, where KubeVirt migrates it; otherwise none",
 )

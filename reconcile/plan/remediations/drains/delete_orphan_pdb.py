@@ -15,12 +15,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from exporter.findings.finding import Finding
-from exporter.store.kinds.kube_virt import KubeVirt
-from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.pod_disruption_budget import PodDisruptionBudget
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
+from ...guards import guard
 from ...patterns import Begins, Each, Like
 from ...plan import Delete, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
@@ -33,6 +32,16 @@ _CREATED_BY = "kubevirt.io/created-by"
 _AGE = 3600.0  # seconds: what is younger may be of a restore that still brings the VMI
 
 
+@guard(
+    ending,
+    {
+        "made_by_kubevirt": "name, owner and selector are those that KubeVirt gives",
+        "vmi_is_gone": "the VMI that it was made for does not exist, or has ended",
+        "selects_no_pod": "no pod that has not ended has the UID of that VMI",
+        "an_hour_old": "it is older than an hour",
+    },
+    reads=(PodDisruptionBudget.KIND, VirtualMachineInstance.KIND, Pod.KIND),
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject
     whole, pdb = scene.of(ref), scene.named(PodDisruptionBudget, ref.namespace, ref.name)
@@ -96,15 +105,8 @@ REMEDIATION = Remediation(
     id="delete_orphan_pdb",
     title="Delete a PDB of KubeVirt that protects nothing",
     answers={"eviction_pdbs": ("OrphanPDB", "LegacyPDBPresent")},
-    reads=(PodDisruptionBudget.KIND, VirtualMachineInstance.KIND, Pod.KIND, KubeVirt.KIND, Namespace.KIND),
     writes=(Write("policy", "poddisruptionbudgets", ("delete",), (Deleted(_MADE_BY_KUBEVIRT),)),),
     plan=_plan,
-    preconditions={
-        "made_by_kubevirt": "name, owner and selector are those that KubeVirt gives",
-        "vmi_is_gone": "the VMI that it was made for does not exist, or has ended",
-        "selects_no_pod": "no pod that has not ended has the UID of that VMI",
-        "an_hour_old": "it is older than an hour",
-    },
     risk=Risk.NONE,
     undo="create the PDB again, as the ledger keeps it",
 )

@@ -14,14 +14,20 @@ from exporter.domain.drains.departure.vmi import text
 from exporter.findings.finding import Finding
 from exporter.store.indexes.drains import HANDLER
 from exporter.store.kinds.kubevirt_machine import KubevirtMachine
-from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
+from ...guards import guard
 from ...plan import Patch, Plan, Proposal, Refused, Risk
 from ...remediation import Remediation, Scene
 from ._leaving import standing_vmi
 
 
+@guard(
+    standing_vmi,
+    {"deadline_passed": "its controller has not written a time, still to come, at which it ends the VMI"},
+    reads=(KubevirtMachine.KIND,),
+    indexes=(HANDLER,),
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     vmi = standing_vmi(finding, scene)
     if isinstance(vmi, Refused):
@@ -69,11 +75,8 @@ REMEDIATION = Remediation(
     id="handle_external_eviction",
     title="Name the controller that has to move a VMI of strategy External",
     answers={"evictions": ("ExternalAwaiting", "ExternalNoHandler")},
-    reads=(VirtualMachineInstance.KIND, KubevirtMachine.KIND, Namespace.KIND),
-    indexes=(HANDLER,),
     writes=(),
     plan=_plan,
-    preconditions={"deadline_passed": "its controller has not written a time, still to come, at which it ends the VMI"},
     risk=Risk.NONE,
     undo="none: nothing is written",
     proposes_only=True,

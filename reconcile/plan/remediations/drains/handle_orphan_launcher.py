@@ -18,12 +18,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from exporter.findings.finding import Finding
-from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.node import Node
 from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
+from ...guards import guard
 from ...plan import Patch, Plan, Proposal, Refused, Risk
 from ...remediation import Remediation, Scene
 from .._grounds import ending, table, tables
@@ -31,6 +31,11 @@ from .._grounds import ending, table, tables
 _LOST = "what a guest that runs in the pod has in memory, and on disks that no PVC holds"
 
 
+@guard(
+    ending,
+    {"no_migration": "no migration of its VMI is unfinished", "node_ready": "the node that it is on is Ready"},
+    reads=(Pod.KIND, Node.KIND, VirtualMachine.KIND, VirtualMachineInstanceMigration.KIND),
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject
     whole, pod = scene.of(ref), scene.named(Pod, ref.namespace, ref.name)
@@ -84,13 +89,8 @@ REMEDIATION = Remediation(
     id="handle_orphan_launcher",
     title="Say what a launcher pod without a VMI holds before somebody deletes it",
     answers={"evictions": ("OrphanLauncherPod",)},
-    reads=(Pod.KIND, Node.KIND, VirtualMachine.KIND, VirtualMachineInstanceMigration.KIND, Namespace.KIND),
     writes=(),
     plan=_plan,
-    preconditions={
-        "no_migration": "no migration of its VMI is unfinished",
-        "node_ready": "the node that it is on is Ready",
-    },
     risk=Risk.DOWNTIME,
     undo="none: nothing is written",
     proposes_only=True,

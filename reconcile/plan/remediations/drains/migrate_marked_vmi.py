@@ -21,18 +21,35 @@ from exporter.findings.finding import Finding
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
+from ...guards import guard
 from ...patterns import PRESENT, Begins, Exactly, Like
 from ...plan import Create, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...undo import Given, Taken, Undo
 from ...writes import Created, Write
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, owning_vm, table, under_way
-from ._leaving import INDEXES, ONE_KUBEVIRT, READS, ails, leaving, unfinished
+from .._grounds import owning_vm, table, under_way
+from ._leaving import ails, leaving, unfinished
 
 _PREFIX = "steward-evacuation-"
 _LONGEST_NAME = 63  # KubeVirt's migration webhook puts the VMI's name into a label
 
 
+@guard(
+    leaving,
+    under_way,
+    {
+        "not_external": "the VMI's strategy is not External: its controller decides where it goes",
+        "running": "the VMI is Running",
+        "migratable": "its condition LiveMigratable is True",
+        "name_fits": "its name fits into the label of a migration, which takes 63 characters",
+        "node_ready": "the node that it is on is Ready, and virt-handler there gives signs",
+        "no_migration": "no migration of the VMI is unfinished",
+        "one_pod": "it has one pod that has not ended: KubeVirt would wait for the others",
+        "last_attempt": "its last migration that ended is none of ours that failed",
+        "below_limits": "KubeVirt's limits of migrations at once, in the cluster and from its node, are not reached",
+    },
+    owning_vm,
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     own = leaving(finding, scene)
     if isinstance(own, Refused):
@@ -130,24 +147,8 @@ REMEDIATION = Remediation(
     id="migrate_marked_vmi",
     title="Migrate a VMI whose evacuation request nobody carries out",
     answers={"evictions": ("StaleEvacuationRequest", "RequestOnSchedulableNode", "NotStarted")},
-    reads=(*READS, *SAVERS),
-    indexes=INDEXES,
     writes=(Write("kubevirt.io", "virtualmachineinstancemigrations", ("create",), (Created(_MIGRATION),)),),
     plan=_plan,
-    preconditions=ONE_KUBEVIRT
-    | NO_SNAPSHOT_OR_RESTORE
-    | {
-        "not_external": "the VMI's strategy is not External: its controller decides where it goes",
-        "running": "the VMI is Running",
-        "migratable": "its condition LiveMigratable is True",
-        "name_fits": "its name fits into the label of a migration, which takes 63 characters",
-        "node_ready": "the node that it is on is Ready, and virt-handler there gives signs",
-        "no_migration": "no migration of the VMI is unfinished",
-        "one_pod": "it has one pod that has not ended: KubeVirt would wait for the others",
-        "last_attempt": "its last migration that ended is none of ours that failed",
-        "below_limits": "KubeVirt's limits of migrations at once, in the cluster and from its node, are not reached",
-        "same_vm": "its VM is there, with the UID that the VMI names",
-    },
     risk=Risk.MIGRATION,
     undo="delete the VirtualMachineInstanceMigration before it has finished; afterwards, another migration",
 )
@@ -158,6 +159,15 @@ REMEDIATION = Remediation(
 _POST_COPY = "PostCopy"  # status.migrationState.mode of a VMI
 
 
+@guard(
+    {
+        "not_being_deleted": "the migration is not being deleted",
+        "unfinished": "the migration has not ended",
+        "vmi_is_there": "the VMI has the UID that it had",
+        "can_be_aborted": "the VMI does not migrate by post-copy",
+    },
+    reads=(VirtualMachineInstanceMigration.KIND, VirtualMachineInstance.KIND),
+)
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     ref, subject = taken.plan.target, taken.plan.subject
     migration = scene.named(VirtualMachineInstanceMigration, ref.namespace, ref.name)
@@ -181,14 +191,4 @@ def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     return Given(effect=f"KubeVirt aborts the migration, and {subject} stays on {node}.{request}")
 
 
-UNDO = Undo(
-    id="migrate_marked_vmi",
-    reads=(VirtualMachineInstanceMigration.KIND, VirtualMachineInstance.KIND),
-    weigh=_weigh,
-    preconditions={
-        "not_being_deleted": "the migration is not being deleted",
-        "unfinished": "the migration has not ended",
-        "vmi_is_there": "the VMI has the UID that it had",
-        "can_be_aborted": "the VMI does not migrate by post-copy",
-    },
-)
+UNDO = Undo(id="migrate_marked_vmi", weigh=_weigh)

@@ -22,14 +22,15 @@ from exporter.domain.features.hco import REVERTED, way_of_setting
 from exporter.facts.naming import named
 from exporter.findings.advice import filled
 from exporter.findings.finding import Finding
-from exporter.store.indexes.drains import RUNNING, TARGET
+from exporter.store.indexes.drains import RUNNING
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.node import Node
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
+from ...guards import guard
 from ...plan import Patch, Plan, Proposal, Refused, Risk
 from ...remediation import Remediation, Scene
-from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving
+from ._leaving import leaving
 
 # The one step by which somebody lets a VMI leave its node whose migration is in the way of that, or does not come.
 #
@@ -191,6 +192,7 @@ _REASONS = (
 )
 
 
+@guard(leaving)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     own = leaving(finding, scene)
     if isinstance(own, Refused):
@@ -209,11 +211,8 @@ REMEDIATION = Remediation(
     id="propose_next_step",
     title="Propose the next step for a VMI whose migrations do not get it off its node",
     answers={"evictions": _REASONS, "migrations": _REASONS},
-    reads=READS,
-    indexes=(*INDEXES, TARGET),
     writes=(),
     plan=_plan,
-    preconditions=ONE_KUBEVIRT,
     risk=Risk.NONE,
     undo="none: nothing is written",
     proposes_only=True,

@@ -23,32 +23,44 @@ import msgspec
 
 from exporter.facts.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
 from exporter.findings.finding import Finding
-from exporter.store.indexes.drains import DRAINED_NODE, STOPPED
 from exporter.store.indexes.networks import VM, vm_key
-from exporter.store.kinds.controller_revision import ControllerRevision
-from exporter.store.kinds.instancetypes import INSTANCETYPES
 from exporter.store.kinds.kube_virt import KubeVirt
-from exporter.store.kinds.namespace import Namespace
-from exporter.store.kinds.node import Node, NodeMaintenance
 from exporter.store.kinds.pod import DrainRole, Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...effects import REQUESTS
+from ...guards import guard
 from ...patterns import EMPTY, PRESENT, Each, Exactly, Is, Like
 from ...plan import Add, Op, Patch, Plan, Refused, Remove, Replace, Risk, Test
 from ...remediation import Remediation, Scene
 from ...undo import Given, Loss, Lost, Taken, Undo
 from ...writes import Field, Patched, Write
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, controller, ending, table, tables, under_way
-from ..instancetypes._instancetypes import RESOLVABLE, unresolved
-from ._leaving import ONE_KUBEVIRT
+from .._grounds import controller, ending, table, tables, under_way
+from ..instancetypes._instancetypes import unresolved
+from ._leaving import ONE_KUBEVIRT, put_back
 
 _PATH = f"/metadata/annotations/{STOPPED_FOR_DRAIN.replace('/', '~1')}"
 _BY_ITSELF = ("Once", "RerunOnFailure")  # start a VM when they replace another run strategy
 _SINCE = (1, 2)  # KubeVirt's release that does so by the run strategy in the VM's status (pkg/virt-controller/watch/vm)
 
 
+@guard(
+    ONE_KUBEVIRT,
+    ending,
+    under_way,
+    unresolved,
+    {
+        "no_controller": "no VirtualMachinePool or other controller owns the VM",
+        "strategy_kept": "by managedFields the run strategy is still what the stop set, and nobody else has set it",
+        "no_request": "the VM has no request to start or stop that is not done yet",
+        "no_pod_left": "no launcher pod of the VM is left",
+        "starts": "KubeVirt starts the VM by the run strategy that it had",
+        "stopped_since": "with Manual: the VM says since when it has been stopped",
+    },
+    reads=(VirtualMachine.KIND, Pod.KIND, KubeVirt.KIND),
+    indexes=(VM,),
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject
     whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
@@ -181,34 +193,11 @@ REMEDIATION = Remediation(
     id="start_stopped_vm",
     title="Start a VM again that was stopped for a drain",
     answers={"eviction_stops": ("StoppedAfterDrain",)},
-    reads=(
-        *SAVERS,
-        VirtualMachineInstance.KIND,
-        Pod.KIND,
-        Node.KIND,
-        NodeMaintenance.KIND,
-        KubeVirt.KIND,
-        Namespace.KIND,
-        ControllerRevision.KIND,
-        *INSTANCETYPES,
-    ),
-    indexes=(VM, STOPPED, DRAINED_NODE),
     writes=(
         Write("kubevirt.io", "virtualmachines", ("patch",), (_STARTED, _PREPARED)),
         Write("kubevirt.io", "virtualmachines/status", ("patch",), (_ASKED,)),
     ),
     plan=_plan,
-    preconditions=ONE_KUBEVIRT
-    | NO_SNAPSHOT_OR_RESTORE
-    | RESOLVABLE
-    | {
-        "no_controller": "no VirtualMachinePool or other controller owns the VM",
-        "strategy_kept": "by managedFields the run strategy is still what the stop set, and nobody else has set it",
-        "no_request": "the VM has no request to start or stop that is not done yet",
-        "no_pod_left": "no launcher pod of the VM is left",
-        "starts": "KubeVirt starts the VM by the run strategy that it had",
-        "stopped_since": "with Manual: the VM says since when it has been stopped",
-    },
     risk=Risk.NONE,
     undo="the run strategy is set to Halted again, which stops the VM; with Manual virtctl stop",
 )
@@ -217,13 +206,11 @@ REMEDIATION = Remediation(
 # A VM that was started again is stopped as soon as its run strategy is Halted: its guest is shut down.
 
 
+@guard(put_back, reads=(VirtualMachineInstance.KIND,))
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     ref = taken.plan.target
-    whole = scene.of(ref) or {}
-    if refused := ending(scene, ref, whole) or under_way(scene, ref.namespace, (ref.name,)):
+    if refused := put_back(scene, ref):
         return refused
-    if tables(table(whole.get("status")).get("stateChangeRequests")):
-        return Refused("no_request", f"{ref} has a request to start or stop that is not done yet")
     vmi = scene.named(VirtualMachineInstance, ref.namespace, ref.name)
     if vmi is None or vmi.final:
         return Given(effect=f"{ref} stays off; the annotation says again that it was stopped for the drain.")
@@ -233,14 +220,5 @@ def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
 
 
 UNDO = Undo(
-    id="start_stopped_vm",
-    reads=(*SAVERS, VirtualMachineInstance.KIND, Namespace.KIND),
-    weigh=_weigh,
-    preconditions={
-        "not_being_deleted": "the VM is not being deleted",
-        "namespace_active": "its namespace is not being deleted",
-        **NO_SNAPSHOT_OR_RESTORE,
-        "no_request": "the VM has no request to start or stop that is not done yet",
-    },
-    losses={"not_running": (Lost.DOWNTIME, "the VM has no VMI that has not ended")},
+    id="start_stopped_vm", weigh=_weigh, losses={"not_running": (Lost.DOWNTIME, "the VM has no VMI that has not ended")}
 )

@@ -37,28 +37,44 @@ from exporter.domain.drains.departure.vmi import VMIContext
 from exporter.facts.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
 from exporter.findings.advice import filled
 from exporter.findings.finding import Finding
-from exporter.store.kinds import controller_revision
-from exporter.store.kinds.instancetypes import INSTANCETYPES
-from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.node import DRAINING
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...effects import annotation
+from ...guards import guard
 from ...patterns import PRESENT, Is, Like
 from ...plan import Patch, Plan, Proposal, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
 from ...requests import MANAGER
 from ...undo import Given, Taken, Undo
 from ...writes import Field, Patched, Write
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, lost_disks, owning_vm, table, tables, under_way
-from ..instancetypes._instancetypes import RESOLVABLE, unresolved
-from ._leaving import INDEXES, ONE_KUBEVIRT, READS, ails, leaving, unfinished
+from .._grounds import lost_disks, owning_vm, table, under_way
+from ..instancetypes._instancetypes import unresolved
+from ._leaving import ails, leaving, put_back, unfinished
 
 _ALLOWED = "steward.kubevirt-steward.io/stop-allowed"
 _STOPPED = ("Always", "Once", "Manual", "RerunOnFailure")  # run strategies with which something may run
 
 
+@guard(
+    leaving,
+    under_way,
+    unresolved,
+    {"owned_by_vm": "the VMI belongs to a VM, which can be stopped"},
+    owning_vm,
+    {
+        "opted_in": f'the VM has the annotation {_ALLOWED}: "true"',
+        "not_managed": "no KubevirtMachine of Cluster API stands for the VMI: its guest would not be drained",
+        "node_drained": "the node is cordoned, or has a taint of a drain; the plan is a proposal while nothing that "
+        "needs permissions for nodes proves the drain",
+        "node_ready": "the node is Ready: a VM that is stopped on a lost one does not start on another",
+        "no_migration": "no migration of the VMI is unfinished",
+        "stops": "its run strategy is Always, Once, Manual or RerunOnFailure",
+        "no_request": "the VM has no request to start or stop that is not done yet",
+    },
+    lost_disks,
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     own = leaving(finding, scene)
     if isinstance(own, Refused):
@@ -178,25 +194,8 @@ REMEDIATION = Remediation(
     id="stop_blocked_vmi",
     title="Stop a VM that blocks a drain, with its owner's consent",
     answers={"evictions": ("NotMigratable", "NotMigratableAfterRequest", "NotMigratableWhileCordoned")},
-    reads=(*READS, *INSTANCETYPES, *SAVERS, controller_revision.KIND),
-    indexes=INDEXES,
     writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (_TO_HALTED,)),),
     plan=_plan,
-    preconditions=ONE_KUBEVIRT
-    | NO_SNAPSHOT_OR_RESTORE
-    | RESOLVABLE
-    | {
-        "owned_by_vm": "the VMI belongs to a VM, which can be stopped",
-        "same_vm": "its VM is there, with the UID that the VMI names",
-        "opted_in": f'the VM has the annotation {_ALLOWED}: "true"',
-        "not_managed": "no KubevirtMachine of Cluster API stands for the VMI: its guest would not be drained",
-        "node_drained": "the node is cordoned, or has a taint of a drain; the plan is a proposal while nothing that "
-        "needs permissions for nodes proves the drain",
-        "node_ready": "the node is Ready: a VM that is stopped on a lost one does not start on another",
-        "no_migration": "no migration of the VMI is unfinished",
-        "stops": "its run strategy is Always, Once, Manual or RerunOnFailure",
-        "no_request": "the VM has no request to start or stop that is not done yet",
-    },
     risk=Risk.DOWNTIME,
     undo="the run strategy that the stop changed is put back, which starts the VM; with Manual also virtctl start",
     opt_in=_ALLOWED,
@@ -206,13 +205,11 @@ REMEDIATION = Remediation(
 # A VM that was stopped starts as soon as its run strategy is what it was, if that starts it.
 
 
+@guard(put_back, reads=(VirtualMachineInstance.KIND,))
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     ref = taken.plan.target
-    whole = scene.of(ref) or {}
-    if refused := ending(scene, ref, whole) or under_way(scene, ref.namespace, (ref.name,)):
+    if refused := put_back(scene, ref):
         return refused
-    if tables(table(whole.get("status")).get("stateChangeRequests")):
-        return Refused("no_request", f"{ref} has a request to start or stop that is not done yet")
     if table(taken.before.get("spec")).get("runStrategy") == "Manual":
         start = f"virtctl start -n {ref.namespace} {ref.name}"
         return Given(effect=f"The run strategy of {ref} is Manual again, which does not start it; to start it: {start}")
@@ -222,14 +219,4 @@ def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     return Given(effect=f"{ref} starts, on a node that takes it; while none does, it waits for one.")
 
 
-UNDO = Undo(
-    id="stop_blocked_vmi",
-    reads=(*SAVERS, VirtualMachineInstance.KIND, Namespace.KIND),
-    weigh=_weigh,
-    preconditions={
-        "not_being_deleted": "the VM is not being deleted",
-        "namespace_active": "its namespace is not being deleted",
-        **NO_SNAPSHOT_OR_RESTORE,
-        "no_request": "the VM has no request to start or stop that is not done yet",
-    },
-)
+UNDO = Undo(id="stop_blocked_vmi", weigh=_weigh)

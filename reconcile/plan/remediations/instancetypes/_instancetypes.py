@@ -13,6 +13,7 @@ from exporter.facts.naming import named
 from exporter.facts.record import Record, Ref
 from exporter.findings.finding import Finding
 from exporter.store.kinds.controller_revision import ControllerRevision
+from exporter.store.kinds.instancetypes import INSTANCETYPES
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.snapshots import VirtualMachineRestore, VirtualMachineSnapshotContent
@@ -20,6 +21,7 @@ from exporter.store.kinds.templates import VirtualMachinePool
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
+from ...guards import guard
 from ...plan import Refused
 from ...remediation import Scene
 from ...undo import Given, Loss, Lost
@@ -145,17 +147,15 @@ def copied(whole: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 # Whether KubeVirt finds the instancetype and the preference of a VM: without, it neither starts nor stops it.
 
-RESOLVABLE = {
-    "resolvable": "its instancetype and preference can be found: else the request is accepted and not carried out"
-}
 _NOT_FOUND = ("FailedFindInstancetype", "FailedFindPreference")
 
 
+@guard(
+    {"resolvable": "its instancetype and preference can be found: else the request is accepted and not carried out"},
+    reads=(*INSTANCETYPES, ControllerRevision.KIND),
+)
 def unresolved(vm: VirtualMachine, scene: Scene, kubevirt: KubeVirt | None, what: str) -> Refused | None:
-    """Why KubeVirt would accept a start or a stop, whichever `what` says, and not carry it out; None where it would.
-
-    The remediation reads the kinds of `_sources.KINDS` and ControllerRevisions.
-    """
+    """Why KubeVirt would accept a start or a stop, whichever `what` says, and not carry it out; None where it would."""
     later = f"KubeVirt would accept the {what}, and do it whenever that is repaired"
     for role in ROLES:
         if why := _lost(vm, role, scene, kubevirt):

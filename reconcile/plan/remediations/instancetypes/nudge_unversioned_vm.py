@@ -44,7 +44,7 @@ from ...undo import Given, Taken, Undo
 from ...writes import Field, Patched, Write
 from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, under_way
 from ._copies import STORED, differs, names, running_spec
-from ._instancetypes import LABEL, RESOLVABLE, SETTLED, copied, settled_kubevirt, unresolved
+from ._instancetypes import LABEL, SETTLED, copied, settled_kubevirt, unresolved
 
 NUDGED = f"{PREFIX}nudged-for-copy"
 _UNDO = "remove the annotation; a copy that KubeVirt made stays"
@@ -173,7 +173,7 @@ REMEDIATION = Remediation(
     preconditions={
         **NO_SNAPSHOT_OR_RESTORE,
         **SETTLED,
-        **RESOLVABLE,
+        **unresolved.holds,
         "no_failure": "the VM has no condition Failure, by which KubeVirt says why it makes no copy",
         "runs_with_it": "the VM does not run, or runs with what its instancetype says now",
         "pins_survive": "the VM's spec names no ControllerRevision that KubeVirt deletes with the VM's next event",
