@@ -21,6 +21,7 @@ from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...effects import ABSENT, at
+from ...guards import guard
 from ...managed_fields import writers
 from ...remediation import Scene
 from .._grounds import table
@@ -130,6 +131,15 @@ def names(owner: str, of: str, uid: str, generation: int) -> tuple[str, str]:
     return f"{owner}-{of}-{STORED}-{uid}-{generation}", f"{owner}-{of}-{uid}-{generation}"
 
 
+@guard(reads=(VirtualMachineInstance.KIND,))
+def running_spec(scene: Scene, vm: VirtualMachine) -> Mapping[str, Any] | None:
+    """The spec of its VMI; None where it does not run."""
+    vmi = owned(scene.named(VirtualMachineInstance, vm.namespace, vm.name), vm)
+    whole = scene.whole(VirtualMachineInstance.KIND, vm.namespace, vm.name) if vmi is not None else None
+    return table(whole.get("spec")) if whole is not None else None
+
+
+@guard(running_spec, reads=(VirtualMachine.KIND, VirtualMachineSnapshot.KIND, VirtualMachineSnapshotContent.KIND))
 def unproven(
     scene: Scene, vm: VirtualMachine, lost: Resolution, revision: ControllerRevision, whole: Mapping[str, Any]
 ) -> str:
@@ -175,10 +185,3 @@ def _other(scene: Scene, vm: VirtualMachine, lost: Resolution, whole: Mapping[st
         return f"nothing proves what it says while {vm.ref} does not run"
     template = table(table(scene.whole(VirtualMachine.KIND, vm.namespace, vm.name)).get("spec")).get("template")
     return differs(table(whole.get("data")).get("spec"), runs, table(table(template).get("spec")))
-
-
-def running_spec(scene: Scene, vm: VirtualMachine) -> Mapping[str, Any] | None:
-    """The spec of its VMI; None where it does not run."""
-    vmi = owned(scene.named(VirtualMachineInstance, vm.namespace, vm.name), vm)
-    whole = scene.whole(VirtualMachineInstance.KIND, vm.namespace, vm.name) if vmi is not None else None
-    return table(whole.get("spec")) if whole is not None else None

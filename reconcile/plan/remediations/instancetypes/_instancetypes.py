@@ -15,7 +15,6 @@ from exporter.findings.finding import Finding
 from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.instancetypes import INSTANCETYPES
 from exporter.store.kinds.kube_virt import KubeVirt
-from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.snapshots import VirtualMachineRestore, VirtualMachineSnapshotContent
 from exporter.store.kinds.templates import VirtualMachinePool
 from exporter.store.kinds.virtual_machine import VirtualMachine
@@ -25,15 +24,10 @@ from ...guards import guard
 from ...plan import Refused
 from ...remediation import Scene
 from ...undo import Given, Loss, Lost
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, under_way
+from .._grounds import ending, under_way
 
 LABEL = "instancetype.kubevirt.io/object-"
 """What the labels begin with by which KubeVirt knows what a ControllerRevision is of."""
-SETTLED = {
-    "one_kubevirt": "there are not several KubeVirt objects, so that version and referencePolicy are known",
-    "not_upgrading": "KubeVirt is not being upgraded",
-}
-"""The preconditions of `settled_kubevirt`."""
 KEPT = {"references_kept": "KubeVirt keeps references to instancetypes and preferences, and expands no VM"}
 
 
@@ -41,6 +35,13 @@ def kubevirt_of(scene: Scene) -> KubeVirt | None:
     return min(scene.all(KubeVirt), key=lambda each: each.ref, default=None)
 
 
+@guard(
+    {
+        "one_kubevirt": "there are not several KubeVirt objects, so that version and referencePolicy are known",
+        "not_upgrading": "KubeVirt is not being upgraded",
+    },
+    reads=(KubeVirt.KIND,),
+)
 def settled_kubevirt(scene: Scene) -> KubeVirt | Refused:
     """The one KubeVirt object, where its release is the one that runs: while it is upgraded two releases may write."""
     if (count := len(list(scene.all(KubeVirt)))) > 1:
@@ -65,20 +66,6 @@ def owner_reference(vm: VirtualMachine) -> Mapping[str, Any]:
 
 # The ControllerRevision that a VM gets its instancetype or preference from, and who else needs it.
 
-HELD = {**NO_SNAPSHOT_OR_RESTORE, **SETTLED}
-"""The preconditions of `held`."""
-READS = (
-    ControllerRevision.KIND,
-    VirtualMachine.KIND,
-    VirtualMachineInstance.KIND,
-    VirtualMachinePool.KIND,
-    VirtualMachineSnapshotContent.KIND,
-    KubeVirt.KIND,
-    Namespace.KIND,
-    *(each for each in SAVERS if each is not VirtualMachine.KIND),
-)
-"""What `held` and, with the index REVISION, `others` read; the live object is not asked for."""
-
 
 class Held(NamedTuple):
     """`whole` is the ControllerRevision as the API server has it."""
@@ -90,11 +77,12 @@ class Held(NamedTuple):
     whole: Mapping[str, Any]
 
 
+@guard(ending, under_way, settled_kubevirt, reads=(*INSTANCETYPES, ControllerRevision.KIND, VirtualMachine.KIND))
 def held(finding: Finding, scene: Scene) -> Held | Refused:
     """What the VM of a finding gets in the role that the finding's group names, while nobody is about to change it.
 
     A restore or a clone writes into ControllerRevisions of VMs that are yet to be created: one of any VM of the
-    namespace refuses. The remediation reads `READS` and the kinds of instancetypes.
+    namespace refuses.
     """
     ref = finding.subject
     whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
@@ -116,6 +104,17 @@ def held(finding: Finding, scene: Scene) -> Held | Refused:
     return refused or Held(vm, kubevirt, found, revision, kept)
 
 
+REFERRING = (
+    ControllerRevision.KIND,
+    VirtualMachine.KIND,
+    VirtualMachineInstance.KIND,
+    VirtualMachinePool.KIND,
+    VirtualMachineSnapshotContent.KIND,
+)
+"""Of what the index REVISION is read."""
+
+
+@guard(reads=REFERRING, indexes=(REVISION,))
 def others(scene: Scene, held: Held) -> list[Record]:
     """Who beside the VM and its own VMI refers to the ControllerRevision: VMs, pools, snapshots, VMIs that run."""
     key = revision_key(held.revision.namespace, held.revision.name)
@@ -186,16 +185,6 @@ def _lost(vm: VirtualMachine, role: MatcherRole, scene: Scene, kubevirt: KubeVir
 
 # What the undos have in common after which a ControllerRevision of an instancetype or preference is gone.
 
-UNDO_READS = (
-    ControllerRevision.KIND,
-    VirtualMachine.KIND,
-    VirtualMachineInstance.KIND,
-    VirtualMachinePool.KIND,
-    VirtualMachineSnapshotContent.KIND,
-    VirtualMachineRestore.KIND,
-)
-INDEXES = (REVISION,)
-PRECONDITIONS = {"no_restore": "no restore of a VM in the namespace is in progress"}
 LOSSES = {
     "not_needed": (
         Lost.COPY,
@@ -204,6 +193,11 @@ LOSSES = {
 }
 
 
+@guard(
+    {"no_restore": "no restore of a VM in the namespace is in progress"},
+    reads=(*REFERRING, VirtualMachineRestore.KIND),
+    indexes=(REVISION,),
+)
 def going(scene: Scene, ref: Ref, effect: str) -> Given | Refused:
     """What it comes to that a ControllerRevision is deleted, after the sentence that says so."""
     restoring = next((each for each in scene.within(VirtualMachineRestore, ref.namespace) if each.active), None)

@@ -17,11 +17,11 @@ while the VM needs it, that has to be accepted.
 
 from __future__ import annotations
 
-from exporter.domain.instancetypes.indexes import REVISION
 from exporter.findings.finding import Finding
 from exporter.store.kinds.instancetypes import INSTANCETYPES
 from exporter.store.kinds.virtual_machine import VirtualMachine
 
+from ...guards import guard
 from ...patterns import Begins, Each, Is, Like
 from ...plan import Add, Op, Patch, Plan, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
@@ -29,27 +29,24 @@ from ...undo import Given, Taken, Undo
 from ...writes import Field, Patched, Write
 from .._grounds import an_owner, owned_by, table, tables
 from ._copies import names
-from ._instancetypes import (
-    HELD,
-    INDEXES,
-    KEPT,
-    LABEL,
-    LOSSES,
-    PRECONDITIONS,
-    READS,
-    UNDO_READS,
-    Held,
-    copied,
-    going,
-    held,
-    others,
-    owner_reference,
-)
+from ._instancetypes import KEPT, LABEL, LOSSES, Held, copied, going, held, others, owner_reference
 
 _PATH = "/metadata/ownerReferences"
 _UNDO = "put the owner back that it had, or none"
 
 
+@guard(
+    held,
+    KEPT,
+    {
+        "made_for_it": "name, labels and content of the ControllerRevision are those of a copy that KubeVirt makes for "
+        "the VM",
+        "owner_gone": "the ControllerRevision has no owner, or only an earlier VM of the same name that is gone",
+        "needed_by_it_alone": "no other VM, no pool, no snapshot and no VMI of another VM refers to the "
+        "ControllerRevision",
+    },
+    others,
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     found = held(finding, scene)
     if isinstance(found, Refused):
@@ -114,8 +111,6 @@ REMEDIATION = Remediation(
     id="adopt_revision",
     title="Make a VM the owner of its ControllerRevision",
     answers={"instancetype_vms": ("RevisionNotOwned",)},
-    reads=(*INSTANCETYPES, *READS),
-    indexes=(REVISION,),
     writes=(
         Write(
             "apps",
@@ -127,15 +122,6 @@ REMEDIATION = Remediation(
         Write("kubevirt.io", "virtualmachines/finalizers", ("update",)),
     ),
     plan=_plan,
-    preconditions={
-        **HELD,
-        **KEPT,
-        "made_for_it": "name, labels and content of the ControllerRevision are those of a copy that KubeVirt makes for "
-        "the VM",
-        "owner_gone": "the ControllerRevision has no owner, or only an earlier VM of the same name that is gone",
-        "needed_by_it_alone": "no other VM, no pool, no snapshot and no VMI of another VM refers to the "
-        "ControllerRevision",
-    },
     risk=Risk.NONE,
     undo=_UNDO,
 )
@@ -144,6 +130,7 @@ REMEDIATION = Remediation(
 # An owner that is gone has garbage collection delete the ControllerRevision at once; without one it is left behind.
 
 
+@guard(going)
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     ref, subject = taken.plan.target, taken.plan.subject
     owners = tables(table(taken.before.get("metadata")).get("ownerReferences"))
@@ -154,6 +141,4 @@ def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     return going(scene, ref, f"{ref} belongs to a VM that is gone, and garbage collection deletes it.")
 
 
-UNDO = Undo(
-    id="adopt_revision", reads=UNDO_READS, indexes=INDEXES, weigh=_weigh, preconditions=PRECONDITIONS, losses=LOSSES
-)
+UNDO = Undo(id="adopt_revision", weigh=_weigh, losses=LOSSES)

@@ -19,23 +19,31 @@ from exporter.domain.instancetypes.resolving import reference
 from exporter.facts.matching import ROLES
 from exporter.findings.finding import Finding
 from exporter.store.kinds.controller_revision import ControllerRevision
-from exporter.store.kinds.namespace import Namespace
-from exporter.store.kinds.snapshots import VirtualMachineSnapshotContent
-from exporter.store.kinds.templates import VirtualMachinePool
 from exporter.store.kinds.virtual_machine import VirtualMachine
-from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
+from ...guards import guard
 from ...patterns import EMPTY, Begins, Each, Like
 from ...plan import Delete, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...undo import NoUndo
 from ...writes import Deleted, Write
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, tables, texts, under_way
+from .._grounds import ending, table, tables, texts, under_way
 
 _LEFT_ALONE = 24 * 3600.0  # seconds since its creation
 _UNDO = "create it again from the ledger, which keeps it whole; VMs refer to it by its name alone"
 
 
+@guard(
+    ending,
+    {
+        "owned_by_a_vm": "the ControllerRevision has no owner but VMs",
+        "no_finalizer": "the ControllerRevision has no finalizer",
+        "a_day_old": "the ControllerRevision was created at least a day ago",
+        "not_awaited": "no VM without a copy of what it wants would take the ControllerRevision, by its name",
+    },
+    under_way,
+    reads=(ControllerRevision.KIND, VirtualMachine.KIND),
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject
     whole, revision = scene.of(ref), scene.named(ControllerRevision, ref.namespace, ref.name)
@@ -93,24 +101,8 @@ REMEDIATION = Remediation(
     id="delete_orphan_revision",
     title="Delete an orphaned ControllerRevision",
     answers={"instancetype_revisions": ("OrphanedRevision",)},
-    reads=(
-        ControllerRevision.KIND,
-        VirtualMachine.KIND,
-        VirtualMachineInstance.KIND,
-        VirtualMachinePool.KIND,
-        VirtualMachineSnapshotContent.KIND,
-        Namespace.KIND,
-        *SAVERS,
-    ),
     writes=(Write("apps", "controllerrevisions", ("delete",), (Deleted(_COPY),)),),
     plan=_plan,
-    preconditions={
-        "owned_by_a_vm": "the ControllerRevision has no owner but VMs",
-        "no_finalizer": "the ControllerRevision has no finalizer",
-        "a_day_old": "the ControllerRevision was created at least a day ago",
-        "not_awaited": "no VM without a copy of what it wants would take the ControllerRevision, by its name",
-        **NO_SNAPSHOT_OR_RESTORE,
-    },
     risk=Risk.NONE,
     undo=_UNDO,
 )

@@ -34,25 +34,39 @@ from exporter.facts.matching import ROLES, MatcherRole, Reference
 from exporter.findings.finding import Finding
 from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.kube_virt import KubeVirt
-from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.snapshots import VirtualMachineSnapshotContent
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...effects import at
+from ...guards import guard
 from ...managed_fields import FieldWriter, writers
 from ...patterns import ANYTHING, EMPTY, PRESENT, Both, Exactly, Like
 from ...plan import Patch, Plan, Refused, Remove, Risk, Test
 from ...remediation import Remediation, Scene
 from ...undo import Given, Taken, Undo
 from ...writes import Field, Patched, Write
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, under_way
-from ._instancetypes import KEPT, SETTLED, settled_kubevirt
+from .._grounds import VM_STAYS, ending, table, under_way
+from ._instancetypes import KEPT, settled_kubevirt
 
 _LEFT_ALONE = 3600.0  # seconds since the last change of the VM's spec
 _UNDO = "put the reference back, as the ledger has it"
 
 
+@guard(
+    ending,
+    under_way,
+    settled_kubevirt,
+    KEPT,
+    {
+        "no_matcher": "the spec of the VM has no matcher in this role",
+        "needed_by_none": "neither does the VM run with the ControllerRevision, nor has a snapshot of it a matcher for "
+        "it, or virt-controller ends when it starts the VM",
+        "unchanged_for_an_hour": "KubeVirt noted the VM's generation in its status more than an hour ago and has "
+        "written nothing there since, and the VM has that generation; or virt-controller ends when it starts the VM",
+    },
+    reads=(VirtualMachineInstance.KIND, VirtualMachineSnapshotContent.KIND, ControllerRevision.KIND),
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref, role = finding.subject, MatcherRole(finding.group)
     whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
@@ -146,14 +160,6 @@ REMEDIATION = Remediation(
     id="drop_stale_reference",
     title="Take a reference that means nothing out of a VM's status",
     answers={"instancetype_vms": ("CrashingReference", "StaleReference")},
-    reads=(
-        VirtualMachineInstance.KIND,
-        VirtualMachineSnapshotContent.KIND,
-        ControllerRevision.KIND,
-        KubeVirt.KIND,
-        Namespace.KIND,
-        *SAVERS,
-    ),
     writes=(
         Write(
             "kubevirt.io",
@@ -169,16 +175,6 @@ REMEDIATION = Remediation(
         ),
     ),
     plan=_plan,
-    preconditions={
-        **NO_SNAPSHOT_OR_RESTORE,
-        **SETTLED,
-        **KEPT,
-        "no_matcher": "the spec of the VM has no matcher in this role",
-        "needed_by_none": "neither does the VM run with the ControllerRevision, nor has a snapshot of it a matcher for "
-        "it, or virt-controller ends when it starts the VM",
-        "unchanged_for_an_hour": "KubeVirt noted the VM's generation in its status more than an hour ago and has "
-        "written nothing there since, and the VM has that generation; or virt-controller ends when it starts the VM",
-    },
     risk=Risk.NONE,
     undo=_UNDO,
 )
@@ -187,6 +183,16 @@ REMEDIATION = Remediation(
 # A reference in the status means nothing while the spec has no matcher; put back, it is what a VM with one gets.
 
 
+@guard(
+    VM_STAYS,
+    under_way,
+    {
+        "no_matcher": "the spec of the VM has no matcher in this role",
+        "copy_is_there": "the ControllerRevision exists",
+        "starts_safely": "virt-controller of this release does not end when it starts such a VM",
+    },
+    reads=(ControllerRevision.KIND, KubeVirt.KIND),
+)
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     ref = taken.plan.target
     whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
@@ -207,16 +213,4 @@ def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     return Given(effect=f"The status of {ref} names ControllerRevision {name} again, which its spec does not.")
 
 
-UNDO = Undo(
-    id="drop_stale_reference",
-    reads=(ControllerRevision.KIND, KubeVirt.KIND, Namespace.KIND, *SAVERS),
-    weigh=_weigh,
-    preconditions={
-        "not_being_deleted": "the VM is not being deleted",
-        "namespace_active": "its namespace is not being deleted",
-        **NO_SNAPSHOT_OR_RESTORE,
-        "no_matcher": "the spec of the VM has no matcher in this role",
-        "copy_is_there": "the ControllerRevision exists",
-        "starts_safely": "virt-controller of this release does not end when it starts such a VM",
-    },
-)
+UNDO = Undo(id="drop_stale_reference", weigh=_weigh)

@@ -21,7 +21,6 @@ from exporter.checks.instancetypes.instancetype_objects import without_copy
 from exporter.domain.instancetypes.indexes import UNVERSIONED
 from exporter.facts.naming import named
 from exporter.findings.finding import Finding
-from exporter.store.kinds import controller_revision, kube_virt, namespace, virtual_machine
 from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.instancetypes import INSTANCETYPES, Kept
 from exporter.store.kinds.kube_virt import KubeVirt
@@ -29,6 +28,7 @@ from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine import VirtualMachine
 
 from ...annotations import PREFIX
+from ...guards import guard
 from ...patterns import Like
 from ...plan import Add, Op, Patch, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
@@ -43,6 +43,15 @@ _OPERATORS = ("virt-operator", "hco-operator", "ssp-operator")
 _UNDO = "take the finalizer off again, once each VM has a copy or no VM depends on it"
 
 
+@guard(
+    ending,
+    {
+        "unguarded": "the object does not have the finalizer yet",
+        "not_managed": "no operator manages the object, and no controller owns it",
+        "guard_allowed": f'the object has the annotation {ALLOWED}: "true"',
+    },
+    reads=INSTANCETYPES,
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject
     whole = scene.of(ref)
@@ -82,15 +91,9 @@ REMEDIATION = Remediation(
     id="guard_instancetype",
     title="Guard an instancetype or preference that is in use",
     answers={"instancetype_objects": ("DeletableInUse",)},
-    reads=(*INSTANCETYPES, virtual_machine.KIND, controller_revision.KIND, kube_virt.KIND, namespace.KIND),
     writes=tuple(Write(kind.group, kind.plural, ("patch",), (_GUARDED,)) for kind in INSTANCETYPES),
     plan=_plan,
     heeds_others=ALLOWED,
-    preconditions={
-        "unguarded": "the object does not have the finalizer yet",
-        "not_managed": "no operator manages the object, and no controller owns it",
-        "guard_allowed": f'the object has the annotation {ALLOWED}: "true"',
-    },
     risk=Risk.NONE,
     undo=_UNDO,
 )
@@ -99,6 +102,10 @@ REMEDIATION = Remediation(
 # Without the finalizer a deletion goes through: one that waits, at once.
 
 
+@guard(
+    reads=(*INSTANCETYPES, VirtualMachine.KIND, ControllerRevision.KIND, KubeVirt.KIND, Namespace.KIND),
+    indexes=(UNVERSIONED,),
+)
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     ref = taken.plan.target
     record = next(each.record for each in INSTANCETYPES if each.name == ref.kind)
@@ -126,8 +133,6 @@ def _ending(scene: Scene, name: str) -> bool:
 
 UNDO = Undo(
     id="guard_instancetype",
-    reads=(*INSTANCETYPES, VirtualMachine.KIND, ControllerRevision.KIND, KubeVirt.KIND, Namespace.KIND),
-    indexes=(UNVERSIONED,),
     weigh=_weigh,
     losses={
         "no_vm_without_copy": (

@@ -26,6 +26,7 @@ from exporter.findings.finding import Finding
 from exporter.store.kinds.instancetypes import INSTANCETYPES
 from exporter.store.kinds.virtual_machine import VirtualMachine
 
+from ...guards import guard
 from ...patterns import EMPTY, PRESENT, Is, Like
 from ...plan import Add, Op, Patch, Plan, Refused, Risk, Test, escaped
 from ...remediation import Remediation, Scene
@@ -33,7 +34,7 @@ from ...undo import Given, Taken, Undo
 from ...writes import Field, Patched, Write
 from .._grounds import table
 from ._copies import STORED
-from ._instancetypes import HELD, INDEXES, LABEL, LOSSES, PRECONDITIONS, READS, UNDO_READS, Held, copied, going, held
+from ._instancetypes import LABEL, LOSSES, REFERRING, Held, copied, going, held
 
 NAMES = ("generation", "kind", "name", "uid", "version")
 _PATH = "/metadata/labels"
@@ -41,6 +42,17 @@ _UNDO = "take the labels off again"
 _LONGEST = 63  # characters of a label's value
 
 
+@guard(
+    held,
+    {
+        "content_says_what": "the object in the ControllerRevision has a kind, a name, a UID and a generation",
+        "stored_version": f"the object in the ControllerRevision is of {STORED}, which KubeVirt keeps as it is",
+        "labels_agree": "no label of KubeVirt that the ControllerRevision has says anything else than its content",
+        "pinned_by_all": "no VM refers to the ControllerRevision by its status alone",
+    },
+    reads=REFERRING,
+    indexes=(REVISION,),
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     found = held(finding, scene)
     if isinstance(found, Refused):
@@ -102,17 +114,8 @@ REMEDIATION = Remediation(
     id="label_pinned_revision",
     title="Label the ControllerRevision that a VM's spec names",
     answers={"instancetype_vms": ("LabellessPin",)},
-    reads=(*INSTANCETYPES, *READS),
-    indexes=(REVISION,),
     writes=(Write("apps", "controllerrevisions", ("patch",), (Patched(*_LABELS, old=_COPY),)),),
     plan=_plan,
-    preconditions={
-        **HELD,
-        "content_says_what": "the object in the ControllerRevision has a kind, a name, a UID and a generation",
-        "stored_version": f"the object in the ControllerRevision is of {STORED}, which KubeVirt keeps as it is",
-        "labels_agree": "no label of KubeVirt that the ControllerRevision has says anything else than its content",
-        "pinned_by_all": "no VM refers to the ControllerRevision by its status alone",
-    },
     risk=Risk.NONE,
     undo=_UNDO,
 )
@@ -121,16 +124,10 @@ REMEDIATION = Remediation(
 # Without its labels KubeVirt deletes the ControllerRevision with the next event of a VM that names it.
 
 
+@guard(going)
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     ref = taken.plan.target
     return going(scene, ref, f"{ref} has no labels of KubeVirt again, which deletes it under a VM that names it.")
 
 
-UNDO = Undo(
-    id="label_pinned_revision",
-    reads=UNDO_READS,
-    indexes=INDEXES,
-    weigh=_weigh,
-    preconditions=PRECONDITIONS,
-    losses=LOSSES,
-)
+UNDO = Undo(id="label_pinned_revision", weigh=_weigh, losses=LOSSES)

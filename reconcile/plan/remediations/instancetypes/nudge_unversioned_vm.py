@@ -29,28 +29,43 @@ from exporter.domain.instancetypes.resolving import ReferenceMode, Resolution, e
 from exporter.facts.matching import ROLES, MatcherRole
 from exporter.findings.finding import Finding
 from exporter.store.kinds.controller_revision import ControllerRevision
-from exporter.store.kinds.instancetypes import INSTANCETYPES
 from exporter.store.kinds.kube_virt import KubeVirt
-from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...annotations import PREFIX
 from ...effects import annotation
+from ...guards import guard
 from ...patterns import PRESENT
 from ...plan import Patch, Plan, Refused, Risk, escaped
 from ...remediation import Remediation, Scene
 from ...undo import Given, Taken, Undo
 from ...writes import Field, Patched, Write
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, under_way
+from .._grounds import ending, table, under_way
 from ._copies import STORED, differs, names, running_spec
-from ._instancetypes import LABEL, SETTLED, copied, settled_kubevirt, unresolved
+from ._instancetypes import LABEL, copied, settled_kubevirt, unresolved
 
 NUDGED = f"{PREFIX}nudged-for-copy"
 _UNDO = "remove the annotation; a copy that KubeVirt made stays"
 _LONGEST = 63  # characters of a label's value: KubeVirt labels the copy with the object's name
 
 
+@guard(
+    ending,
+    under_way,
+    settled_kubevirt,
+    unresolved,
+    {
+        "no_failure": "the VM has no condition Failure, by which KubeVirt says why it makes no copy",
+        "runs_with_it": "the VM does not run, or runs with what its instancetype says now",
+        "pins_survive": "the VM's spec names no ControllerRevision that KubeVirt deletes with the VM's next event",
+        "starts_safely": "virt-controller does not end when it starts the VM, for a reference in its status",
+        "name_fits": "the name of the object fits into a label, which takes 63 characters",
+        "name_is_free": "under the name of the copy there is no ControllerRevision, or that copy",
+        "not_nudged_yet": "the VM was not annotated for the object in this generation before",
+    },
+    running_spec,
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject
     whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
@@ -153,14 +168,6 @@ REMEDIATION = Remediation(
     id="nudge_unversioned_vm",
     title="Have KubeVirt copy the instancetype or preference of a VM",
     answers={"instancetype_vms": ("Unversioned",)},
-    reads=(
-        *INSTANCETYPES,
-        ControllerRevision.KIND,
-        VirtualMachineInstance.KIND,
-        KubeVirt.KIND,
-        Namespace.KIND,
-        *SAVERS,
-    ),
     writes=(
         Write(
             "kubevirt.io",
@@ -170,18 +177,6 @@ REMEDIATION = Remediation(
         ),
     ),
     plan=_plan,
-    preconditions={
-        **NO_SNAPSHOT_OR_RESTORE,
-        **SETTLED,
-        **unresolved.holds,
-        "no_failure": "the VM has no condition Failure, by which KubeVirt says why it makes no copy",
-        "runs_with_it": "the VM does not run, or runs with what its instancetype says now",
-        "pins_survive": "the VM's spec names no ControllerRevision that KubeVirt deletes with the VM's next event",
-        "starts_safely": "virt-controller does not end when it starts the VM, for a reference in its status",
-        "name_fits": "the name of the object fits into a label, which takes 63 characters",
-        "name_is_free": "under the name of the copy there is no ControllerRevision, or that copy",
-        "not_nudged_yet": "the VM was not annotated for the object in this generation before",
-    },
     risk=Risk.NONE,
     undo=_UNDO,
 )
@@ -190,8 +185,9 @@ REMEDIATION = Remediation(
 # The annotation means nothing to anybody; what KubeVirt made because of it stays.
 
 
+@guard(reads=(VirtualMachine.KIND,))
 def _weigh(taken: Taken, _: Scene) -> Given | Refused:
     return Given(effect=f"The annotation of {taken.plan.target} goes. A copy that KubeVirt made meanwhile stays.")
 
 
-UNDO = Undo(id="nudge_unversioned_vm", reads=(VirtualMachine.KIND,), weigh=_weigh)
+UNDO = Undo(id="nudge_unversioned_vm", weigh=_weigh)

@@ -34,32 +34,19 @@ from exporter.findings.finding import Finding
 from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.instancetypes import INSTANCETYPES
 from exporter.store.kinds.kube_virt import KubeVirt
-from exporter.store.kinds.namespace import Namespace
-from exporter.store.kinds.snapshots import VirtualMachineSnapshotContent
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
+from ...guards import guard
 from ...patterns import EMPTY, PRESENT, Begins, Is, Like
 from ...plan import Compared, Create, Op, Patch, Plan, Refused, Remove, Risk, Test
 from ...remediation import Remediation, Scene
 from ...undo import Given, Taken, Undo
 from ...writes import Created, Field, Patched, Write
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, owned_by, table, under_way
+from .._grounds import ending, owned_by, table, under_way
 from ._copies import STORED, instancetype_of, names, running_spec, unproven
-from ._instancetypes import (
-    INDEXES,
-    KEPT,
-    LABEL,
-    LOSSES,
-    PRECONDITIONS,
-    SETTLED,
-    UNDO_READS,
-    going,
-    kubevirt_of,
-    owner_reference,
-    settled_kubevirt,
-)
+from ._instancetypes import KEPT, LABEL, LOSSES, going, kubevirt_of, owner_reference, settled_kubevirt
 
 # Where the lost ControllerRevision of a VM can be had from again, exactly: the same object in the same generation.
 
@@ -179,6 +166,24 @@ _STATUS_SINCE = (1, 5)  # the first release that keeps the reference in the stat
 _START = ("Always", "Once", "RerunOnFailure")
 
 
+@guard(
+    ending,
+    under_way,
+    {"no_migration": "no migration of its VMI is unfinished"},
+    settled_kubevirt,
+    KEPT,
+    {
+        "copy_proven": "where the live object is another generation and there are copies: one of them is proven to be "
+        "KubeVirt's, and to say what the VM runs with",
+        "not_pinned": "without an exact copy: the spec does not name the ControllerRevision",
+        "known_release": "without an exact copy: KubeVirt is of 1.5 or newer",
+        "live_object": "without an exact copy: the live object exists and is not being deleted",
+        "live_object_fits": "without an exact copy: the VM's template sets no field that the live object provides",
+    },
+    unproven,
+    running_spec,
+    reads=(*INSTANCETYPES, ControllerRevision.KIND, VirtualMachineInstanceMigration.KIND),
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject
     whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
@@ -315,17 +320,6 @@ REMEDIATION = Remediation(
     id="restash_missing_revision",
     title="Restore the missing ControllerRevision of a VM",
     answers={"instancetype_vms": ("RevisionMissing",)},
-    reads=(
-        *INSTANCETYPES,
-        ControllerRevision.KIND,
-        KubeVirt.KIND,
-        VirtualMachine.KIND,
-        VirtualMachineInstance.KIND,
-        VirtualMachineInstanceMigration.KIND,
-        VirtualMachineSnapshotContent.KIND,
-        Namespace.KIND,
-        *SAVERS,
-    ),
     writes=(
         Write("apps", "controllerrevisions", ("create",), (Created(_COPY),)),
         # Its owner reference has blockOwnerDeletion: needed where OwnerReferencesPermissionEnforcement is on.
@@ -333,18 +327,6 @@ REMEDIATION = Remediation(
         Write("kubevirt.io", "virtualmachines/status", ("patch",), (_DROPPED,)),
     ),
     plan=_plan,
-    preconditions={
-        **NO_SNAPSHOT_OR_RESTORE,
-        "no_migration": "no migration of its VMI is unfinished",
-        **SETTLED,
-        **KEPT,
-        "copy_proven": "where the live object is another generation and there are copies: one of them is proven to be "
-        "KubeVirt's, and to say what the VM runs with",
-        "not_pinned": "without an exact copy: the spec does not name the ControllerRevision",
-        "known_release": "without an exact copy: KubeVirt is of 1.5 or newer",
-        "live_object": "without an exact copy: the live object exists and is not being deleted",
-        "live_object_fits": "without an exact copy: the VM's template sets no field that the live object provides",
-    },
     risk=Risk.DOWNTIME,
     undo="delete the ControllerRevision that was created; a new copy of the live object is for good",
 )
@@ -353,15 +335,9 @@ REMEDIATION = Remediation(
 # A ControllerRevision that was restored is needed by then: without it KubeVirt neither starts nor stops the VM.
 
 
+@guard(going)
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     return going(scene, taken.plan.target, f"{taken.plan.target} is gone.")
 
 
-UNDO = Undo(
-    id="restash_missing_revision",
-    reads=UNDO_READS,
-    indexes=INDEXES,
-    weigh=_weigh,
-    preconditions=PRECONDITIONS,
-    losses=LOSSES,
-)
+UNDO = Undo(id="restash_missing_revision", weigh=_weigh, losses=LOSSES)
