@@ -12,6 +12,7 @@ from reconcile.decide.storm import Storm
 from reconcile.ledger.entry import Entry, Event
 from reconcile.ledger.history import History
 from reconcile.plan.annotations import PREFIX
+from reconcile.plan.guards import Guard, Needs
 from reconcile.plan.plan import Delete, Plan, Refused, Risk
 from reconcile.plan.remediation import Remediation
 
@@ -24,10 +25,8 @@ REPAIR = Remediation(
     id="repair",
     title="Repairs",
     answers={},
-    reads=(),
     writes=(),
-    plan=lambda _, __: Refused("never", "it is only gated"),
-    preconditions={},
+    plan=Guard(lambda _, __: Refused("never", "it is only gated"), Needs()),
     risk=Risk.NONE,
     undo="none",
     opt_in=f"{PREFIX}allowed",

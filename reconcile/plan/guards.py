@@ -6,12 +6,13 @@ what they read. A plan is the last of them, and so is what weighs an undo: of a 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
 
 from exporter.store.index import Index
-from exporter.store.kind import ApiKind
+from exporter.store.kind import ApiKind, Kind
 
 from .plan import Refused
 
@@ -54,6 +55,31 @@ class Guard(Needs, Generic[P, T]):
         """The same where these can't fail."""
         kept = {name: what for name, what in self.holds.items() if name not in names}
         return Guard(self._function, Needs(kept, reads=self.reads, indexes=self.indexes))
+
+
+class Guarded(ABC):
+    """Whoever reads the cluster by guards alone: what it declares follows from them."""
+
+    @property
+    @abstractmethod
+    def needs(self) -> Needs: ...
+
+    @property
+    def preconditions(self) -> Mapping[str, str]:
+        """The closed set of names that it may refuse with, beside those of all, each with what must hold."""
+        return self.needs.holds
+
+    @property
+    def reads(self) -> tuple[ApiKind[Any], ...]:
+        return self.needs.reads
+
+    @property
+    def indexes(self) -> tuple[Index, ...]:
+        return self.needs.indexes
+
+    @property
+    def requires(self) -> tuple[Kind[Any], ...]:
+        return ()
 
 
 Rests: TypeAlias = Needs | Mapping[str, str]

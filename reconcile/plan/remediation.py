@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
@@ -10,13 +10,12 @@ from typing import Any, TypeAlias, TypeVar
 from exporter.facts.record import Record, Ref
 from exporter.findings.check import Check, View
 from exporter.findings.finding import Finding
-from exporter.store.index import Index
-from exporter.store.kind import ApiKind, Kind
+from exporter.store.kind import ApiKind
 from exporter.store.reader import ClusterView, Reader
 from exporter.store.source import Undecodable
 
 from ..fresh import FreshCluster
-from .guards import Guard, Needs
+from .guards import Guard, Guarded, Needs
 from .plan import Plan, Refused, Risk, Step
 from .writes import Write
 
@@ -42,19 +41,18 @@ COMMON_PRECONDITIONS = {
 }
 
 
-LookAgain: TypeAlias = "Callable[[Plan, Mapping[str, Any], Scene], str | Refused]"
+LookAgain: TypeAlias = "Guard[[Plan, Mapping[str, Any], Scene], str | Refused]"
 """By a plan that was carried out, the object as it was, and what is read right after: one sentence with who uses what
 was released and what to do, empty for nobody; Refused where that can't be seen.
 """
 
 
 @dataclass(frozen=True, eq=False)
-class Remediation:
+class Remediation(Guarded):
     """Data plus one pure function from a finding and what is read afresh to a plan or a refusal.
 
-    `answers` names the reasons of each check that it is for. `plan` reads kinds and indexes that it declares, and whole
-    objects of those kinds; what it asked for is read again before the write. `preconditions` is the closed set of names
-    that it may refuse with, beside those of all, each with what must hold. `opt_in` is an annotation that the VM must
+    `answers` names the reasons of each check that it is for. `plan` reads what its guards and itself declare, and whole
+    objects of those kinds; what it asked for is read again before the write. `opt_in` is an annotation that the VM must
     have with the value "true" for it to be carried out; `heeds_others` is one of the object that is written, by which
     its owner lets the word of users of other namespaces count for the write. `undo` says how it is taken back in
     general; its docstring, the manual, has a paragraph `Undo:` with the same. `send_seconds` is how long after the last
@@ -65,24 +63,19 @@ class Remediation:
     title: str
     answers: Mapping[str, tuple[str, ...]]
     writes: tuple[Write, ...]
-    plan: Callable[[Finding, Scene], Plan | Refused] = field(repr=False)
+    plan: Guard[[Finding, Scene], Plan | Refused] = field(repr=False)
     risk: Risk
     undo: str
-    reads: tuple[ApiKind[Any], ...] = ()
-    preconditions: Mapping[str, str] = field(default_factory=dict)
-    indexes: tuple[Index, ...] = ()
     opt_in: str = ""
     heeds_others: str = ""
     proposes_only: bool = False
     send_seconds: float = SEND_SECONDS
     looks_again: LookAgain | None = field(default=None, repr=False)
 
-    def __post_init__(self) -> None:
-        if isinstance(self.plan, Guard):
-            needs = Needs(self.plan, *(each for each in (self.looks_again,) if isinstance(each, Guard)))
-            object.__setattr__(self, "preconditions", {**needs.holds, **self.preconditions})
-            object.__setattr__(self, "reads", (*needs.reads, *self.reads))
-            object.__setattr__(self, "indexes", (*needs.indexes, *self.indexes))
+    @cached_property
+    def needs(self) -> Needs:
+        after = self.looks_again  # which refuses nothing
+        return Needs(self.plan, reads=after.reads if after else (), indexes=after.indexes if after else ())
 
     def planned(self, finding: Finding, step: Step, *, effect: str, risk: Risk, undo: str, **more: Any) -> Plan:
         """A plan of this remediation for a finding; `more` are other fields of Plan."""
@@ -99,10 +92,6 @@ class Remediation:
             undo=undo,
             **{"vm": finding.vm, **more},
         )
-
-    @cached_property
-    def requires(self) -> tuple[Kind[Any], ...]:
-        return ()
 
     def __str__(self) -> str:
         return f"remediation {self.id}"

@@ -13,6 +13,7 @@ from exporter.facts.drain_stop import STOPPED_FOR_DRAIN
 from exporter.facts.record import Ref
 
 from .annotations import PREFIX
+from .guards import Guard, Needs
 from .plan import Add, Op, Patch, Plan, Refused, Remove, Risk, Test, escaped
 from .remediation import Remediation
 from .remediations._grounds import table, texts
@@ -24,10 +25,8 @@ REMOVAL = Remediation(
     id="remove",
     title="Take off what repairs left on an object",
     answers={},
-    reads=(),
     writes=(),
-    plan=lambda _, __: Refused("finding_holds", "no finding asks for it, but a person"),
-    preconditions={},
+    plan=Guard(lambda _, __: Refused("finding_holds", "no finding asks for it, but a person"), Needs()),
     risk=Risk.NONE,
     undo="none: nothing but the steward reads it",
 )

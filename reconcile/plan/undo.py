@@ -7,16 +7,14 @@ forced.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import msgspec
 
-from exporter.store.index import Index
-from exporter.store.kind import ApiKind, Kind
-
-from .guards import Guard, Needs
+from .guards import Guard, Guarded, Needs
 from .lost import Lost
 from .plan import Plan, Refused, Risk
 from .remediation import LookAgain, Scene
@@ -104,32 +102,23 @@ class Unaccepted(Refused, frozen=True):
 
 
 @dataclass(frozen=True, eq=False)
-class Undo:
+class Undo(Guarded):
     """Data plus one pure function from a write and what is read afresh to what taking it back comes to, or a refusal.
 
-    It reads what it declares, as a remediation does: the kinds that are written among it. `preconditions` is the closed
-    set of names that it may refuse with, beside those of all; `losses` that of the preconditions that a person may give
-    up, each with its word and with what must hold. After it `looks_again` at who might use what it released.
+    It reads what it declares, as a remediation does: the kinds that are written among it. `losses` is the closed set of
+    the preconditions that a person may give up, each with its word and with what must hold. After it `looks_again` at
+    who might use what it released.
     """
 
     id: str  # of the remediation
-    weigh: Callable[[Taken, Scene], Given | Refused] = field(repr=False)
-    reads: tuple[ApiKind[Any], ...] = ()
-    preconditions: Mapping[str, str] = field(default_factory=dict)
+    weigh: Guard[[Taken, Scene], Given | Refused] = field(repr=False)
     losses: Mapping[str, tuple[Lost, str]] = field(default_factory=dict)
-    indexes: tuple[Index, ...] = ()
     looks_again: LookAgain | None = field(default=None, repr=False)
 
-    def __post_init__(self) -> None:
-        if isinstance(self.weigh, Guard):
-            needs = Needs(self.weigh, *(each for each in (self.looks_again,) if isinstance(each, Guard)))
-            object.__setattr__(self, "preconditions", {**needs.holds, **self.preconditions})
-            object.__setattr__(self, "reads", (*needs.reads, *self.reads))
-            object.__setattr__(self, "indexes", (*needs.indexes, *self.indexes))
-
-    @property
-    def requires(self) -> tuple[Kind[Any], ...]:
-        return ()
+    @cached_property
+    def needs(self) -> Needs:
+        after = self.looks_again  # which refuses nothing
+        return Needs(self.weigh, reads=after.reads if after else (), indexes=after.indexes if after else ())
 
     def __str__(self) -> str:
         return f"the undo of {self.id}"

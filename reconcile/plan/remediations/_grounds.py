@@ -95,9 +95,6 @@ def under_way(
     return None
 
 
-NO_SNAPSHOT_OR_RESTORE, SAVERS = dict(under_way.holds), under_way.reads  # until all areas have guards
-
-
 def _in_progress(scene: Scene, namespace: str) -> Iterator[tuple[Record, tuple[str, ...]]]:
     """What is in progress in a namespace by KubeVirt, with the VMs that it is of; an empty name is of one not known."""
     for restore in scene.within(VirtualMachineRestore, namespace):

@@ -26,6 +26,7 @@ from exporter.domain.features.hco import REVERTED, way_of_gate
 from exporter.findings.finding import Finding
 from exporter.store.kinds.kube_virt import KubeVirt, changed
 
+from ...guards import guard
 from ...owners import JSON_PATCH, claimed
 from ...plan import Op, Patch, Plan, Proposal, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
@@ -48,6 +49,15 @@ class _Lists(NamedTuple):
         return any(_named(each) == gate for listed in self for each in listed)
 
 
+@guard(
+    {
+        "not_upgrading": "KubeVirt is not being upgraded",
+        "in_a_list": "the finding is about an entry of a list of gates",
+        "no_effect": "nothing is switched on or off in this release",
+        "no_later_effect": "nothing is switched on or off in a later release that is known",
+    },
+    reads=(KubeVirt.KIND,),
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref, gate = finding.subject, finding.feature
     whole, kubevirt = scene.of(ref), scene.named(KubeVirt, ref.namespace, ref.name)
@@ -184,15 +194,8 @@ REMEDIATION = Remediation(
     answers={
         "feature_configuration": ("UnknownGate", "InertGate", "GateInBothLists", "RedundantGate", "GateNotDisabled")
     },
-    reads=(KubeVirt.KIND,),
     writes=(),
     plan=_plan,
-    preconditions={
-        "not_upgrading": "KubeVirt is not being upgraded",
-        "in_a_list": "the finding is about an entry of a list of gates",
-        "no_effect": "nothing is switched on or off in this release",
-        "no_later_effect": "nothing is switched on or off in a later release that is known",
-    },
     risk=Risk.NONE,
     undo=_UNDO,
     proposes_only=True,

@@ -22,6 +22,7 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from exporter.store.source import Undecodable
 
+from ...guards import guard
 from ...plan import Refused
 from ...remediation import Scene
 from ...unseen import unanswered, undecodable
@@ -84,17 +85,6 @@ def of_network(scene: Scene, claim: IPAMClaim, other: Undecodable) -> bool:
     return network == claim.network if isinstance(network, str) else other.namespace == claim.namespace
 
 
-NOT_MIGRATING = {"not_migrating": "no migration of a VMI that the IPAMClaim names is pending or running"}
-NO_POD_USES_IT = {
-    "no_pod_uses_it": "no pod of the cluster that is not completed refers to the IPAMClaim, has one of its addresses "
-    "in its network, or is of a VM that it names"
-}
-NO_OTHER_HOLDER = {"no_other_holder": "no other IPAMClaim of its network has one of the IPAMClaim's addresses"}
-STACK_HEALTHY = {
-    "stack_healthy": "KubeVirt's IPAM controller with its webhook, and OVN-Kubernetes' control plane, work as far as "
-    "they are seen"
-}
-
 _BROKEN = {
     "ControllerNotReady": "KubeVirt's IPAM controller has no ready replica",
     "ControlPlaneNotReady": "OVN-Kubernetes' control plane has no ready replica",
@@ -137,12 +127,31 @@ def namesakes(scene: Scene, kind: type[V], claim: IPAMClaim) -> list[V]:
     return sorted(found, key=lambda each: each.name)
 
 
+@guard(
+    {
+        "vm_gone": "no VM or VMI that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, "
+        "exists"
+    },
+    reads=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
+)
+def named_live(scene: Scene, claim: IPAMClaim) -> Refused | None:
+    found = [*namesakes(scene, VirtualMachine, claim), *namesakes(scene, VirtualMachineInstance, claim)]
+    return Refused("vm_gone", f"{found[0].ref} exists") if found else None
+
+
 def waits(claim: IPAMClaim, vm: VirtualMachine) -> bool:
     """Whether the VM itself, not another one of its name, is in deletion; without owners the label says which it is."""
     owners = {owner.uid for owner in claim.owners}
     return vm.deleting is not None and (vm.uid in owners if owners else vm.name == claim.vm)
 
 
+@guard(
+    {
+        "name_and_network_fit": "name and network of the IPAMClaim are those of an interface of this VM, and of no "
+        "other VM"
+    },
+    reads=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
+)
 def misfit(scene: Scene, claim: IPAMClaim, owner: VirtualMachine | VirtualMachineInstance) -> Refused | None:
     """Its owner has an interface whose IPAMClaim has its name, in its network, and no other VM or VMI has one."""
     keys: list[str] = []
@@ -173,10 +182,10 @@ def _other_network(scene: Scene, claim: IPAMClaim, key: str) -> Refused | None:
     return None
 
 
-def migrating(scene: Scene, claim: IPAMClaim) -> Refused | None:
-    return moving(scene, claim.namespace, names_of(claim))
-
-
+@guard(
+    {"not_migrating": "no migration of a VMI that the IPAMClaim names is pending or running"},
+    reads=(VirtualMachineInstanceMigration.KIND, VirtualMachineInstance.KIND),
+)
 def moving(scene: Scene, namespace: str, names: tuple[str, ...]) -> Refused | None:
     """Refuses with `not_migrating` for VMIs of these names. A migration that only waits counts too: its target may be
     created at any moment.
@@ -191,6 +200,18 @@ def moving(scene: Scene, namespace: str, names: tuple[str, ...]) -> Refused | No
     return None
 
 
+@guard(moving)
+def migrating(scene: Scene, claim: IPAMClaim) -> Refused | None:
+    return moving(scene, claim.namespace, names_of(claim))
+
+
+@guard(
+    {
+        "no_pod_uses_it": "no pod of the cluster that is not completed refers to the IPAMClaim, has one of its "
+        "addresses in its network, or is of a VM that it names"
+    },
+    reads=(Pod.KIND, NetworkAttachmentDefinition.KIND),
+)
 def in_use(
     scene: Scene, claim: IPAMClaim, *, of_vm: bool = True, but: Ref | None = None, may: str = "no_pod_uses_it"
 ) -> Refused | None:
@@ -241,6 +262,10 @@ def _use(scene: Scene, claim: IPAMClaim, pod: Pod, *, of_vm: bool, may: str) -> 
     return Refused(may, f"{pod.ref} {unknown}") if unknown else None
 
 
+@guard(
+    {"no_other_holder": "no other IPAMClaim of its network has one of the IPAMClaim's addresses"},
+    reads=(IPAMClaim.KIND,),
+)
 def shared(scene: Scene, claim: IPAMClaim) -> Refused | None:
     """OVN-Kubernetes releases the addresses of an IPAMClaim that is gone, even one that another IPAMClaim has too
     (ovn-kubernetes/ovn-kubernetes, go-controller/pkg/persistentips/allocator.go).
@@ -253,12 +278,20 @@ def shared(scene: Scene, claim: IPAMClaim) -> Refused | None:
     return undecodable(found[0]) if found else None
 
 
+@guard(under_way)
 def restored(scene: Scene, claim: IPAMClaim) -> Refused | None:
     """A restore may be about to create a VM that it names, or one with an interface whose IPAMClaim has its name."""
     return under_way(scene, claim.namespace, names_of(claim), lambda vm: claim.name.startswith(f"{vm}."))
 
 
-def stack_broken(scene: Scene) -> Refused | None:
+@guard(
+    {
+        "stack_healthy": "KubeVirt's IPAM controller with its webhook, and OVN-Kubernetes' control plane, work as far "
+        "as they are seen"
+    },
+    reads=(Deployment.KIND, MutatingWebhookConfiguration.KIND),
+)
+def stack_broken(scene: Scene, *_: object) -> Refused | None:
     """A component that is not seen may run elsewhere, as the control plane of a hosted cluster does."""
     down = broken(own_parts(scene.all(Deployment)), scene.all(MutatingWebhookConfiguration))
     return next((Refused("stack_healthy", f"{_BROKEN[reason]}; repair that first") for reason in down), None)

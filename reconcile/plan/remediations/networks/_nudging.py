@@ -13,9 +13,11 @@ from exporter.facts.record import Ref
 from exporter.store.kind import ApiKind
 
 from ...annotations import PREFIX
+from ...guards import guard
 from ...patterns import PRESENT
 from ...plan import Add, Op, Patch, Refused, Replace, Test, escaped
-from ...undo import Given, Undo
+from ...remediation import Scene
+from ...undo import Given, Taken, Undo
 from ...writes import Field
 from .._grounds import table
 
@@ -24,7 +26,6 @@ NUDGED = f"{PREFIX}nudged"
 between.
 """
 _PATH = f"/metadata/annotations/{escaped(NUDGED)}"
-NOT_TRIED = {"not_tried": f"the object has no annotation {NUDGED} for this IPAMClaim yet"}
 NUDGED_FIELD = Field(_PATH, to=PRESENT)
 
 
@@ -34,6 +35,7 @@ def nudged(meta: Mapping[str, Any], what: str) -> bool:
     return isinstance(note, str) and what in note.split()
 
 
+@guard({"not_tried": f"the object has no annotation {NUDGED} for this IPAMClaim yet"})
 def tried(ref: Ref, whole: Mapping[str, Any], what: str) -> Refused | None:
     if not nudged(table(whole.get("metadata")), what):
         return None
@@ -60,8 +62,9 @@ def nudge(target: Ref, meta: Mapping[str, Any], what: str) -> Patch:
 
 def annotation_only(remediation: str, kind: ApiKind[Any], then: str) -> Undo:
     """The undo of a remediation that annotates objects of this kind; `then` are sentences about what follows."""
-    return Undo(
-        id=remediation,
-        reads=(kind,),
-        weigh=lambda taken, _: Given(effect=f"{taken.plan.target} no longer has the annotation. {then}"),
-    )
+
+    @guard(reads=(kind,))
+    def weigh(taken: Taken, _: Scene) -> Given:
+        return Given(effect=f"{taken.plan.target} no longer has the annotation. {then}")
+
+    return Undo(id=remediation, weigh=weigh)

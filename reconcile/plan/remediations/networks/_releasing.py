@@ -7,52 +7,41 @@ from typing import Any
 
 from exporter.findings.finding import Finding
 from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
-from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
 from ...annotations import PREFIX
+from ...guards import guard, where
 from ...patterns import Has, Like
 from ...plan import Patch, Plan, Refused, Remove, Risk, Test
 from ...remediation import Remediation, Scene
 from ...undo import Given, Loss, Lost
 from ...writes import Deleted, Item, Patched
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, TERMINATING, table, tables
-from ._ipam_claims import (
-    NO_OTHER_HOLDER,
-    NOT_MIGRATING,
-    claim_of,
-    in_use,
-    made_for,
-    migrating,
-    namesakes,
-    restored,
-    shared,
-    waits,
-)
+from .._grounds import TERMINATING, table, tables
+from ._ipam_claims import claim_of, in_use, made_for, migrating, namesakes, restored, shared, waits
 
 _CONTROLLER_SECONDS = 600.0  # as the finding's grace; a controller that works needs seconds
 SEND_SECONDS = 2.0  # a VM that is created, or started, has no pod with an address by then
 NO_UNDO = "none: the network may allocate the addresses to another VM or pod at once"
-CONTROLLER_HAD_TIME = {
-    "controller_had_time": "the IPAMClaim has been in deletion for 10 minutes, in which KubeVirt's IPAM controller "
-    "would have removed the finalizer"
-}
-PROTECTED = {"protected": "the IPAMClaim has KubeVirt's finalizer, so that deleting it releases nothing yet"}
 DELETED = Deleted(Like(metadata=Like(finalizers=Has(FINALIZER))))
 RELEASED = Patched(Item("/metadata/finalizers", FINALIZER, added=False), old=TERMINATING, back=False)
 
 
-def unprotected(claim: IPAMClaim) -> Refused | None:
+@guard({"protected": "the IPAMClaim has KubeVirt's finalizer, so that deleting it releases nothing yet"})
+def unprotected(_: Scene, claim: IPAMClaim) -> Refused | None:
     if FINALIZER in claim.finalizers:
         return None
     return Refused("protected", f"{claim.ref} has no finalizer {FINALIZER}: deleting it releases its addresses")
 
 
-def had_time(claim: IPAMClaim, now: float) -> Refused | None:
-    if claim.deleting is None or now - claim.deleting < _CONTROLLER_SECONDS:
+@guard(
+    {
+        "controller_had_time": "the IPAMClaim has been in deletion for 10 minutes, in which KubeVirt's IPAM controller "
+        "would have removed the finalizer"
+    }
+)
+def had_time(scene: Scene, claim: IPAMClaim) -> Refused | None:
+    if claim.deleting is None or scene.now - claim.deleting < _CONTROLLER_SECONDS:
         return Refused("controller_had_time", f"{claim.ref} was not deleted before the last 10 minutes")
     return None
 
@@ -89,7 +78,10 @@ def released(
 
 # Who came to use an IPAMClaim while it was released: by what is read right after.
 
+_USERS = (IPAMClaim.KIND, VirtualMachine.KIND, VirtualMachineInstance.KIND)
 
+
+@guard(in_use, reads=_USERS)
 def came_meanwhile(plan: Plan, before: Mapping[str, Any], scene: Scene) -> str | Refused:
     """A pod with one of the addresses may have been given it after the release, as it should: nothing tells which."""
     claim = claim_of(before) if isinstance(plan.step, Patch) and plan.target.kind == "IPAMClaim" else None
@@ -100,6 +92,7 @@ def came_meanwhile(plan: Plan, before: Mapping[str, Any], scene: Scene) -> str |
     return _came([f"{each.ref} exists, whose IPAMClaim it would be" for each in (*vms, *vmis)], scene, claim)
 
 
+@guard(in_use, reads=_USERS)
 def came_to_run(plan: Plan, before: Mapping[str, Any], scene: Scene) -> str | Refused:
     """The same of a release that took a VM its address on purpose: only who runs with it counts."""
     claim = _gone(plan, before, scene)
@@ -109,6 +102,7 @@ def came_to_run(plan: Plan, before: Mapping[str, Any], scene: Scene) -> str | Re
     return _came([f"{each.ref} runs, whose IPAMClaim it was" for each in vmis], scene, claim)
 
 
+@guard(in_use, reads=_USERS)
 def came_to_use(plan: Plan, before: Mapping[str, Any], scene: Scene) -> str | Refused:
     """The same where the VM may run, without the interface that it was for."""
     claim = _gone(plan, before, scene)
@@ -145,15 +139,17 @@ def _came(came: list[str], scene: Scene, claim: IPAMClaim, *, of_vm: bool = True
 ALLOWED = f"{PREFIX}new-address-allowed"
 """Annotation of a VM, with the value "true": it may start with other addresses than it had."""
 
-VM_STOPPED = {
-    "vm_stopped": "the VM has the run strategy Halted or Manual, is not asked to start, and has no VMI; no other VM "
-    "has an interface whose IPAMClaim has this name"
-}
-GIVEN_UP = {"new_address_allowed": f'the VM has the annotation {ALLOWED}: "true", or the IPAMClaim holds no address'}
 NEW_ADDRESS = "The VM gets another address when it starts."
 _WAITING = ("Halted", "Manual")  # start nothing by themselves
 
 
+@guard(
+    {
+        "vm_stopped": "the VM has the run strategy Halted or Manual, is not asked to start, and has no VMI; no other "
+        "VM has an interface whose IPAMClaim has this name"
+    },
+    reads=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
+)
 def awake(scene: Scene, claim: IPAMClaim, vm: VirtualMachine) -> Refused | None:
     others = [each for each in namesakes(scene, VirtualMachine, claim) if each.ref != vm.ref]
     if others:
@@ -170,11 +166,15 @@ def awake(scene: Scene, claim: IPAMClaim, vm: VirtualMachine) -> Refused | None:
     return None
 
 
+@guard(reads=(VirtualMachine.KIND,))
 def allows(scene: Scene, vm: VirtualMachine) -> bool:
     whole = scene.of(vm.ref) or {}
     return table(table(whole.get("metadata")).get("annotations")).get(ALLOWED) == "true"
 
 
+@guard(
+    {"new_address_allowed": f'the VM has the annotation {ALLOWED}: "true", or the IPAMClaim holds no address'}, allows
+)
 def kept(scene: Scene, claim: IPAMClaim, vm: VirtualMachine) -> Refused | None:
     """Refuses while the VM is to keep its address: nobody but its owner knows who else relies on that."""
     if not claim.hosts or allows(scene, vm):
@@ -190,26 +190,6 @@ def kept(scene: Scene, claim: IPAMClaim, vm: VirtualMachine) -> Refused | None:
 # That is what `release_ipam_claim` does, so it has the same preconditions: an address under which somebody runs is not
 # given away, whatever is accepted.
 
-READS = (
-    IPAMClaim.KIND,
-    NetworkAttachmentDefinition.KIND,
-    VirtualMachineInstanceMigration.KIND,
-    *SAVERS,
-    VirtualMachineInstance.KIND,
-    Pod.KIND,
-)
-PRECONDITIONS = {
-    name: f"where the write lets a deletion through: {what}"
-    for name, what in (
-        {
-            "no_user": "no VMI that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, "
-            "runs, and no pod of the cluster uses it"
-        }
-        | NOT_MIGRATING
-        | NO_SNAPSHOT_OR_RESTORE
-        | NO_OTHER_HOLDER
-    ).items()
-}
 LOSSES = {
     "address_kept": (
         Lost.ADDRESS,
@@ -218,6 +198,20 @@ LOSSES = {
 }
 
 
+@guard(
+    where(
+        "where the write lets a deletion through",
+        {
+            "no_user": "no VMI that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, "
+            "runs, and no pod of the cluster uses it"
+        },
+        migrating,
+        restored,
+        shared,
+    ),
+    in_use.but("no_pod_uses_it"),
+    reads=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
+)
 def given_away(scene: Scene, claim: IPAMClaim, going: str) -> Given | Refused:
     """What is lost with it; `going` is why it goes, one clause."""
     if refused := _used(scene, claim, going):

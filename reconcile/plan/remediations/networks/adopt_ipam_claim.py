@@ -29,26 +29,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from exporter.findings.finding import Finding
-from exporter.store.kinds.components import Deployment, MutatingWebhookConfiguration
 from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
-from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
-from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
+from ...guards import guard, where
 from ...patterns import PRESENT, Each
 from ...plan import Patch, Plan, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
 from ...undo import Given, Taken, Undo
 from ...writes import Field, Patched, Write
-from .._grounds import LIVING, NO_SNAPSHOT_OR_RESTORE, SAVERS, an_owner, owned_by
+from .._grounds import LIVING, an_owner, owned_by
 from ._ipam_claims import (
-    NO_OTHER_HOLDER,
-    NO_POD_USES_IT,
-    NOT_MIGRATING,
     OF_KUBEVIRT,
-    STACK_HEALTHY,
     ClaimOwner,
     in_use,
     migrating,
@@ -61,15 +53,10 @@ from ._ipam_claims import (
     unsettled,
 )
 from ._releasing import (
-    CONTROLLER_HAD_TIME,
-    GIVEN_UP,
     LOSSES,
     NEW_ADDRESS,
-    PRECONDITIONS,
-    READS,
     RELEASED,
     SEND_SECONDS,
-    VM_STOPPED,
     awake,
     came_to_run,
     came_to_use,
@@ -82,6 +69,18 @@ from ._releasing import (
 _PATH = "/metadata/ownerReferences"
 
 
+@guard(
+    {
+        "one_owner": "the IPAMClaim has one owner reference, and that is to a VM or VMI",
+        "label_fits": "the IPAMClaim has the label of the VM that owned it, or none",
+        "owner_lives": "the VM, or the VMI that stands alone, that has the name of the owner now is not being deleted, "
+        "and a VMI of that name is its own",
+    },
+    migrating,
+    restored,
+    where("while it is not in deletion", misfit, stack_broken),
+    where("of one in deletion", had_time, awake, in_use, shared, kept),
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject
     whole, claim = scene.of(ref), scene.named(IPAMClaim, ref.namespace, ref.name)
@@ -134,7 +133,7 @@ def _released(
 ) -> Plan | Refused:
     if not isinstance(owner, VirtualMachine):
         return Refused("vm_stopped", f"{owner.ref} exists")
-    refused = had_time(claim, scene.now) or awake(scene, claim, owner)
+    refused = had_time(scene, claim) or awake(scene, claim, owner)
     refused = refused or migrating(scene, claim) or restored(scene, claim)
     refused = refused or in_use(scene, claim) or shared(scene, claim) or kept(scene, claim, owner)
     return refused or released(REMEDIATION, finding, claim, whole, NEW_ADDRESS, owner.name)
@@ -153,17 +152,6 @@ REMEDIATION = Remediation(
     id="adopt_ipam_claim",
     title="Give the IPAMClaim of an earlier VM to the VM that has its name",
     answers={"ipam_claims": ("OwnerUidMismatch",)},
-    reads=(
-        IPAMClaim.KIND,
-        NetworkAttachmentDefinition.KIND,
-        Deployment.KIND,
-        MutatingWebhookConfiguration.KIND,
-        VirtualMachineInstanceMigration.KIND,
-        VirtualMachine.KIND,
-        VirtualMachineInstance.KIND,
-        Pod.KIND,
-        *SAVERS,
-    ),
     writes=(
         Write("k8s.cni.cncf.io", "ipamclaims", ("patch",), (_ADOPTED, RELEASED)),
         # An owner reference with blockOwnerDeletion needs it where OwnerReferencesPermissionEnforcement is on.
@@ -171,21 +159,6 @@ REMEDIATION = Remediation(
         Write("kubevirt.io", "virtualmachineinstances/finalizers", ("update",)),
     ),
     plan=_plan,
-    preconditions={
-        "one_owner": "the IPAMClaim has one owner reference, and that is to a VM or VMI",
-        "label_fits": "the IPAMClaim has the label of the VM that owned it, or none",
-        "owner_lives": "the VM, or the VMI that stands alone, that has the name of the owner now is not being deleted, "
-        "and a VMI of that name is its own",
-        **NOT_MIGRATING,
-        **NO_SNAPSHOT_OR_RESTORE,
-        "name_and_network_fit": "while it is not in deletion: name and network of the IPAMClaim are those of an "
-        "interface of this VM, and of no other VM",
-        **{name: f"while it is not in deletion: {what}" for name, what in STACK_HEALTHY.items()},
-        **{
-            name: f"of one in deletion: {what}"
-            for name, what in (CONTROLLER_HAD_TIME | VM_STOPPED | NO_POD_USES_IT | NO_OTHER_HOLDER | GIVEN_UP).items()
-        },
-    },
     risk=Risk.ADDRESS,
     undo="put back the owner reference; none for a release: the network may allocate the addresses at once",
     send_seconds=SEND_SECONDS,
@@ -200,6 +173,7 @@ REMEDIATION = Remediation(
 _GOING = "garbage collection deletes it, whose owner is gone"
 
 
+@guard(given_away)
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     ref = taken.plan.target
     claim = scene.named(IPAMClaim, ref.namespace, ref.name)
@@ -213,11 +187,4 @@ def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     return given_away(scene, claim, _GOING)
 
 
-UNDO = Undo(
-    id="adopt_ipam_claim",
-    reads=READS,
-    weigh=_weigh,
-    looks_again=came_to_run,
-    preconditions=PRECONDITIONS,
-    losses=LOSSES,
-)
+UNDO = Undo(id="adopt_ipam_claim", weigh=_weigh, looks_again=came_to_run, losses=LOSSES)

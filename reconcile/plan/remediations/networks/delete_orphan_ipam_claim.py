@@ -14,37 +14,31 @@ Undo: none. A deletion can't be taken back; the ledger keeps the IPAMClaim whole
 from __future__ import annotations
 
 from exporter.findings.finding import Finding
-from exporter.store.kinds.components import Deployment, MutatingWebhookConfiguration
 from exporter.store.kinds.ipam_claim import IPAMClaim
-from exporter.store.kinds.namespace import Namespace
-from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from exporter.store.kinds.pod import Pod
-from exporter.store.kinds.virtual_machine import VirtualMachine
-from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
+from ...guards import guard, refused
 from ...plan import Delete, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...undo import NoUndo
 from ...writes import Write
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS
-from ._ipam_claims import (
-    NO_OTHER_HOLDER,
-    NO_POD_USES_IT,
-    NOT_MIGRATING,
-    STACK_HEALTHY,
-    in_use,
-    migrating,
-    namesakes,
-    restored,
-    shared,
-    stack_broken,
-)
-from ._releasing import DELETED, PROTECTED, unprotected
+from ._ipam_claims import in_use, migrating, named_live, restored, shared, stack_broken
+from ._releasing import DELETED, unprotected
 
 _AGE = 3600.0  # seconds that a restore or an import has to create the VM
 
 
+@guard({"an_hour_old": "the IPAMClaim was created more than an hour ago"})
+def _young(scene: Scene, claim: IPAMClaim) -> Refused | None:
+    if claim.created is None or scene.now - claim.created <= _AGE:
+        why = f"{claim.ref} is not older than an hour: its VM may still be created, as by a restore"
+        return Refused("an_hour_old", why)
+    return None
+
+
+_GUARDS = (unprotected, _young, named_live, migrating, restored, stack_broken, in_use, shared)
+
+
+@guard(*_GUARDS)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject
     claim = scene.named(IPAMClaim, ref.namespace, ref.name)
@@ -52,17 +46,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         return Refused("same_object", f"{ref} does not exist")
     if claim.deleting is not None:
         return Refused("not_being_deleted", f"{ref} is being deleted already")
-    if refused := unprotected(claim):
-        return refused
-    if claim.created is None or scene.now - claim.created <= _AGE:
-        return Refused("an_hour_old", f"{ref} is not older than an hour: its VM may still be created, as by a restore")
-    if owners := [*namesakes(scene, VirtualMachine, claim), *namesakes(scene, VirtualMachineInstance, claim)]:
-        return Refused("vm_gone", f"{owners[0].ref} exists")
-    if refused := migrating(scene, claim) or restored(scene, claim) or stack_broken(scene):
-        return refused
-    if refused := in_use(scene, claim) or shared(scene, claim):
-        return refused
-    return REMEDIATION.planned(
+    return refused(_GUARDS, scene, claim) or REMEDIATION.planned(
         finding,
         Delete(target=ref),
         effect="The IPAMClaim becomes terminating; its finalizer keeps its addresses until it is released.",
@@ -76,31 +60,8 @@ REMEDIATION = Remediation(
     id="delete_orphan_ipam_claim",
     title="Delete an orphaned IPAMClaim",
     answers={"ipam_claims": ("OrphanClaim",)},
-    reads=(
-        IPAMClaim.KIND,
-        NetworkAttachmentDefinition.KIND,
-        Deployment.KIND,
-        MutatingWebhookConfiguration.KIND,
-        Namespace.KIND,
-        VirtualMachineInstanceMigration.KIND,
-        VirtualMachine.KIND,
-        VirtualMachineInstance.KIND,
-        Pod.KIND,
-        *SAVERS,
-    ),
     writes=(Write("k8s.cni.cncf.io", "ipamclaims", ("delete",), (DELETED,)),),
     plan=_plan,
-    preconditions={
-        **PROTECTED,
-        "an_hour_old": "the IPAMClaim was created more than an hour ago",
-        "vm_gone": "no VM or VMI that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, "
-        "exists",
-        **NOT_MIGRATING,
-        **NO_SNAPSHOT_OR_RESTORE,
-        **STACK_HEALTHY,
-        **NO_POD_USES_IT,
-        **NO_OTHER_HOLDER,
-    },
     risk=Risk.NONE,
     undo="none: a deletion can't be taken back; the ledger keeps the IPAMClaim whole",
 )

@@ -19,36 +19,34 @@ import msgspec
 
 from exporter.findings.finding import Finding
 from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
-from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from exporter.store.kinds.pod import Pod
-from exporter.store.kinds.virtual_machine import VirtualMachine
-from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
+from ...guards import guard, refused
 from ...managed_fields import writers
 from ...plan import Patch, Plan, Proposal, Refused, Risk
 from ...remediation import Remediation, Scene
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, table, texts
-from ._ipam_claims import NO_OTHER_HOLDER, NO_POD_USES_IT, NOT_MIGRATING, in_use, migrating, namesakes, restored, shared
-from ._releasing import CONTROLLER_HAD_TIME, had_time
+from .._grounds import table, texts
+from ._ipam_claims import in_use, migrating, named_live, restored, shared
+from ._releasing import had_time
 
 
+@guard({"kubevirt_let_go": "the IPAMClaim no longer has KubeVirt's own finalizer"})
+def _held(_: Scene, claim: IPAMClaim) -> Refused | None:
+    if FINALIZER in claim.finalizers:
+        return Refused("kubevirt_let_go", f"{claim.ref} still has KubeVirt's finalizer, which is removed first")
+    return None
+
+
+_GUARDS = (_held, named_live, had_time, migrating, restored, in_use, shared)
+
+
+@guard(*_GUARDS)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject
     whole, claim = scene.of(ref), scene.named(IPAMClaim, ref.namespace, ref.name)
     if whole is None or claim is None:
         return Refused("same_object", f"{ref} does not exist")
-    if FINALIZER in claim.finalizers:
-        return Refused("kubevirt_let_go", f"{ref} still has KubeVirt's finalizer, which is removed first")
-    users = [*namesakes(scene, VirtualMachine, claim), *namesakes(scene, VirtualMachineInstance, claim)]
-    if users:
-        return Refused("vm_gone", f"{users[0].ref} exists")
-    refused = had_time(claim, scene.now) or migrating(scene, claim) or restored(scene, claim)
-    refused = refused or in_use(scene, claim) or shared(scene, claim)
-    if refused:
-        return refused
     names, ips = ", ".join(claim.finalizers), ", ".join(claim.hosts) or "no address"
-    return REMEDIATION.planned(
+    return refused(_GUARDS, scene, claim) or REMEDIATION.planned(
         finding,
         Patch(target=ref, ops=()),
         effect=f"Nothing is written: whoever set {names} has to remove it, or say that it may go. With the last "
@@ -90,27 +88,8 @@ REMEDIATION = Remediation(
     id="handle_foreign_finalizer",
     title="Name who has to release an IPAMClaim that another finalizer holds",
     answers={"ipam_claims": ("StuckTerminatingForeignFinalizer",)},
-    reads=(
-        IPAMClaim.KIND,
-        NetworkAttachmentDefinition.KIND,
-        VirtualMachineInstanceMigration.KIND,
-        VirtualMachine.KIND,
-        VirtualMachineInstance.KIND,
-        Pod.KIND,
-        *SAVERS,
-    ),
     writes=(),
     plan=_plan,
-    preconditions={
-        "kubevirt_let_go": "the IPAMClaim no longer has KubeVirt's own finalizer",
-        "vm_gone": "no VM or VMI that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, "
-        "exists",
-        **CONTROLLER_HAD_TIME,
-        **NOT_MIGRATING,
-        **NO_SNAPSHOT_OR_RESTORE,
-        **NO_POD_USES_IT,
-        **NO_OTHER_HOLDER,
-    },
     risk=Risk.NONE,
     undo="none: nothing is written",
     proposes_only=True,

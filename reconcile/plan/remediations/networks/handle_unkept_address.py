@@ -22,37 +22,42 @@ import msgspec
 from exporter.facts.addresses import number
 from exporter.facts.pool import AddressPlace
 from exporter.findings.finding import Finding
-from exporter.store.kinds.components import Deployment, MutatingWebhookConfiguration
 from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition, pool_of
 from exporter.store.kinds.pod import Pod
-from exporter.store.kinds.virtual_machine import VirtualMachine
-from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
+from ...guards import guard
 from ...plan import Patch, Plan, Proposal, Refused, Risk
 from ...remediation import Remediation, Scene
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS
-from ._ipam_claims import (
-    NO_OTHER_HOLDER,
-    NOT_MIGRATING,
-    STACK_HEALTHY,
-    ClaimOwner,
-    in_use,
-    migrating,
-    misfit,
-    named_owner,
-    restored,
-    shared,
-    stack_broken,
-    unsettled,
-)
+from ._ipam_claims import ClaimOwner, in_use, migrating, misfit, named_owner, restored, shared, stack_broken, unsettled
 from ._nudging import NUDGED
 
 _MISSED = ("", "NotReferenced", "unknown")  # causes that an event mends
 _IN_THE_POOL = (AddressPlace.INSIDE, AddressPlace.RESERVED)
 
 
+@guard(
+    {
+        "event_missed": "the finding names no other cause than a missing reference, or none",
+        "owner_lives": "the one owner of the IPAMClaim, a VM or a VMI that stands alone, exists with that UID and is "
+        "not being deleted, and a VMI of that name is its own",
+    },
+    misfit,
+    {
+        "one_pod": "the VM has one launcher pod, which is attached to the network once and is not being deleted",
+        "pod_has_address": "the pod has an address of the network",
+        "addresses_agree": "the IPAMClaim has the addresses of the pod, or none",
+        "addresses_in_pool": "the pod's addresses are in the network's pool, and not excluded",
+        "no_pod_uses_it": "no other pod of the cluster that is not completed refers to the IPAMClaim or has one of "
+        "these addresses in its network",
+        "no_other_holder": "no other IPAMClaim of its network has one of these addresses",
+    },
+    migrating,
+    restored,
+    stack_broken,
+    in_use,
+    shared,
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject
     claim = scene.named(IPAMClaim, ref.namespace, ref.name)
@@ -149,36 +154,8 @@ REMEDIATION = Remediation(
     id="handle_unkept_address",
     title="Say how the address of a VM's pod is kept in its IPAMClaim",
     answers={"ipam_claims": ("EmptyClaim", "NotReferenced")},
-    reads=(
-        IPAMClaim.KIND,
-        NetworkAttachmentDefinition.KIND,
-        Deployment.KIND,
-        MutatingWebhookConfiguration.KIND,
-        VirtualMachineInstanceMigration.KIND,
-        VirtualMachine.KIND,
-        VirtualMachineInstance.KIND,
-        Pod.KIND,
-        *SAVERS,
-    ),
     writes=(),
     plan=_plan,
-    preconditions={
-        "event_missed": "the finding names no other cause than a missing reference, or none",
-        "owner_lives": "the one owner of the IPAMClaim, a VM or a VMI that stands alone, exists with that UID and is "
-        "not being deleted, and a VMI of that name is its own",
-        "name_and_network_fit": "name and network of the IPAMClaim are those of an interface of this VM, and of no "
-        "other VM",
-        "one_pod": "the VM has one launcher pod, which is attached to the network once and is not being deleted",
-        "pod_has_address": "the pod has an address of the network",
-        "addresses_agree": "the IPAMClaim has the addresses of the pod, or none",
-        "addresses_in_pool": "the pod's addresses are in the network's pool, and not excluded",
-        "no_pod_uses_it": "no other pod of the cluster that is not completed refers to the IPAMClaim or has one of "
-        "these addresses in its network",
-        **{name: what.replace("the IPAMClaim's", "these") for name, what in NO_OTHER_HOLDER.items()},
-        **NOT_MIGRATING,
-        **NO_SNAPSHOT_OR_RESTORE,
-        **STACK_HEALTHY,
-    },
     risk=Risk.NONE,
     undo="none: nothing is written",
     proposes_only=True,

@@ -32,40 +32,23 @@ from typing import Any
 from exporter.checks.networks import ipam_networks
 from exporter.findings.finding import Finding
 from exporter.store.kind import ApiKind
-from exporter.store.kinds.components import Deployment, MutatingWebhookConfiguration
 from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
+from ...guards import guard, where
 from ...plan import Delete, Patch, Plan, Proposal, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...undo import NoUndo
 from ...writes import Write
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS
-from ._ipam_claims import (
-    NO_OTHER_HOLDER,
-    NO_POD_USES_IT,
-    NOT_MIGRATING,
-    STACK_HEALTHY,
-    in_use,
-    made_for,
-    migrating,
-    restored,
-    shared,
-    stack_broken,
-)
+from ._ipam_claims import in_use, made_for, migrating, restored, shared, stack_broken
 from ._releasing import (
     ALLOWED,
-    CONTROLLER_HAD_TIME,
     DELETED,
-    GIVEN_UP,
     NEW_ADDRESS,
     NO_UNDO,
-    PROTECTED,
     RELEASED,
     SEND_SECONDS,
-    VM_STOPPED,
     allows,
     awake,
     came_to_use,
@@ -78,13 +61,13 @@ from ._releasing import (
 # Whether a network needs the addresses of an IPAMClaim: by the check that reports a network as short of them.
 
 _SHORT = "PoolPressure"
-ADDRESSES_NEEDED = {
-    "addresses_needed": f"the IPAMClaim holds an address, and its network is short of them: {_SHORT} is found of it"
-}
-READS = tuple(kind for kind in ipam_networks.CHECK.reads if isinstance(kind, ApiKind))
-INDEXES = ipam_networks.CHECK.indexes
 
 
+@guard(
+    {"addresses_needed": f"the IPAMClaim holds an address, and its network is short of them: {_SHORT} is found of it"},
+    reads=(kind for kind in ipam_networks.CHECK.reads if isinstance(kind, ApiKind)),
+    indexes=ipam_networks.CHECK.indexes,
+)
 def unneeded(scene: Scene, claim: IPAMClaim) -> Refused | None:
     if not claim.hosts:
         return Refused("addresses_needed", f"{claim.ref} holds no address")
@@ -97,6 +80,19 @@ def unneeded(scene: Scene, claim: IPAMClaim) -> Refused | None:
 _COMES_BACK = "If the interface comes back, also by the restore of a snapshot, it gets another address."
 
 
+@guard(
+    {
+        "vm_owns_it": "the IPAMClaim has one owner, a VM that exists with that UID and is not being deleted, and the "
+        "label of that VM or none"
+    },
+    where("where the VM still has the interface", awake, kept),
+    migrating,
+    restored,
+    in_use,
+    shared,
+    where("of one that is not in deletion", unprotected, stack_broken, unneeded),
+    where("of one in deletion", had_time),
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject
     whole, claim = scene.of(ref), scene.named(IPAMClaim, ref.namespace, ref.name)
@@ -138,7 +134,7 @@ def _left(scene: Scene, claim: IPAMClaim) -> bool:
 
 
 def _delete(finding: Finding, scene: Scene, claim: IPAMClaim, vm: VirtualMachine, *, left: bool) -> Plan | Refused:
-    refused = unprotected(claim) or stack_broken(scene) or unneeded(scene, claim)
+    refused = unprotected(scene, claim) or stack_broken(scene) or unneeded(scene, claim)
     if refused:
         return refused
     ips, undo = ", ".join(claim.ips), "none: a deletion can't be taken back"
@@ -175,37 +171,16 @@ def _proposed(finding: Finding, claim: IPAMClaim, vm: VirtualMachine) -> Plan:
 def _release(
     finding: Finding, scene: Scene, claim: IPAMClaim, vm: VirtualMachine, whole: Mapping[str, Any], *, left: bool
 ) -> Plan | Refused:
-    refused = had_time(claim, scene.now) or (None if left else kept(scene, claim, vm))
+    refused = had_time(scene, claim) or (None if left else kept(scene, claim, vm))
     return refused or released(REMEDIATION, finding, claim, whole, _COMES_BACK if left else NEW_ADDRESS, vm.name)
 
 
-_STOPPED = {name: f"where the VM still has the interface: {what}" for name, what in (VM_STOPPED | GIVEN_UP).items()}
 REMEDIATION = Remediation(
     id="reclaim_ipam_claim",
     title="Take back the addresses that a VM does not need",
     answers={"ipam_claims": ("LeakedClaim", "IdleReservation", "StuckTerminatingDeletedByHand")},
-    reads=tuple(
-        dict.fromkeys(
-            (*READS, Deployment.KIND, MutatingWebhookConfiguration.KIND, VirtualMachineInstanceMigration.KIND, *SAVERS)
-        )
-    ),
-    indexes=INDEXES,
     writes=(Write("k8s.cni.cncf.io", "ipamclaims", ("delete", "patch"), (DELETED, RELEASED)),),
     plan=_plan,
-    preconditions={
-        "vm_owns_it": "the IPAMClaim has one owner, a VM that exists with that UID and is not being deleted, and the "
-        "label of that VM or none",
-        **_STOPPED,
-        **NOT_MIGRATING,
-        **NO_SNAPSHOT_OR_RESTORE,
-        **NO_POD_USES_IT,
-        **NO_OTHER_HOLDER,
-        **{
-            name: f"of one that is not in deletion: {what}"
-            for name, what in (PROTECTED | STACK_HEALTHY | ADDRESSES_NEEDED).items()
-        },
-        **{name: f"of one in deletion: {what}" for name, what in CONTROLLER_HAD_TIME.items()},
-    },
     risk=Risk.ADDRESS,
     undo=NO_UNDO,
     send_seconds=SEND_SECONDS,

@@ -17,21 +17,33 @@ Undo: remove the annotation. It says nothing, and the IPAMClaim stays.
 from __future__ import annotations
 
 from exporter.findings.finding import Finding
-from exporter.store.kinds import virtual_machine_instance
-from exporter.store.kinds.components import Deployment, MutatingWebhookConfiguration
-from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
+from ...guards import guard
 from ...plan import Plan, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...writes import Patched, Write
-from .._grounds import LIVING, NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, under_way
-from ._ipam_claims import STACK_HEALTHY, attached_by, moving, stack_broken, unsettled
-from ._nudging import NOT_TRIED, NUDGED, NUDGED_FIELD, annotation_only, nudge, tried
+from .._grounds import LIVING, ending, under_way
+from ._ipam_claims import attached_by, moving, stack_broken, unsettled
+from ._nudging import NUDGED, NUDGED_FIELD, annotation_only, nudge, tried
 
 
+@guard(
+    {
+        "controller_can": "the finding names nothing that keeps KubeVirt's IPAM controller from creating it",
+        "owner_lives": "the VM of the VMI's name is the VMI's own and is not being deleted, or there is none and the "
+        "VMI stands alone",
+        "name_is_its_own": "no other VM or VMI has an interface whose IPAMClaim has this name",
+        "not_migrating": "no migration of the VMI is pending or running",
+    },
+    ending,
+    moving,
+    under_way,
+    stack_broken,
+    tried,
+    reads=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref, name = finding.subject, str(finding.evidence["claim"])
     whole, vmi = scene.of(ref), scene.named(VirtualMachineInstance, finding.subject.namespace, finding.subject.name)
@@ -71,26 +83,8 @@ REMEDIATION = Remediation(
     id="recreate_ipam_claim",
     title="Have a missing IPAMClaim created",
     answers={"ipam_vms": ("MissingClaim",)},
-    reads=(
-        VirtualMachineInstance.KIND,
-        Namespace.KIND,
-        Deployment.KIND,
-        MutatingWebhookConfiguration.KIND,
-        VirtualMachineInstanceMigration.KIND,
-        *SAVERS,
-    ),
     writes=(Write("kubevirt.io", "virtualmachineinstances", ("patch",), (Patched(NUDGED_FIELD, old=LIVING),)),),
     plan=_plan,
-    preconditions={
-        "controller_can": "the finding names nothing that keeps KubeVirt's IPAM controller from creating it",
-        "owner_lives": "the VM of the VMI's name is the VMI's own and is not being deleted, or there is none and the "
-        "VMI stands alone",
-        "name_is_its_own": "no other VM or VMI has an interface whose IPAMClaim has this name",
-        "not_migrating": "no migration of the VMI is pending or running",
-        **NO_SNAPSHOT_OR_RESTORE,
-        **STACK_HEALTHY,
-        **NOT_TRIED,
-    },
     risk=Risk.NONE,
     undo="remove the annotation",
 )
@@ -99,5 +93,5 @@ REMEDIATION = Remediation(
 # Without the annotation the VMI is as before, and the IPAMClaim stays.
 
 UNDO = annotation_only(
-    "recreate_ipam_claim", virtual_machine_instance.KIND, "The IPAMClaim stays, if it was created meanwhile."
+    "recreate_ipam_claim", VirtualMachineInstance.KIND, "The IPAMClaim stays, if it was created meanwhile."
 )

@@ -22,44 +22,46 @@ from typing import Any
 
 from exporter.facts.record import epoch
 from exporter.findings.finding import Finding
-from exporter.store.kinds import virtual_machine
 from exporter.store.kinds.ipam_claim import IPAMClaim
-from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
+from ...guards import guard
 from ...plan import Plan, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...writes import Patched, Write
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, TERMINATING, table
-from ._ipam_claims import (
-    NO_OTHER_HOLDER,
-    NO_POD_USES_IT,
-    NOT_MIGRATING,
-    in_use,
-    migrating,
-    names_of,
-    namesakes,
-    restored,
-    shared,
-    waits,
-)
+from .._grounds import TERMINATING, table
+from ._ipam_claims import in_use, migrating, names_of, namesakes, restored, shared, waits
 from ._nudging import NUDGED, NUDGED_FIELD, annotation_only, nudge, nudged
-from ._releasing import CONTROLLER_HAD_TIME, NO_UNDO, RELEASED, SEND_SECONDS, came_meanwhile, had_time, released
+from ._releasing import NO_UNDO, RELEASED, SEND_SECONDS, came_meanwhile, had_time, released
 
 __all__ = ["NUDGED", "REMEDIATION"]
 
 _NUDGE_SECONDS = 120.0
 
 
+@guard(
+    had_time,
+    {
+        "no_other_owner": "nothing but VMs and VMIs owns the IPAMClaim",
+        "vm_named": "the IPAMClaim names a VM or VMI, by an owner reference or its label",
+        "vm_gone": "no VM that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, exists, "
+        "other than its owner in deletion",
+        "vmi_gone": "no VMI that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, exists",
+        "nudge_had_time": "the VM in deletion was annotated for this IPAMClaim at least 2 minutes ago",
+    },
+    migrating,
+    in_use,
+    shared,
+    restored,
+    reads=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject
     whole, claim = scene.of(ref), scene.named(IPAMClaim, ref.namespace, ref.name)
     if whole is None or claim is None:
         return Refused("same_object", f"{ref} does not exist")
-    if refused := _unfit(claim, scene.now):
+    if refused := _unfit(scene, claim):
         return refused
     blocked: list[VirtualMachine] = []
     for vm in namesakes(scene, VirtualMachine, claim):
@@ -74,12 +76,12 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     return _nudge(finding, scene, claim, blocked) or released(REMEDIATION, finding, claim, whole)
 
 
-def _unfit(claim: IPAMClaim, now: float) -> Refused | None:
+def _unfit(scene: Scene, claim: IPAMClaim) -> Refused | None:
     if claim.other_owners:
         return Refused("no_other_owner", f"{claim.ref} also has owner references to what is no VM and no VMI")
     if not names_of(claim):
         return Refused("vm_named", f"{claim.ref} has neither an owner reference to a VM or VMI, nor its label")
-    return had_time(claim, now)
+    return had_time(scene, claim)
 
 
 def _nudge(
@@ -140,33 +142,11 @@ REMEDIATION = Remediation(
             "StuckTerminatingOwnerDeleting",
         )
     },
-    reads=(
-        IPAMClaim.KIND,
-        NetworkAttachmentDefinition.KIND,
-        VirtualMachineInstanceMigration.KIND,
-        VirtualMachine.KIND,
-        VirtualMachineInstance.KIND,
-        Pod.KIND,
-        *SAVERS,
-    ),
     writes=(
         Write("k8s.cni.cncf.io", "ipamclaims", ("patch",), (RELEASED,)),
         Write("kubevirt.io", "virtualmachines", ("patch",), (_NUDGED,)),
     ),
     plan=_plan,
-    preconditions={
-        **CONTROLLER_HAD_TIME,
-        "no_other_owner": "nothing but VMs and VMIs owns the IPAMClaim",
-        "vm_named": "the IPAMClaim names a VM or VMI, by an owner reference or its label",
-        "vm_gone": "no VM that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, exists, "
-        "other than its owner in deletion",
-        "vmi_gone": "no VMI that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, exists",
-        "nudge_had_time": "the VM in deletion was annotated for this IPAMClaim at least 2 minutes ago",
-        **NOT_MIGRATING,
-        **NO_POD_USES_IT,
-        **NO_OTHER_HOLDER,
-        **NO_SNAPSHOT_OR_RESTORE,
-    },
     risk=Risk.ADDRESS,
     undo=NO_UNDO,
     send_seconds=SEND_SECONDS,
@@ -178,7 +158,7 @@ REMEDIATION = Remediation(
 
 UNDO = annotation_only(
     "release_ipam_claim",
-    virtual_machine.KIND,
+    VirtualMachine.KIND,
     "KubeVirt's IPAM controller reconciles it once more, and may then release its IPAMClaims, as it does with any VM "
     "in deletion.",
 )

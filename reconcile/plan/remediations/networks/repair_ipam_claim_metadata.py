@@ -18,25 +18,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from exporter.findings.finding import Finding
-from exporter.store.kinds import namespace
-from exporter.store.kinds.components import Deployment, MutatingWebhookConfiguration
 from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
 from exporter.store.kinds.namespace import Namespace
-from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
+from ...guards import guard
 from ...patterns import EMPTY, PRESENT
 from ...plan import Add, Op, Patch, Plan, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
 from ...undo import Given, Taken, Undo
 from ...writes import Field, Item, Patched, Write
-from .._grounds import LIVING, NO_SNAPSHOT_OR_RESTORE, SAVERS, owned_by, table, texts
+from .._grounds import LIVING, owned_by, table, texts
 from ._ipam_claims import (
-    NOT_MIGRATING,
     OF_KUBEVIRT,
-    STACK_HEALTHY,
     ClaimOwner,
     migrating,
     misfit,
@@ -46,12 +41,26 @@ from ._ipam_claims import (
     stack_broken,
     unsettled,
 )
-from ._releasing import LOSSES, PRECONDITIONS, READS, came_to_run, given_away
+from ._releasing import LOSSES, came_to_run, given_away
 
 _LABEL = "kubevirt.io/vm"
 _LONGEST_LABEL = 63  # characters of the value of a label
 
 
+@guard(
+    {
+        "created_by_kubevirt": "the IPAMClaim has a finalizer, label or owner of KubeVirt",
+        "one_owner": "the IPAMClaim has at most one owner reference, and that is to a VM or VMI",
+        "owner_lives": "the VM, or the VMI that stands alone, exists with the UID of the owner reference and is not "
+        "being deleted, and no other one of its name does",
+        "name_fits_label": "the VM's name has at most 63 characters, so that it can be the value of a label",
+    },
+    misfit,
+    migrating,
+    restored,
+    stack_broken,
+    reads=(IPAMClaim.KIND,),
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject
     whole, claim = scene.of(ref), scene.named(IPAMClaim, ref.namespace, ref.name)
@@ -144,16 +153,6 @@ REMEDIATION = Remediation(
     id="repair_ipam_claim_metadata",
     title="Repair finalizer, label and owner of an IPAMClaim",
     answers={"ipam_claims": ("OwnerlessClaim", "UnprotectedClaim", "UnlabelledClaim")},
-    reads=(
-        IPAMClaim.KIND,
-        NetworkAttachmentDefinition.KIND,
-        Deployment.KIND,
-        MutatingWebhookConfiguration.KIND,
-        VirtualMachineInstanceMigration.KIND,
-        VirtualMachine.KIND,
-        VirtualMachineInstance.KIND,
-        *SAVERS,
-    ),
     writes=(
         Write("k8s.cni.cncf.io", "ipamclaims", ("patch",), (_REPAIRED,)),
         # An owner reference with blockOwnerDeletion needs it where OwnerReferencesPermissionEnforcement is on.
@@ -161,18 +160,6 @@ REMEDIATION = Remediation(
         Write("kubevirt.io", "virtualmachineinstances/finalizers", ("update",)),
     ),
     plan=_plan,
-    preconditions={
-        "created_by_kubevirt": "the IPAMClaim has a finalizer, label or owner of KubeVirt",
-        "one_owner": "the IPAMClaim has at most one owner reference, and that is to a VM or VMI",
-        "owner_lives": "the VM, or the VMI that stands alone, exists with the UID of the owner reference and is not "
-        "being deleted, and no other one of its name does",
-        "name_fits_label": "the VM's name has at most 63 characters, so that it can be the value of a label",
-        "name_and_network_fit": "name and network of the IPAMClaim are those of an interface of this VM, and of no "
-        "other VM",
-        **NOT_MIGRATING,
-        **NO_SNAPSHOT_OR_RESTORE,
-        **STACK_HEALTHY,
-    },
     risk=Risk.NONE,
     undo="remove what was added: the finalizer, the label, the owner reference",
 )
@@ -181,6 +168,7 @@ REMEDIATION = Remediation(
 # Without KubeVirt's finalizer a deletion of an IPAMClaim releases its addresses: one that waits, at once.
 
 
+@guard(given_away, reads=(Namespace.KIND,))
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     ref = taken.plan.target
     claim = scene.named(IPAMClaim, ref.namespace, ref.name)
@@ -222,11 +210,4 @@ def _unprotects(taken: Taken) -> bool:
     return relabelled or (FINALIZER in texts(has.get("finalizers")) and FINALIZER not in texts(had.get("finalizers")))
 
 
-UNDO = Undo(
-    id="repair_ipam_claim_metadata",
-    reads=(*READS, namespace.KIND),
-    weigh=_weigh,
-    looks_again=came_to_run,
-    preconditions=PRECONDITIONS,
-    losses=LOSSES,
-)
+UNDO = Undo(id="repair_ipam_claim_metadata", weigh=_weigh, looks_again=came_to_run, losses=LOSSES)

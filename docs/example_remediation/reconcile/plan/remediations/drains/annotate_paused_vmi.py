@@ -14,21 +14,31 @@ virtualmachineinstances.kubevirt.io NAME example.com/paused-on-`.
 from __future__ import annotations
 
 from exporter.findings.finding import Finding
-from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...effects import annotation
+from ...guards import guard
 from ...patterns import EMPTY, PRESENT
 from ...plan import Patch, Plan, Refused, Risk, Test
 from ...remediation import Remediation, Scene
 from ...undo import Given, Taken, Undo
 from ...writes import Field, Patched, Write
-from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, under_way
+from .._grounds import ending, table, under_way
 
 PAUSED_ON = "example.com/paused-on"
 _UNDO = "take the annotation off"
 
 
+@guard(
+    ending,
+    under_way,
+    {
+        "not_noted": f"the VMI has no annotation {PAUSED_ON} yet",
+        "on_a_node": "the VMI is on a node",
+        "not_migrating": "the VMI does not migrate",
+    },
+    reads=(VirtualMachineInstance.KIND,),
+)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject
     whole, vmi = scene.of(ref), scene.named(VirtualMachineInstance, ref.namespace, ref.name)
@@ -59,7 +69,6 @@ REMEDIATION = Remediation(
     id="annotate_paused_vmi",
     title="Note on a paused VMI which node it was paused on",
     answers={"paused_vms": ("Paused",)},
-    reads=(VirtualMachineInstance.KIND, Namespace.KIND, *SAVERS),
     writes=(
         Write(
             "kubevirt.io",
@@ -69,17 +78,16 @@ REMEDIATION = Remediation(
         ),
     ),
     plan=_plan,
-    preconditions=NO_SNAPSHOT_OR_RESTORE
-    | {
-        "not_noted": f"the VMI has no annotation {PAUSED_ON} yet",
-        "on_a_node": "the VMI is on a node",
-        "not_migrating": "the VMI does not migrate",
-    },
     risk=Risk.NONE,
     undo=_UNDO,
 )
 
 
+@guard(
+    {"not_being_deleted": "the VMI is not being deleted", "namespace_active": "its namespace is not being deleted"},
+    ending,
+    reads=(VirtualMachineInstance.KIND,),
+)
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     ref = taken.plan.target
     if refused := ending(scene, ref, scene.of(ref) or {}):
@@ -88,12 +96,4 @@ def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
 
 
 # Without the annotation nobody sees on the VMI which node it was paused on.
-UNDO = Undo(
-    id="annotate_paused_vmi",
-    reads=(VirtualMachineInstance.KIND, Namespace.KIND),
-    weigh=_weigh,
-    preconditions={
-        "not_being_deleted": "the VMI is not being deleted",
-        "namespace_active": "its namespace is not being deleted",
-    },
-)
+UNDO = Undo(id="annotate_paused_vmi", weigh=_weigh)
