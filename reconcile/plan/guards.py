@@ -6,7 +6,6 @@ what they read. A plan is the last of them, and so is what weighs an undo: of a 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
@@ -57,12 +56,12 @@ class Guard(Needs, Generic[P, T]):
         return Guard(self._function, Needs(kept, reads=self.reads, indexes=self.indexes))
 
 
-class Guarded(ABC):
+class Guarded:
     """Whoever reads the cluster by guards alone: what it declares follows from them."""
 
     @property
-    @abstractmethod
-    def needs(self) -> Needs: ...
+    def needs(self) -> Needs:
+        raise NotImplementedError
 
     @property
     def preconditions(self) -> Mapping[str, str]:

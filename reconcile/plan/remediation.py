@@ -62,10 +62,10 @@ class Remediation(Guarded):
     id: str
     title: str
     answers: Mapping[str, tuple[str, ...]]
-    writes: tuple[Write, ...]
     plan: Guard[[Finding, Scene], Plan | Refused] = field(repr=False)
-    risk: Risk
-    undo: str
+    writes: tuple[Write, ...] = ()
+    risk: Risk = Risk.NONE
+    undo: str = "none: nothing is written"
     opt_in: str = ""
     heeds_others: str = ""
     proposes_only: bool = False
@@ -77,8 +77,12 @@ class Remediation(Guarded):
         after = self.looks_again  # which refuses nothing
         return Needs(self.plan, reads=after.reads if after else (), indexes=after.indexes if after else ())
 
-    def planned(self, finding: Finding, step: Step, *, effect: str, risk: Risk, undo: str, **more: Any) -> Plan:
-        """A plan of this remediation for a finding; `more` are other fields of Plan."""
+    def planned(
+        self, finding: Finding, step: Step, *, effect: str, risk: Risk | None = None, undo: str = "", **more: Any
+    ) -> Plan:
+        """A plan of this remediation for a finding, with its risk and undo where none is given; `more` are other fields
+        of Plan.
+        """
         return Plan(
             remediation=self.id,
             fingerprint=finding.fingerprint,
@@ -88,8 +92,8 @@ class Remediation(Guarded):
             step=step,
             why=finding.message,
             effect=effect,
-            risk=risk,
-            undo=undo,
+            risk=self.risk if risk is None else risk,
+            undo=undo or self.undo,
             **{"vm": finding.vm, **more},
         )
 

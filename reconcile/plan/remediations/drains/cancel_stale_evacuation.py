@@ -55,7 +55,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         finding,
         Call(target=finding.subject, action=Action.CANCEL_EVACUATION, body={"evacuationNodeName": named}),
         effect=f"The request to leave {named} goes, if it still names that node; {_then(own)}.",
-        risk=Risk.NONE,
         undo=_undo(own),
     )
 

@@ -56,7 +56,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         Delete(target=ref),
         effect="The PDB is gone. It selects no pod, so that no eviction is answered in another way.",
         risk=Risk.NONE,
-        undo="create the PDB again, as the ledger keeps it",
     )
 
 

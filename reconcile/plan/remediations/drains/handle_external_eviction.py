@@ -17,7 +17,7 @@ from exporter.store.kinds.kubevirt_machine import KubevirtMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...guards import guard
-from ...plan import Patch, Plan, Proposal, Refused, Risk
+from ...plan import Patch, Plan, Proposal, Refused
 from ...remediation import Remediation, Scene
 from ._leaving import standing_vmi
 
@@ -41,8 +41,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         finding,
         Patch(target=finding.subject, ops=()),
         effect="Nothing is written: the controller that manages the VMI has to move it or end it.",
-        risk=Risk.NONE,
-        undo="none: nothing is written",
         proposal=Proposal(owner=_owner(vmi), where=_where(vmi, manager)),
     )
 
@@ -75,9 +73,6 @@ REMEDIATION = Remediation(
     id="handle_external_eviction",
     title="Name the controller that has to move a VMI of strategy External",
     answers={"evictions": ("ExternalAwaiting", "ExternalNoHandler")},
-    writes=(),
     plan=_plan,
-    risk=Risk.NONE,
-    undo="none: nothing is written",
     proposes_only=True,
 )

@@ -53,8 +53,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         finding,
         Patch(target=ref, ops=()),
         effect="Nothing is written: somebody has to look whether a guest runs in the pod, and to delete it by its UID.",
-        risk=Risk.DOWNTIME,
-        undo="none: nothing is written",
         loses=(_LOST,),
         proposal=Proposal(owner=_owner(pod, whole), where=_where(scene, pod, whole), patch=_options(pod)),
     )
@@ -89,9 +87,7 @@ REMEDIATION = Remediation(
     id="handle_orphan_launcher",
     title="Say what a launcher pod without a VMI holds before somebody deletes it",
     answers={"evictions": ("OrphanLauncherPod",)},
-    writes=(),
     plan=_plan,
     risk=Risk.DOWNTIME,
-    undo="none: nothing is written",
     proposes_only=True,
 )

@@ -63,7 +63,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         finding,
         Create(target=target, manifest=_manifest(target, vmi.name), of=finding.subject),
         effect=f"KubeVirt migrates it from {vmi.node} to a node that it picks{cleared}.",
-        risk=Risk.MIGRATION,
         undo=f"delete {target} before it has finished, and the VMI stays on {vmi.node}; afterwards, migrate it again",
     )
 

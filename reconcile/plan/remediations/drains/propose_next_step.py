@@ -28,7 +28,7 @@ from exporter.store.kinds.node import Node
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
 from ...guards import guard
-from ...plan import Patch, Plan, Proposal, Refused, Risk
+from ...plan import Patch, Plan, Proposal, Refused
 from ...remediation import Remediation, Scene
 from ._leaving import leaving
 
@@ -201,8 +201,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         finding,
         Patch(target=finding.subject, ops=()),
         effect="Nothing is written: it is for the one who is named to decide.",
-        risk=Risk.NONE,
-        undo="none: nothing is written",
         proposal=next_step(own, finding, scene),
     )
 
@@ -211,9 +209,6 @@ REMEDIATION = Remediation(
     id="propose_next_step",
     title="Propose the next step for a VMI whose migrations do not get it off its node",
     answers={"evictions": _REASONS, "migrations": _REASONS},
-    writes=(),
     plan=_plan,
-    risk=Risk.NONE,
-    undo="none: nothing is written",
     proposes_only=True,
 )

@@ -96,7 +96,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         _step(own, vm, whole),
         vm=vm.name,
         effect=_effect(own, whole),
-        risk=Risk.DOWNTIME,
         undo=_undo(vm, whole),
         loses=lost_disks(own.vmi, scene),
         proposal=None if own.node.proven else _say_so(own.vmi.node),

@@ -28,7 +28,7 @@ from exporter.store.kinds.kube_virt import KubeVirt, changed
 
 from ...guards import guard
 from ...owners import JSON_PATCH, claimed
-from ...plan import Op, Patch, Plan, Proposal, Refused, Replace, Risk, Test
+from ...plan import Op, Patch, Plan, Proposal, Refused, Replace, Test
 from ...remediation import Remediation, Scene
 from .._grounds import table
 
@@ -36,7 +36,6 @@ _LISTS = ("featureGates", "disabledFeatureGates")
 _PATH = "/spec/configuration/developerConfiguration"
 _LONGEST = 253  # characters of a name in a finding
 _WITHOUT_EFFECT = ("DEP", "DISC")  # states in which a gate may be listed that nothing asks for
-_UNDO = "put the entry back into its list"
 
 
 class _Lists(NamedTuple):
@@ -83,8 +82,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         Patch(target=ref, ops=tuple(_ops(lists, clean))),
         effect=f"Nothing is switched on or off by it, in {now.version.tag} and in later releases up to {_NEWEST}."
         + _meant(finding),
-        risk=Risk.NONE,
-        undo=_UNDO,
     )
     return msgspec.structs.replace(plan, proposal=_proposal(plan, whole, kubevirt, gate, lists))
 
@@ -194,9 +191,7 @@ REMEDIATION = Remediation(
     answers={
         "feature_configuration": ("UnknownGate", "InertGate", "GateInBothLists", "RedundantGate", "GateNotDisabled")
     },
-    writes=(),
     plan=_plan,
-    risk=Risk.NONE,
-    undo=_UNDO,
+    undo="put the entry back into its list",
     proposes_only=True,
 )

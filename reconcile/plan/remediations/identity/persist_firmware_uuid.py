@@ -81,7 +81,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         finding,
         Patch(target=ref, ops=put(old, fields)),
         effect=_effect(scene, vmi, as_started=started == {**(old or {}), **fields}),
-        risk=Risk.NONE,
         undo="put back the firmware that the spec had, which the ledger keeps; where that has no UUID, KubeVirt from "
         "1.6 on writes the one of the VM's name",
     )

@@ -32,7 +32,6 @@ from ._copies import names
 from ._instancetypes import KEPT, LABEL, LOSSES, Held, copied, going, held, others, owner_reference
 
 _PATH = "/metadata/ownerReferences"
-_UNDO = "put the owner back that it had, or none"
 
 
 @guard(
@@ -73,8 +72,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         vm=found.vm.name,
         effect=f"{found.revision.ref} belongs to {found.vm.ref}, and is deleted together with it. {before} "
         "Nothing else changes for the VM.",
-        risk=Risk.NONE,
-        undo=_UNDO,
     )
 
 
@@ -123,7 +120,7 @@ REMEDIATION = Remediation(
     ),
     plan=_plan,
     risk=Risk.NONE,
-    undo=_UNDO,
+    undo="put the owner back that it had, or none",
 )
 
 

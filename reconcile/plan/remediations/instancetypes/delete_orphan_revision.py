@@ -30,7 +30,6 @@ from ...writes import Deleted, Write
 from .._grounds import ending, table, tables, texts, under_way
 
 _LEFT_ALONE = 24 * 3600.0  # seconds since its creation
-_UNDO = "create it again from the ledger, which keeps it whole; VMs refer to it by its name alone"
 
 
 @guard(
@@ -72,8 +71,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         Delete(target=ref),
         effect=f"The copy of {stash.object_kind} {stash.object_name}, generation {stash.object_generation}, goes. "
         "No VM, VMI, snapshot or restore in this cluster needs it.",
-        risk=Risk.NONE,
-        undo=_UNDO,
     )
 
 
@@ -104,7 +101,7 @@ REMEDIATION = Remediation(
     writes=(Write("apps", "controllerrevisions", ("delete",), (Deleted(_COPY),)),),
     plan=_plan,
     risk=Risk.NONE,
-    undo=_UNDO,
+    undo="create it again from the ledger, which keeps it whole; VMs refer to it by its name alone",
 )
 
 

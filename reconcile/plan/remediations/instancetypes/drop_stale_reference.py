@@ -50,7 +50,6 @@ from .._grounds import VM_STAYS, ending, table, under_way
 from ._instancetypes import KEPT, settled_kubevirt
 
 _LEFT_ALONE = 3600.0  # seconds since the last change of the VM's spec
-_UNDO = "put the reference back, as the ledger has it"
 
 
 @guard(
@@ -103,8 +102,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
             subresource="status",
         ),
         effect=" ".join((*_effect(role, kept, dies=dies), *(f"But {each}." for each in wanted))),
-        risk=Risk.NONE,
-        undo=_UNDO,
     )
 
 
@@ -176,7 +173,7 @@ REMEDIATION = Remediation(
     ),
     plan=_plan,
     risk=Risk.NONE,
-    undo=_UNDO,
+    undo="put the reference back, as the ledger has it",
 )
 
 

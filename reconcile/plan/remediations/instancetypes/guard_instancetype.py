@@ -40,7 +40,6 @@ FINALIZER = f"{PREFIX}in-use"
 ALLOWED = f"{PREFIX}guard-allowed"
 _MANAGED_BY = "app.kubernetes.io/managed-by"
 _OPERATORS = ("virt-operator", "hco-operator", "ssp-operator")
-_UNDO = "take the finalizer off again, once each VM has a copy or no VM depends on it"
 
 
 @guard(
@@ -78,8 +77,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         Patch(target=ref, ops=(op,)),
         effect=f"A deletion of it waits until the finalizer {FINALIZER} is taken off, which nothing does by itself. "
         f"Until then it cannot be deleted{within}.",
-        risk=Risk.NONE,
-        undo=_UNDO,
         settles=False,  # the live object is still what the VMs depend on
     )
 
@@ -95,7 +92,7 @@ REMEDIATION = Remediation(
     plan=_plan,
     heeds_others=ALLOWED,
     risk=Risk.NONE,
-    undo=_UNDO,
+    undo="take the finalizer off again, once each VM has a copy or no VM depends on it",
 )
 
 

@@ -38,7 +38,6 @@ from ._instancetypes import LABEL, LOSSES, REFERRING, Held, copied, going, held
 
 NAMES = ("generation", "kind", "name", "uid", "version")
 _PATH = "/metadata/labels"
-_UNDO = "take the labels off again"
 _LONGEST = 63  # characters of a label's value
 
 
@@ -80,8 +79,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         effect=f"KubeVirt leaves {found.revision.ref} alone, which the spec of {found.vm.ref} names. What the VM gets "
         f"is the same: {says['kind']} {says['name']}, generation {says['generation']}. Once no VM names it any more it "
         "counts as an orphaned copy, which delete_orphan_revision deletes.",
-        risk=Risk.NONE,
-        undo=_UNDO,
     )
 
 
@@ -117,7 +114,7 @@ REMEDIATION = Remediation(
     writes=(Write("apps", "controllerrevisions", ("patch",), (Patched(*_LABELS, old=_COPY),)),),
     plan=_plan,
     risk=Risk.NONE,
-    undo=_UNDO,
+    undo="take the labels off again",
 )
 
 

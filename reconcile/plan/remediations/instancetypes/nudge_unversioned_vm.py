@@ -46,7 +46,6 @@ from ._copies import STORED, differs, names, running_spec
 from ._instancetypes import LABEL, copied, settled_kubevirt, unresolved
 
 NUDGED = f"{PREFIX}nudged-for-copy"
-_UNDO = "remove the annotation; a copy that KubeVirt made stays"
 _LONGEST = 63  # characters of a label's value: KubeVirt labels the copy with the object's name
 
 
@@ -98,8 +97,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         Patch(target=ref, ops=(annotation(whole, NUDGED, note),)),
         effect=f"KubeVirt reconciles {ref}, and copies {which.kind} {which.reference.name} as it is: later changes of "
         "it do not reach the VM any more.",
-        risk=Risk.NONE,
-        undo=_UNDO,
         settles=False,  # it is KubeVirt that makes the copy
     )
 
@@ -178,7 +175,7 @@ REMEDIATION = Remediation(
     ),
     plan=_plan,
     risk=Risk.NONE,
-    undo=_UNDO,
+    undo="remove the annotation; a copy that KubeVirt made stays",
 )
 
 

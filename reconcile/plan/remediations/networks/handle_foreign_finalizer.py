@@ -22,7 +22,7 @@ from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
 
 from ...guards import guard, refused
 from ...managed_fields import writers
-from ...plan import Patch, Plan, Proposal, Refused, Risk
+from ...plan import Patch, Plan, Proposal, Refused
 from ...remediation import Remediation, Scene
 from .._grounds import table, texts
 from ._ipam_claims import in_use, migrating, named_live, restored, shared
@@ -51,8 +51,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         Patch(target=ref, ops=()),
         effect=f"Nothing is written: whoever set {names} has to remove it, or say that it may go. With the last "
         f"finalizer network {claim.network or '(none)'} releases {ips}.",
-        risk=Risk.NONE,
-        undo="none: nothing is written",
         proposal=Proposal(owner=_setter(whole), where=_where(names), patch=_patch(whole)),
     )
 
@@ -88,9 +86,6 @@ REMEDIATION = Remediation(
     id="handle_foreign_finalizer",
     title="Name who has to release an IPAMClaim that another finalizer holds",
     answers={"ipam_claims": ("StuckTerminatingForeignFinalizer",)},
-    writes=(),
     plan=_plan,
-    risk=Risk.NONE,
-    undo="none: nothing is written",
     proposes_only=True,
 )

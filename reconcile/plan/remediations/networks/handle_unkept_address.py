@@ -27,7 +27,7 @@ from exporter.store.kinds.network_attachment_definition import NetworkAttachment
 from exporter.store.kinds.pod import Pod
 
 from ...guards import guard
-from ...plan import Patch, Plan, Proposal, Refused, Risk
+from ...plan import Patch, Plan, Proposal, Refused
 from ...remediation import Remediation, Scene
 from ._ipam_claims import ClaimOwner, in_use, migrating, misfit, named_owner, restored, shared, stack_broken, unsettled
 from ._nudging import NUDGED
@@ -83,8 +83,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         vm=owner.name,
         effect=f"Nothing is written. Once {pod.ref} is annotated, KubeVirt's webhook lets it refer to the IPAMClaim, "
         f"and OVN-Kubernetes keeps {ips} in that.",
-        risk=Risk.NONE,
-        undo="none: nothing is written",
         proposal=Proposal(
             owner="whoever may patch pods, which the sidecar may not",
             where=f"Annotate the pod before the VM stops: kubectl annotate pods -n {pod.namespace} {pod.name} "
@@ -154,9 +152,6 @@ REMEDIATION = Remediation(
     id="handle_unkept_address",
     title="Say how the address of a VM's pod is kept in its IPAMClaim",
     answers={"ipam_claims": ("EmptyClaim", "NotReferenced")},
-    writes=(),
     plan=_plan,
-    risk=Risk.NONE,
-    undo="none: nothing is written",
     proposes_only=True,
 )

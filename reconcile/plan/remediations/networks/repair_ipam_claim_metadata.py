@@ -82,7 +82,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         Patch(target=ref, ops=ops),
         vm=owner.name,
         effect=f"The IPAMClaim of {owner.ref} gets {what}; its addresses stay as they are.",
-        risk=Risk.NONE,
         undo=f"remove from the IPAMClaim what was added: {what}",
     )
 
