@@ -93,11 +93,11 @@ def guard(
     return lambda function: Guard(function, needs)
 
 
-def where(when: str, *of: Rests) -> Needs:
+def when(case: str, *of: Rests) -> Needs:
     """What has to hold in one case alone."""
     needs = Needs(*of)
     return Needs(
-        {name: f"{when}: {what}" for name, what in needs.holds.items()}, reads=needs.reads, indexes=needs.indexes
+        {name: f"{case}: {what}" for name, what in needs.holds.items()}, reads=needs.reads, indexes=needs.indexes
     )
 
 

@@ -14,7 +14,7 @@ from exporter.store.kinds.pod import Pod
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
-from ...guards import Guard, Needs, guard, where
+from ...guards import Guard, Needs, guard, when
 from ...plan import Refused
 from ...remediation import Scene
 from ...undo import Given, Loss, Lost, Taken, Undo
@@ -35,7 +35,7 @@ Seen = Guard[[Taken, Case], str]
 
 @guard(
     CHANGEABLE,
-    where("where the guest has seen the UUID that goes", kept_state),
+    when("where the guest has seen the UUID that goes", kept_state),
     reads=(KubeVirt.KIND,),
     indexes=(IDENTITY,),
 )

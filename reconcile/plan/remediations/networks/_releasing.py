@@ -11,7 +11,7 @@ from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...annotations import PREFIX
-from ...guards import guard, where
+from ...guards import guard, when
 from ...patterns import Has, Like
 from ...plan import Patch, Plan, Refused, Remove, Risk, Test
 from ...remediation import Remediation, Scene
@@ -199,7 +199,7 @@ LOSSES = {
 
 
 @guard(
-    where(
+    when(
         "where the write lets a deletion through",
         {
             "no_user": "no VMI that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, "

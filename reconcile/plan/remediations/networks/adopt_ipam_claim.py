@@ -32,7 +32,7 @@ from exporter.findings.finding import Finding
 from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
 from exporter.store.kinds.virtual_machine import VirtualMachine
 
-from ...guards import guard, where
+from ...guards import guard, when
 from ...patterns import PRESENT, Each
 from ...plan import Patch, Plan, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
@@ -78,8 +78,8 @@ _PATH = "/metadata/ownerReferences"
     },
     migrating,
     restored,
-    where("while it is not in deletion", misfit, stack_broken),
-    where("of one in deletion", had_time, awake, in_use, shared, kept),
+    when("while it is not in deletion", misfit, stack_broken),
+    when("of one in deletion", had_time, awake, in_use, shared, kept),
 )
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject

@@ -36,7 +36,7 @@ from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
-from ...guards import guard, where
+from ...guards import guard, when
 from ...plan import Delete, Patch, Plan, Proposal, Refused, Risk
 from ...remediation import Remediation, Scene
 from ...undo import NoUndo
@@ -85,13 +85,13 @@ _COMES_BACK = "If the interface comes back, also by the restore of a snapshot, i
         "vm_owns_it": "the IPAMClaim has one owner, a VM that exists with that UID and is not being deleted, and the "
         "label of that VM or none"
     },
-    where("where the VM still has the interface", awake, kept),
+    when("where the VM still has the interface", awake, kept),
     migrating,
     restored,
     in_use,
     shared,
-    where("of one that is not in deletion", unprotected, stack_broken, unneeded),
-    where("of one in deletion", had_time),
+    when("of one that is not in deletion", unprotected, stack_broken, unneeded),
+    when("of one in deletion", had_time),
 )
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject

@@ -7,7 +7,7 @@ import inspect
 from exporter.domain.identity.indexes import IDENTITY, SERIAL
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.pod import Pod
-from reconcile.plan.guards import Needs, guard, refused, where
+from reconcile.plan.guards import Needs, guard, refused, when
 from reconcile.plan.plan import Refused
 
 
@@ -50,7 +50,7 @@ def test_what_can_not_fail_is_left_out_and_read_all_the_same() -> None:
 
 
 def test_what_holds_in_one_case_alone_says_so() -> None:
-    needs = where("of a pod", _small, {"new": "it is new"})
+    needs = when("of a pod", _small, {"new": "it is new"})
     assert needs.holds == {"small": "of a pod: it is small", "new": "of a pod: it is new"}
     assert needs.reads == _small.reads
 
