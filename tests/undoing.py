@@ -14,7 +14,7 @@ from reconcile.plan.managed_fields import applied
 from reconcile.plan.plan import Create, Patch, Refused
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import undo_of
-from reconcile.plan.undo import Taken
+from reconcile.plan.undo import UndoRequest
 from tests.confirming import MemoryReads
 from tests.evaluation import NOW
 from tests.remediation_cases import answered
@@ -28,7 +28,7 @@ Obj = dict[str, Any]
 
 @dataclass
 class Undoing:
-    taken: Taken
+    taken: UndoRequest
     objects: list[Obj]
     case: Mapping[str, Any]
     reads: MemoryReads
@@ -50,7 +50,7 @@ class Undoing:
         return self.find(f"{ref.kind}/{ref.namespace}/{ref.name}" if ref.namespace else f"{ref.kind}/{ref.name}")
 
     def made(self, *accepted: str) -> Confirmed | Refused:
-        own = Taken(
+        own = UndoRequest(
             attempt=self.taken.attempt,
             plan=self.taken.plan,
             before=self.taken.before,
@@ -75,7 +75,7 @@ def undoing(remediation: Remediation, of: Mapping[str, Any], case: Mapping[str, 
     objects = [each for each in objects if _key(each) != _key(after)] + [deepcopy(after)]
     rows = [full(row) for row in case.get("rows", ())]
     objects = [each for each in objects if _key(each) not in map(_key, rows)] + rows
-    made = Undoing(Taken(attempt="a-1", plan=plan, before=before, after=after), objects, case, MemoryReads(()))
+    made = Undoing(UndoRequest(attempt="a-1", plan=plan, before=before, after=after), objects, case, MemoryReads(()))
     for key, over in case.get("over", {}).items():
         put(made.find(key), deepcopy(over))
     gone = [made.find(key) for key in case.get("gone", ())]

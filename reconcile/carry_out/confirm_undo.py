@@ -14,7 +14,7 @@ from ..plan.managed_fields import applied
 from ..plan.owners import rival
 from ..plan.plan import Delete, Op, Patch, Plan, Refused, Remove, Risk, Step, escaped
 from ..plan.remediation import Scene
-from ..plan.undo import LOSSES, Given, Loss, Lost, NoUndo, Taken, Unaccepted, Undo
+from ..plan.undo import LOSSES, Loss, Lost, NoUndo, Unaccepted, Undo, UndoEffect, UndoRequest
 from .confirm import Confirmed, answered, confirmed
 from .fresh_reads import Reads
 
@@ -22,7 +22,7 @@ _WORST_FIRST = list(Risk)
 
 
 async def confirm_undo(
-    taken: Taken,
+    taken: UndoRequest,
     undo: Undo | NoUndo,
     reads: Reads,
     *,
@@ -43,12 +43,12 @@ async def confirm_undo(
     return await confirmed(plan, (undo,), reads, assumed, timer)
 
 
-def _never(taken: Taken, undo: NoUndo) -> str:
+def _never(taken: UndoRequest, undo: NoUndo) -> str:
     step = inverse(taken.plan.step, taken.before, taken.after)
     return f"{step}. {undo.why}" if isinstance(step, str) else undo.why
 
 
-def undo_plan(taken: Taken, undo: Undo, scene: Scene) -> Plan | Refused:
+def undo_plan(taken: UndoRequest, undo: Undo, scene: Scene) -> Plan | Refused:
     """What would be written to take a write back, if nothing stands against it but losses that were accepted."""
     written = taken.plan
     if written.undo.startswith("none") and not isinstance(written.step, Delete):
@@ -67,7 +67,7 @@ def undo_plan(taken: Taken, undo: Undo, scene: Scene) -> Plan | Refused:
     return _unaccepted(taken, undo, given) or _plan(taken, undo, step, given, whole)
 
 
-def _changed(taken: Taken, step: Step, now: Mapping[str, Any]) -> str:
+def _changed(taken: UndoRequest, step: Step, now: Mapping[str, Any]) -> str:
     """What somebody else wrote: since the object was read after the write, or before that; empty for nothing."""
     after, ops = taken.after or {}, taken.plan.step.ops if isinstance(taken.plan.step, Patch) else ()
     if ops and (why := changed_since(step, applied(taken.before, ops), after)):
@@ -82,7 +82,7 @@ def _by(step: Step, after: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return f"; field manager {name} wrote since" if name else ""
 
 
-def _unaccepted(taken: Taken, undo: Undo, given: Given) -> Refused | None:
+def _unaccepted(taken: UndoRequest, undo: Undo, given: UndoEffect) -> Refused | None:
     lost = {_word(undo, each).value for each in given.losses}
     if idle := [word for word in taken.accepted if word not in lost]:
         known = f"; what would be is {', '.join(sorted(lost))}" if lost else ""
@@ -95,7 +95,7 @@ def _unaccepted(taken: Taken, undo: Undo, given: Given) -> Refused | None:
     return Unaccepted(first, f"{why}{also}", words=tuple(sorted(lost)))
 
 
-def _plan(taken: Taken, undo: Undo, step: Step, given: Given, whole: Mapping[str, Any]) -> Plan:
+def _plan(taken: UndoRequest, undo: Undo, step: Step, given: UndoEffect, whole: Mapping[str, Any]) -> Plan:
     written = taken.plan
     return Plan(
         remediation=written.remediation,

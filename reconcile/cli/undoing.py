@@ -21,14 +21,14 @@ from ..plan.plan import Plan, Refused
 from ..plan.remediation import Remediation
 from ..plan.remediations import all_remediations
 from ..plan.text import sentence
-from ..plan.undo import AnyUndo, Taken
+from ..plan.undo import AnyUndo, UndoRequest
 from .gating import first
 from .ledger_pages import history_of
 from .session import Session
 from .writing import attempts
 
 
-async def made(at: Session, own: Taken, undo: AnyUndo) -> Confirmed | Refused:
+async def made(at: Session, own: UndoRequest, undo: AnyUndo) -> Confirmed | Refused:
     """What takes a write back, on fresh reads."""
     return await confirm_undo(own, undo, at.reads, now=time.time(), assumed=at.checks.assumed)
 

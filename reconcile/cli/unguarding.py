@@ -22,7 +22,7 @@ from ..plan.plan import Refused
 from ..plan.remediations import all_undos
 from ..plan.removal import GUARD, guard, guarded
 from ..plan.requests import metadata
-from ..plan.undo import Taken, Unaccepted
+from ..plan.undo import Unaccepted, UndoRequest
 from .applying import ended
 from .fitting import readable
 from .ledger_pages import entries_of
@@ -38,7 +38,7 @@ class _Guard(NamedTuple):
     entries: list[Entry]
 
 
-async def guards(at: Session, namespace: str | None, by: str, known: dict[str, str]) -> list[Taken]:
+async def guards(at: Session, namespace: str | None, by: str, known: dict[str, str]) -> list[UndoRequest]:
     """Of all namespaces and of the cluster, or of one namespace. `known` are the attempts by the UIDs of their objects.
 
     Raises KubeError where a kind can't be listed: what is on its objects is not known then.
@@ -63,7 +63,7 @@ def ref_of(kind: ApiKind[Any], whole: Mapping[str, Any]) -> Ref:
     return Ref(kind.name, str(meta.get("namespace") or ""), str(meta.get("name")), str(meta.get("uid") or ""))
 
 
-def guard_of(ref: Ref, whole: Mapping[str, Any], by: str, known: dict[str, str]) -> Taken:
+def guard_of(ref: Ref, whole: Mapping[str, Any], by: str, known: dict[str, str]) -> UndoRequest:
     """The guard of an object that is guarded; `known` as in `guards`."""
     own = replace(guard(ref, whole, _WHY), by=by)
     return replace(own, attempt=known[ref.uid], why="") if ref.uid in known else own
@@ -94,11 +94,11 @@ def _stands(entries: Iterable[Entry], attempt: str) -> bool:
 
 
 class Unguarding(NamedTuple):
-    own: Taken
+    own: UndoRequest
     plan: Confirmed
 
 
-async def considered(at: Session, own: Taken, accepted: Iterable[str]) -> Unguarding | str:
+async def considered(at: Session, own: UndoRequest, accepted: Iterable[str]) -> Unguarding | str:
     """What taking a guard off comes to, or why it stays, one sentence; a loss is accepted where there is one."""
     undo, words = all_undos()[GUARD], {*accepted}
     found = await made(at, own, undo)

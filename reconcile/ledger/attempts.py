@@ -8,7 +8,7 @@ from itertools import chain
 
 import msgspec
 
-from ..plan.undo import Taken
+from ..plan.undo import UndoRequest
 from .entry import Entry, Event
 
 
@@ -138,7 +138,7 @@ class Returns:
 # Which write of the ledger an attempt made, and whether it is one that can be taken back. Pure.
 
 
-def taken(entries: Iterable[Entry], attempt: str) -> Taken:
+def taken(entries: Iterable[Entry], attempt: str) -> UndoRequest:
     """The write of an attempt, by the entries of the ledger in their order.
 
     Raises ValueError, one sentence, for an attempt that is not there, is not over, wrote nothing, took back another one
@@ -169,7 +169,7 @@ def taken(entries: Iterable[Entry], attempt: str) -> Taken:
             raise ValueError(f"attempt {undo}, which takes back attempt {attempt}, is not over: {_NOT_OVER}")
         if _happened(its_end):
             raise ValueError(f"attempt {attempt} was taken back before; see `steward reconcile ledger {attempt}`")
-    return Taken(attempt=attempt, plan=intended.plan, before=intended.whole or {}, after=end.whole)
+    return UndoRequest(attempt=attempt, plan=intended.plan, before=intended.whole or {}, after=end.whole)
 
 
 def _happened(entry: Entry) -> bool:

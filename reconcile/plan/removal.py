@@ -19,7 +19,7 @@ from .remediation import Remediation
 from .remediations._grounds import table, texts
 from .remediations.instancetypes.guard_instancetype import FINALIZER, REMEDIATION
 from .requests import MANAGER
-from .undo import Taken
+from .undo import UndoRequest
 
 REMOVAL = Remediation(
     id="remove",
@@ -99,7 +99,7 @@ def guarded(whole: Mapping[str, Any]) -> bool:
     return FINALIZER in texts(table(whole.get("metadata")).get("finalizers"))
 
 
-def guard(ref: Ref, whole: Mapping[str, Any], why: str) -> Taken:
+def guard(ref: Ref, whole: Mapping[str, Any], why: str) -> UndoRequest:
     """The guard of an object that is guarded: what put the finalizer to where it is. `why` it is taken off is a
     sentence.
     """
@@ -124,4 +124,4 @@ def guard(ref: Ref, whole: Mapping[str, Any], why: str) -> Taken:
         undo=REMEDIATION.undo,
         settles=False,
     )
-    return Taken(attempt="", plan=plan, before={**whole, "metadata": before}, after=whole, why=why)
+    return UndoRequest(attempt="", plan=plan, before={**whole, "metadata": before}, after=whole, why=why)

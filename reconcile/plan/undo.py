@@ -23,13 +23,13 @@ __all__ = [
     "COMMON_UNDO_PRECONDITIONS",
     "LOSSES",
     "AnyUndo",
-    "Given",
     "Loss",
     "Lost",
     "NoUndo",
-    "Taken",
     "Unaccepted",
     "Undo",
+    "UndoEffect",
+    "UndoRequest",
 ]
 
 COMMON_UNDO_PRECONDITIONS = {
@@ -59,7 +59,7 @@ LOSSES: Mapping[Lost, tuple[str, Risk]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Taken:
+class UndoRequest:
     """A write that is to be taken back: its attempt in the ledger, its plan, the object before and right after it.
 
     `by` is who takes it back, `accepted` the words of what they give up for that. `attempt` is empty of a write that no
@@ -87,7 +87,7 @@ class Loss(msgspec.Struct, frozen=True):
     why: str
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True):
+class UndoEffect(msgspec.Struct, frozen=True, kw_only=True):
     """What taking a write back comes to: its effect in sentences, what is lost, and the risk beside that."""
 
     effect: str
@@ -111,7 +111,7 @@ class Undo(Guarded):
     """
 
     id: str  # of the remediation
-    weigh: Guard[[Taken, Scene], Given | Refused] = field(repr=False)
+    weigh: Guard[[UndoRequest, Scene], UndoEffect | Refused] = field(repr=False)
     losses: Mapping[str, tuple[Lost, str]] = field(default_factory=dict)
     looks_again: LookAgain | None = field(default=None, repr=False)
 

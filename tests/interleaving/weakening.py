@@ -21,7 +21,7 @@ from reconcile.ledger import Entry, Event, history
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediations import all_undos
 from reconcile.plan.remediations.instancetypes import _copies
-from reconcile.plan.undo import Given, Taken, Undo
+from reconcile.plan.undo import Undo, UndoEffect, UndoRequest
 from tests.remediation_cases import module_of
 
 from .access import Weakened
@@ -219,7 +219,11 @@ def _losses() -> Iterator[Mutant]:
 
 
 def _accepting(
-    asks: Callable[[Taken, Undo, Given], Refused | None], precondition: str, taken: Taken, undo: Undo, given: Given
+    asks: Callable[[UndoRequest, Undo, UndoEffect], Refused | None],
+    precondition: str,
+    taken: UndoRequest,
+    undo: Undo,
+    given: UndoEffect,
 ) -> Refused | None:
     left = tuple(each for each in given.losses if each.precondition != precondition)
     return asks(taken, undo, msgspec.structs.replace(given, losses=left))

@@ -19,7 +19,7 @@ from ...ledger.attempts import taken
 from ...plan.annotations import APPROVED_PLAN, PAUSED, paused_by
 from ...plan.plan import Create, Delete, Patch, Refused
 from ...plan.remediations import undo_of
-from ...plan.undo import AnyUndo, Taken, Unaccepted
+from ...plan.undo import AnyUndo, Unaccepted, UndoRequest
 from ..applying import ended
 from ..fitting import readable
 from ..ledger_pages import entries_about, history_of
@@ -69,7 +69,7 @@ async def _run(arguments: argparse.Namespace) -> int:
     return _ended(result, own, arguments, at)
 
 
-def _ended(result: Result, own: Taken, arguments: argparse.Namespace, at: Session) -> int:
+def _ended(result: Result, own: UndoRequest, arguments: argparse.Namespace, at: Session) -> int:
     bound = own.plan.bound_to
     resume = f"steward reconcile resume {bound.kind} {bound.path}"
     paused = f"{bound} is paused; to resume it: {resume}"
@@ -82,14 +82,14 @@ def _ended(result: Result, own: Taken, arguments: argparse.Namespace, at: Sessio
     return code
 
 
-def _undo(own: Taken) -> AnyUndo:
+def _undo(own: UndoRequest) -> AnyUndo:
     found = undo_of(own.plan.remediation)
     if found is None:
         raise ValueError(f"attempt {own.attempt} is of {own.plan.remediation}, which this release can't take back")
     return found
 
 
-def _refused(refused: Refused, own: Taken, arguments: argparse.Namespace, at: Session) -> int:
+def _refused(refused: Refused, own: UndoRequest, arguments: argparse.Namespace, at: Session) -> int:
     complain(aim_of(arguments).command(f"refused, {refused.precondition}: {refused.why}"))
     directory = named_directory(arguments, at)
     if isinstance(refused, Unaccepted):
@@ -101,13 +101,13 @@ def _refused(refused: Refused, own: Taken, arguments: argparse.Namespace, at: Se
     return 1
 
 
-def _apart(own: Taken) -> bool:
+def _apart(own: UndoRequest) -> bool:
     """Whether the object is paused by a write of its own: of what was created, or where a subresource was patched."""
     step = own.plan.step
     return isinstance(step, Create) or (isinstance(step, Patch) and bool(step.subresource))
 
 
-async def _pause(at: Session, own: Taken) -> str:
+async def _pause(at: Session, own: UndoRequest) -> str:
     """Pauses the object for which another one was created, or of which a subresource was patched, and takes off an
     approval that it has; any other patch that takes back one does so itself.
 

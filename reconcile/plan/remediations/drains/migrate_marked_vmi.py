@@ -25,7 +25,7 @@ from ...guards import guard
 from ...patterns import PRESENT, Begins, Exactly, Like
 from ...plan import Create, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
-from ...undo import Given, Taken, Undo
+from ...undo import Undo, UndoEffect, UndoRequest
 from ...writes import Created, Write
 from .._grounds import owning_vm, table, under_way
 from ._leaving import ails, leaving, unfinished
@@ -167,7 +167,7 @@ _POST_COPY = "PostCopy"  # status.migrationState.mode of a VMI
     },
     reads=(VirtualMachineInstanceMigration.KIND, VirtualMachineInstance.KIND),
 )
-def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+def _weigh(taken: UndoRequest, scene: Scene) -> UndoEffect | Refused:
     ref, subject = taken.plan.target, taken.plan.subject
     migration = scene.named(VirtualMachineInstanceMigration, ref.namespace, ref.name)
     if migration is None:
@@ -187,7 +187,7 @@ def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     vmi = scene.named(VirtualMachineInstance, subject.namespace, subject.name)
     node = vmi.node if vmi is not None and vmi.node else "its node"
     request = f" The request to leave {vmi.evacuation} stays." if vmi is not None and vmi.evacuation else ""
-    return Given(effect=f"KubeVirt aborts the migration, and {subject} stays on {node}.{request}")
+    return UndoEffect(effect=f"KubeVirt aborts the migration, and {subject} stays on {node}.{request}")
 
 
 UNDO = Undo(id="migrate_marked_vmi", weigh=_weigh)

@@ -34,7 +34,7 @@ from ...guards import guard
 from ...patterns import EMPTY, PRESENT, Each, Exactly, Is, Like
 from ...plan import Add, Op, Patch, Plan, Refused, Remove, Replace, Risk, Test
 from ...remediation import Remediation, Scene
-from ...undo import Given, Loss, Lost, Taken, Undo
+from ...undo import Loss, Lost, Undo, UndoEffect, UndoRequest
 from ...writes import Field, Patched, Write
 from .._grounds import controller, ending, table, tables, under_way
 from ..instancetypes._instancetypes import unresolved
@@ -207,16 +207,18 @@ REMEDIATION = Remediation(
 
 
 @guard(put_back, reads=(VirtualMachineInstance.KIND,))
-def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+def _weigh(taken: UndoRequest, scene: Scene) -> UndoEffect | Refused:
     ref = taken.plan.target
     if refused := put_back(scene, ref):
         return refused
     vmi = scene.named(VirtualMachineInstance, ref.namespace, ref.name)
     if vmi is None or vmi.final:
-        return Given(effect=f"{ref} stays off; the annotation says again that it was stopped for the drain.")
+        return UndoEffect(effect=f"{ref} stays off; the annotation says again that it was stopped for the drain.")
     why = f"{vmi.ref} exists, in phase {vmi.phase or 'unknown'}: its guest is shut down then"
     loss = Loss("not_running", f"what the guest of {ref} does, and what its disks do not keep", why)
-    return Given(effect=f"KubeVirt shuts the guest of {ref} down, and nothing starts it by itself.", losses=(loss,))
+    return UndoEffect(
+        effect=f"KubeVirt shuts the guest of {ref} down, and nothing starts it by itself.", losses=(loss,)
+    )
 
 
 UNDO = Undo(

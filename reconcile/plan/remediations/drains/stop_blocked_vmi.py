@@ -47,7 +47,7 @@ from ...patterns import PRESENT, Is, Like
 from ...plan import Patch, Plan, Proposal, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
 from ...requests import MANAGER
-from ...undo import Given, Taken, Undo
+from ...undo import Undo, UndoEffect, UndoRequest
 from ...writes import Field, Patched, Write
 from .._grounds import lost_disks, owning_vm, table, under_way
 from ..instancetypes._instancetypes import unresolved
@@ -205,17 +205,19 @@ REMEDIATION = Remediation(
 
 
 @guard(put_back, reads=(VirtualMachineInstance.KIND,))
-def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+def _weigh(taken: UndoRequest, scene: Scene) -> UndoEffect | Refused:
     ref = taken.plan.target
     if refused := put_back(scene, ref):
         return refused
     if table(taken.before.get("spec")).get("runStrategy") == "Manual":
         start = f"virtctl start -n {ref.namespace} {ref.name}"
-        return Given(effect=f"The run strategy of {ref} is Manual again, which does not start it; to start it: {start}")
+        return UndoEffect(
+            effect=f"The run strategy of {ref} is Manual again, which does not start it; to start it: {start}"
+        )
     vmi = scene.named(VirtualMachineInstance, ref.namespace, ref.name)
     if vmi is not None and not vmi.final:
-        return Given(effect=f"{ref} starts again once its guest, which is still there, has shut down.")
-    return Given(effect=f"{ref} starts, on a node that takes it; while none does, it waits for one.")
+        return UndoEffect(effect=f"{ref} starts again once its guest, which is still there, has shut down.")
+    return UndoEffect(effect=f"{ref} starts, on a node that takes it; while none does, it waits for one.")
 
 
 UNDO = Undo(id="stop_blocked_vmi", weigh=_weigh)

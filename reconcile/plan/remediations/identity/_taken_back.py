@@ -17,7 +17,7 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...guards import Guard, Needs, guard, when
 from ...plan import Refused
 from ...remediation import Scene
-from ...undo import Given, Loss, Lost, Taken, Undo
+from ...undo import Loss, Lost, Undo, UndoEffect, UndoRequest
 from .._grounds import VM_STAYS, table
 from ._identities import Case, firmware_of, forbidden, kept_state, vm_of
 
@@ -29,7 +29,7 @@ LOSSES = {
 _MOST = 20  # generations of a VM that are looked at
 _FILLS_IN = (1, 6)  # the first release that writes the UUID of a VM's name into its spec
 
-Seen = Guard[[Taken, Case], str]
+Seen = Guard[[UndoRequest, Case], str]
 """Why the guest has seen the UUID that goes, one clause; empty where it has not."""
 
 
@@ -39,7 +39,7 @@ Seen = Guard[[Taken, Case], str]
     reads=(KubeVirt.KIND,),
     indexes=(IDENTITY,),
 )
-def weighed(taken: Taken, scene: Scene, seen: Seen) -> Given | Refused:
+def weighed(taken: UndoRequest, scene: Scene, seen: Seen) -> UndoEffect | Refused:
     """What it comes to that a VM gets back the firmware of before the write."""
     ref, case = taken.plan.target, vm_of(scene, taken.plan.target)
     if isinstance(case, Refused):
@@ -48,17 +48,17 @@ def weighed(taken: Taken, scene: Scene, seen: Seen) -> Given | Refused:
         return refused
     goes, back = _next(taken.after or {}), _next(taken.before)
     if comparable(goes) == comparable(back):
-        return Given(effect=f"{ref} keeps its UUID, {goes}.{_filled(taken, scene)}")
+        return UndoEffect(effect=f"{ref} keeps its UUID, {goes}.{_filled(taken, scene)}")
     why = seen(taken, case)
     if why and (refused := kept_state(case)):
         return refused
     losses = tuple(_lost(scene, case.vm, goes, back, why))
     also = "".join(f" Its {name} is as before, too." for name in _others(taken))
     effect = f"At its next start the guest of {ref} sees UUID {back} in the place of {goes}.{also}"
-    return Given(effect=effect, losses=losses)
+    return UndoEffect(effect=effect, losses=losses)
 
 
-def _others(taken: Taken) -> list[str]:
+def _others(taken: UndoRequest) -> list[str]:
     """What else the firmware of before had, or lacked, such as the serial or the bootloader."""
     had, has = (table(firmware_of(whole or {})) for whole in (taken.before, taken.after))
     return sorted(name for name in {*had, *has} - {"uuid"} if had.get(name) != has.get(name))
@@ -79,7 +79,7 @@ def _next(whole: Mapping[str, Any]) -> str:
     return own if isinstance(own, str) and own.strip() else legacy(str(table(whole.get("metadata")).get("name")))
 
 
-def _filled(taken: Taken, scene: Scene) -> str:
+def _filled(taken: UndoRequest, scene: Scene) -> str:
     """Where the spec is left without a UUID: that newer releases of KubeVirt do not leave it so."""
     had = table(firmware_of(taken.before)).get("uuid")
     if had or not any(each.release >= _FILLS_IN for each in scene.all(KubeVirt)):
@@ -87,7 +87,7 @@ def _filled(taken: Taken, scene: Scene) -> str:
     return " KubeVirt from 1.6 on writes the UUID of its name into its spec again."
 
 
-def _written_with(taken: Taken, scene: Scene, vm: VirtualMachine) -> str:
+def _written_with(taken: UndoRequest, scene: Scene, vm: VirtualMachine) -> str:
     """By the ControllerRevisions of starts: KubeVirt makes one with the VM's generation at each, and keeps the last."""
     before, after, last = (_generation(each or {}) for each in (taken.before, taken.after, scene.of(taken.plan.target)))
     # That of the write: what it left may have been read later, when the VM had been started and changed.
@@ -110,7 +110,7 @@ def _generation(whole: Mapping[str, Any]) -> int:
 
 
 @guard(reads=(VirtualMachineInstance.KIND, Pod.KIND, ControllerRevision.KIND))
-def started(taken: Taken, case: Case) -> str:
+def started(taken: UndoRequest, case: Case) -> str:
     """Why a guest of the VM has run since the write, or may have, one clause; empty where none has."""
     scene, vm, *_ = case
     vmi = scene.named(VirtualMachineInstance, vm.namespace, vm.name)
@@ -126,7 +126,7 @@ def uuid_back(
     remediation: str, seen: Seen = started, losses: Mapping[str, tuple[Lost, str]] = MappingProxyType(LOSSES)
 ) -> Undo:
     @guard(weighed, seen)
-    def weigh(taken: Taken, scene: Scene) -> Given | Refused:
+    def weigh(taken: UndoRequest, scene: Scene) -> UndoEffect | Refused:
         return weighed(taken, scene, seen)
 
     return Undo(id=remediation, weigh=weigh, losses=losses)
@@ -139,13 +139,13 @@ class Known(NamedTuple):
 
     what: str
     free: str
-    of: Callable[[Taken, Mapping[str, Any]], str]
+    of: Callable[[UndoRequest, Mapping[str, Any]], str]
     having: Guard[[Scene, str], list[str]]
 
 
 def value_back(remediation: str, known: Known) -> Undo:
     @guard(CHANGEABLE, started, known.having)
-    def weigh(taken: Taken, scene: Scene) -> Given | Refused:
+    def weigh(taken: UndoRequest, scene: Scene) -> UndoEffect | Refused:
         return weighed_value(taken, scene, known)
 
     what = known.what
@@ -159,7 +159,7 @@ def value_back(remediation: str, known: Known) -> Undo:
     )
 
 
-def weighed_value(taken: Taken, scene: Scene, known: Known) -> Given | Refused:
+def weighed_value(taken: UndoRequest, scene: Scene, known: Known) -> UndoEffect | Refused:
     """What it comes to that a VM gets back a value."""
     ref, case, what = taken.plan.target, vm_of(scene, taken.plan.target), known.what
     if isinstance(case, Refused):
@@ -178,4 +178,4 @@ def weighed_value(taken: Taken, scene: Scene, known: Known) -> Given | Refused:
             yield Loss(known.free, lost, f"{others[0]} has {what} {back}, which {ref} would get")
 
     effect = f"At its next start the guest of {ref} sees {what} {back} in the place of {goes}."
-    return Given(effect=effect, losses=tuple(losses()))
+    return UndoEffect(effect=effect, losses=tuple(losses()))

@@ -35,7 +35,7 @@ from ...managed_fields import writers
 from ...patterns import ANYTHING, BLANK, EMPTY, PRESENT, Both, Exactly
 from ...plan import Patch, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
-from ...undo import Taken
+from ...undo import UndoRequest
 from ...writes import Field, Patched, Write
 from .._grounds import table, wholes
 from ._identities import PATH, Case, firmware_of, forbidden, put, vm_of
@@ -213,7 +213,7 @@ REMEDIATION = Remediation(
 
 
 @guard()
-def _in_use(_: Taken, case: Case) -> str:
+def _in_use(_: UndoRequest, case: Case) -> str:
     return f"{case.vm.ref} had it in use when it was written"
 
 

@@ -40,7 +40,7 @@ from ...guards import guard
 from ...patterns import PRESENT
 from ...plan import Op, Patch, Refused, Replace, Test
 from ...remediation import Scene
-from ...undo import Taken
+from ...undo import UndoRequest
 from ...writes import Entries, Field
 from .._grounds import table, tables
 from ._identities import ALLOWED, Case, change, forbidden, not_the_copy, stopped
@@ -205,7 +205,7 @@ REMEDIATION = change(
 # The old MAC address is free for the VM as long as nobody else has it, and its guest does not know the new one.
 
 
-def _put_back(taken: Taken, whole: Mapping[str, Any]) -> str:
+def _put_back(taken: UndoRequest, whole: Mapping[str, Any]) -> str:
     ops = taken.plan.step.ops if isinstance(taken.plan.step, Patch) else ()
     found = at(whole, next(op.path for op in ops if isinstance(op, Replace)))
     return found if isinstance(found, str) else ""

@@ -27,7 +27,7 @@ from ...guards import guard
 from ...patterns import PRESENT
 from ...plan import Refused
 from ...remediation import Scene
-from ...undo import Taken
+from ...undo import UndoRequest
 from ...writes import Field
 from .._grounds import table
 from ._identities import ALLOWED, PATH, Case, change, firmware_of, firmware_set, forbidden, not_the_copy, stopped
@@ -74,7 +74,7 @@ REMEDIATION = change(
 # The old serial is free for the VM as long as nobody else has it, and its guest does not know the new one.
 
 
-def _serial(_: Taken, whole: Mapping[str, Any]) -> str:
+def _serial(_: UndoRequest, whole: Mapping[str, Any]) -> str:
     return str(table(firmware_of(whole)).get("serial") or "")
 
 

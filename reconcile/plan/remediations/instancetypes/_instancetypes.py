@@ -23,7 +23,7 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...guards import guard
 from ...plan import Refused
 from ...remediation import Scene
-from ...undo import Given, Loss, Lost
+from ...undo import Loss, Lost, UndoEffect
 from .._grounds import ending, under_way
 
 LABEL = "instancetype.kubevirt.io/object-"
@@ -198,17 +198,17 @@ LOSSES = {
     reads=(*REFERRING, VirtualMachineRestore.KIND),
     indexes=(REVISION,),
 )
-def going(scene: Scene, ref: Ref, effect: str) -> Given | Refused:
+def going(scene: Scene, ref: Ref, effect: str) -> UndoEffect | Refused:
     """What it comes to that a ControllerRevision is deleted, after the sentence that says so."""
     restoring = next((each for each in scene.within(VirtualMachineRestore, ref.namespace) if each.active), None)
     if restoring is not None:
         return Refused("no_restore", f"{restoring.ref} may be about to refer to {ref}")
     found = [each for each in scene.sharing(REVISION, revision_key(ref.namespace, ref.name)) if _needs(each)]
     if not found:
-        return Given(effect=f"{effect} Nothing refers to it.")
+        return UndoEffect(effect=f"{effect} Nothing refers to it.")
     who = named(sorted(each.ref for each in found)[:5], len(found))
     why = f"{who} refer{'s' if len(found) == 1 else ''} to {ref}, and without it KubeVirt neither starts nor stops a VM"
-    return Given(effect=f"{effect} {why}.", losses=(Loss("not_needed", f"{ref}, the copy of {who}", why),))
+    return UndoEffect(effect=f"{effect} {why}.", losses=(Loss("not_needed", f"{ref}, the copy of {who}", why),))
 
 
 def _needs(record: Record) -> bool:

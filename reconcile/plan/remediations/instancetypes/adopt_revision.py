@@ -25,7 +25,7 @@ from ...guards import guard
 from ...patterns import Begins, Each, Is, Like
 from ...plan import Add, Op, Patch, Plan, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
-from ...undo import Given, Taken, Undo
+from ...undo import Undo, UndoEffect, UndoRequest
 from ...writes import Field, Patched, Write
 from .._grounds import an_owner, owned_by, table, tables
 from ._copies import names
@@ -128,13 +128,13 @@ REMEDIATION = Remediation(
 
 
 @guard(going)
-def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+def _weigh(taken: UndoRequest, scene: Scene) -> UndoEffect | Refused:
     ref, subject = taken.plan.target, taken.plan.subject
     owners = tables(table(taken.before.get("metadata")).get("ownerReferences"))
     if not owners:
-        return Given(effect=f"{ref} has no owner again, and is left behind when {subject} is deleted.")
+        return UndoEffect(effect=f"{ref} has no owner again, and is left behind when {subject} is deleted.")
     if any(each.get("uid") == subject.uid for each in owners):
-        return Given(effect=f"{ref} belongs to {subject}, which does not control it.")
+        return UndoEffect(effect=f"{ref} belongs to {subject}, which does not control it.")
     return going(scene, ref, f"{ref} belongs to a VM that is gone, and garbage collection deletes it.")
 
 

@@ -44,7 +44,7 @@ from ...managed_fields import FieldWriter, writers
 from ...patterns import ANYTHING, EMPTY, PRESENT, Both, Exactly, Like
 from ...plan import Patch, Plan, Refused, Remove, Risk, Test
 from ...remediation import Remediation, Scene
-from ...undo import Given, Taken, Undo
+from ...undo import Undo, UndoEffect, UndoRequest
 from ...writes import Field, Patched, Write
 from .._grounds import VM_STAYS, ending, table, under_way
 from ._instancetypes import KEPT, settled_kubevirt
@@ -190,7 +190,7 @@ REMEDIATION = Remediation(
     },
     reads=(ControllerRevision.KIND, KubeVirt.KIND),
 )
-def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+def _weigh(taken: UndoRequest, scene: Scene) -> UndoEffect | Refused:
     ref = taken.plan.target
     whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
     if whole is None or vm is None:
@@ -207,7 +207,7 @@ def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
         return Refused("copy_is_there", f"ControllerRevision {name} does not exist any more")
     if any(ends_at_start(each) for each in scene.all(KubeVirt)):
         return Refused("starts_safely", f"with it a start of {ref} ends virt-controller (kubevirt/kubevirt#16071)")
-    return Given(effect=f"The status of {ref} names ControllerRevision {name} again, which its spec does not.")
+    return UndoEffect(effect=f"The status of {ref} names ControllerRevision {name} again, which its spec does not.")
 
 
 UNDO = Undo(id="drop_stale_reference", weigh=_weigh)

@@ -32,7 +32,7 @@ from ...guards import guard
 from ...patterns import Like
 from ...plan import Add, Op, Patch, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
-from ...undo import Given, Loss, Lost, Taken, Undo
+from ...undo import Loss, Lost, Undo, UndoEffect, UndoRequest
 from ...writes import Item, Patched, Write
 from .._grounds import ending, table, texts
 
@@ -103,7 +103,7 @@ REMEDIATION = Remediation(
     reads=(*INSTANCETYPES, VirtualMachine.KIND, ControllerRevision.KIND, KubeVirt.KIND, Namespace.KIND),
     indexes=(UNVERSIONED,),
 )
-def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+def _weigh(taken: UndoRequest, scene: Scene) -> UndoEffect | Refused:
     ref = taken.plan.target
     record = next(each.record for each in INSTANCETYPES if each.name == ref.kind)
     kept = scene.named(record, ref.namespace, ref.name)
@@ -114,12 +114,12 @@ def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     depend = f"{len(vms):,} VM{'' if len(vms) == 1 else 's'} without a copy of it: {named(vms[:5], len(vms))}"
     if not going:
         then = f" Now it would leave {depend}." if vms else ""
-        return Given(effect=f"Nothing prevents the deletion of {ref} any more.{then}")
+        return UndoEffect(effect=f"Nothing prevents the deletion of {ref} any more.{then}")
     effect = f"The deletion of {ref}, which waits, goes through."
     if not vms:
-        return Given(effect=f"{effect} No VM depends on it without a copy.")
+        return UndoEffect(effect=f"{effect} No VM depends on it without a copy.")
     why = f"{ref} is being deleted, and without the finalizer it is gone: under {depend}"
-    return Given(effect=effect, losses=(Loss("no_vm_without_copy", f"{ref}, for {depend}", why),))
+    return UndoEffect(effect=effect, losses=(Loss("no_vm_without_copy", f"{ref}, for {depend}", why),))
 
 
 def _ending(scene: Scene, name: str) -> bool:

@@ -30,7 +30,7 @@ from ...guards import guard
 from ...patterns import EMPTY, PRESENT, Is, Like
 from ...plan import Add, Op, Patch, Plan, Refused, Risk, Test, escaped
 from ...remediation import Remediation, Scene
-from ...undo import Given, Taken, Undo
+from ...undo import Undo, UndoEffect, UndoRequest
 from ...writes import Field, Patched, Write
 from .._grounds import table
 from ._copies import STORED
@@ -122,7 +122,7 @@ REMEDIATION = Remediation(
 
 
 @guard(going)
-def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+def _weigh(taken: UndoRequest, scene: Scene) -> UndoEffect | Refused:
     ref = taken.plan.target
     return going(scene, ref, f"{ref} has no labels of KubeVirt again, which deletes it under a VM that names it.")
 

@@ -39,7 +39,7 @@ from ...guards import guard
 from ...patterns import PRESENT
 from ...plan import Patch, Plan, Refused, Risk, escaped
 from ...remediation import Remediation, Scene
-from ...undo import Given, Taken, Undo
+from ...undo import Undo, UndoEffect, UndoRequest
 from ...writes import Field, Patched, Write
 from .._grounds import ending, table, under_way
 from ._copies import STORED, differs, names, running_spec
@@ -183,8 +183,8 @@ REMEDIATION = Remediation(
 
 
 @guard(reads=(VirtualMachine.KIND,))
-def _weigh(taken: Taken, _: Scene) -> Given | Refused:
-    return Given(effect=f"The annotation of {taken.plan.target} goes. A copy that KubeVirt made meanwhile stays.")
+def _weigh(taken: UndoRequest, _: Scene) -> UndoEffect | Refused:
+    return UndoEffect(effect=f"The annotation of {taken.plan.target} goes. A copy that KubeVirt made meanwhile stays.")
 
 
 UNDO = Undo(id="nudge_unversioned_vm", weigh=_weigh)

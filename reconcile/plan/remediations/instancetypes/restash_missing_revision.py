@@ -42,7 +42,7 @@ from ...guards import guard
 from ...patterns import EMPTY, PRESENT, Begins, Is, Like
 from ...plan import Compared, Create, Op, Patch, Plan, Refused, Remove, Risk, Test
 from ...remediation import Remediation, Scene
-from ...undo import Given, Taken, Undo
+from ...undo import Undo, UndoEffect, UndoRequest
 from ...writes import Created, Field, Patched, Write
 from .._grounds import ending, owned_by, table, under_way
 from ._copies import STORED, instancetype_of, names, running_spec, unproven
@@ -336,7 +336,7 @@ REMEDIATION = Remediation(
 
 
 @guard(going)
-def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+def _weigh(taken: UndoRequest, scene: Scene) -> UndoEffect | Refused:
     return going(scene, taken.plan.target, f"{taken.plan.target} is gone.")
 
 

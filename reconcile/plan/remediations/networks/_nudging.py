@@ -17,7 +17,7 @@ from ...guards import guard
 from ...patterns import PRESENT
 from ...plan import Add, Op, Patch, Refused, Replace, Test, escaped
 from ...remediation import Scene
-from ...undo import Given, Taken, Undo
+from ...undo import Undo, UndoEffect, UndoRequest
 from ...writes import Field
 from .._grounds import table
 
@@ -64,7 +64,7 @@ def annotation_only(remediation: str, kind: ApiKind[Any], then: str) -> Undo:
     """The undo of a remediation that annotates objects of this kind; `then` are sentences about what follows."""
 
     @guard(reads=(kind,))
-    def weigh(taken: Taken, _: Scene) -> Given:
-        return Given(effect=f"{taken.plan.target} no longer has the annotation. {then}")
+    def weigh(taken: UndoRequest, _: Scene) -> UndoEffect:
+        return UndoEffect(effect=f"{taken.plan.target} no longer has the annotation. {then}")
 
     return Undo(id=remediation, weigh=weigh)

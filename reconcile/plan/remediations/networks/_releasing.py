@@ -15,7 +15,7 @@ from ...guards import guard, when
 from ...patterns import Has, Like
 from ...plan import Patch, Plan, Refused, Remove, Risk, Test
 from ...remediation import Remediation, Scene
-from ...undo import Given, Loss, Lost
+from ...undo import Loss, Lost, UndoEffect
 from ...writes import Deleted, Item, Patched
 from .._grounds import TERMINATING, table, tables
 from ._ipam_claims import claim_of, in_use, made_for, migrating, namesakes, restored, shared, waits
@@ -212,18 +212,18 @@ LOSSES = {
     in_use.but("no_pod_uses_it"),
     reads=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
 )
-def given_away(scene: Scene, claim: IPAMClaim, going: str) -> Given | Refused:
+def given_away(scene: Scene, claim: IPAMClaim, going: str) -> UndoEffect | Refused:
     """What is lost with it; `going` is why it goes, one clause."""
     if refused := _used(scene, claim, going):
         return refused
     ips, network = ", ".join(claim.hosts), claim.network or "(none)"
     if not ips:
-        return Given(effect=f"{claim.ref} goes, since {going}; it has no address.")
+        return UndoEffect(effect=f"{claim.ref} goes, since {going}; it has no address.")
     vms = namesakes(scene, VirtualMachine, claim)
     of = f", which {vms[0].ref} would get at its next start" if vms else ""
     why = f"{going}, and without the finalizer network {network} releases {ips}{of}"
     effect = f"{claim.ref} goes, since {going}, and network {network} releases {ips}."
-    return Given(effect=effect, losses=tuple(Loss("address_kept", ip, why) for ip in claim.ips))
+    return UndoEffect(effect=effect, losses=tuple(Loss("address_kept", ip, why) for ip in claim.ips))
 
 
 def _used(scene: Scene, claim: IPAMClaim, going: str) -> Refused | None:

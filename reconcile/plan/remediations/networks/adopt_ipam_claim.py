@@ -36,7 +36,7 @@ from ...guards import guard, when
 from ...patterns import PRESENT, Each
 from ...plan import Patch, Plan, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
-from ...undo import Given, Taken, Undo
+from ...undo import Undo, UndoEffect, UndoRequest
 from ...writes import Field, Patched, Write
 from .._grounds import LIVING, an_owner, owned_by
 from ._ipam_claims import (
@@ -174,13 +174,13 @@ _GOING = "garbage collection deletes it, whose owner is gone"
 
 
 @guard(given_away)
-def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+def _weigh(taken: UndoRequest, scene: Scene) -> UndoEffect | Refused:
     ref = taken.plan.target
     claim = scene.named(IPAMClaim, ref.namespace, ref.name)
     if claim is None:
         return Refused("same_object", f"{ref} does not exist")
     if FINALIZER in claim.finalizers:
-        return Given(
+        return UndoEffect(
             effect=f"{ref} is of the earlier VM again: {_GOING}, and its finalizer keeps its addresses. It can't be "
             "given to the VM any more then."
         )

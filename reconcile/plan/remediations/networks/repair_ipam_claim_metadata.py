@@ -27,7 +27,7 @@ from ...guards import guard
 from ...patterns import EMPTY, PRESENT
 from ...plan import Add, Op, Patch, Plan, Refused, Replace, Risk, Test
 from ...remediation import Remediation, Scene
-from ...undo import Given, Taken, Undo
+from ...undo import Undo, UndoEffect, UndoRequest
 from ...writes import Field, Item, Patched, Write
 from .._grounds import LIVING, owned_by, table, texts
 from ._ipam_claims import (
@@ -168,14 +168,14 @@ REMEDIATION = Remediation(
 
 
 @guard(given_away, reads=(Namespace.KIND,))
-def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+def _weigh(taken: UndoRequest, scene: Scene) -> UndoEffect | Refused:
     ref = taken.plan.target
     claim = scene.named(IPAMClaim, ref.namespace, ref.name)
     if claim is None:
         return Refused("same_object", f"{ref} does not exist")
     going = _going(scene, claim) if _unprotects(taken) else ""
     if not going:
-        return Given(effect=f"What was added to {ref} is removed again; its addresses stay as they are.")
+        return UndoEffect(effect=f"What was added to {ref} is removed again; its addresses stay as they are.")
     return given_away(scene, claim, going)
 
 
@@ -199,7 +199,7 @@ def _owner_before(scene: Scene, namespace: str, kind: str, name: str) -> Virtual
     return scene.named(VirtualMachineInstance, namespace, name)
 
 
-def _unprotects(taken: Taken) -> bool:
+def _unprotects(taken: UndoRequest) -> bool:
     """Whether the finalizer goes, or the label of another VM comes back: when that one is deleted, KubeVirt's IPAM
     controller takes the finalizer off every IPAMClaim with its label.
     """

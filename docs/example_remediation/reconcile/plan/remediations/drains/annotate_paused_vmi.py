@@ -21,7 +21,7 @@ from ...guards import guard
 from ...patterns import EMPTY, PRESENT
 from ...plan import Patch, Plan, Refused, Risk, Test
 from ...remediation import Remediation, Scene
-from ...undo import Given, Taken, Undo
+from ...undo import Undo, UndoEffect, UndoRequest
 from ...writes import Field, Patched, Write
 from .._grounds import ending, table, under_way
 
@@ -88,11 +88,11 @@ REMEDIATION = Remediation(
     ending,
     reads=(VirtualMachineInstance.KIND,),
 )
-def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
+def _weigh(taken: UndoRequest, scene: Scene) -> UndoEffect | Refused:
     ref = taken.plan.target
     if refused := ending(scene, ref, scene.of(ref) or {}):
         return refused
-    return Given(effect=f"The annotation is gone. Nothing else of {ref} changes.")
+    return UndoEffect(effect=f"The annotation is gone. Nothing else of {ref} changes.")
 
 
 # Without the annotation nobody sees on the VMI which node it was paused on.
