@@ -181,6 +181,8 @@ class OfflineSource:
             progress(self.tally)
         if not self._any or (self._first_unread and not self.tally.objects and not self._listed):
             raise DumpError(self._first_unread or (_NOTHING if self.tally.files else _NO_FILE))
+        if self._complete and not (self.tally.objects or self.tally.others or self._listed):
+            raise DumpError(f"{_NOTHING}, and so it is not all of a cluster: each has namespaces; leave --complete out")
         for kind, held in self._held.items():
             await self._intake.swap(kind, {name: each.decoded for name, each in held.items()})
             self._state(kind, held=bool(held))

@@ -7,8 +7,9 @@ from __future__ import annotations
 import argparse
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -27,11 +28,12 @@ from ...store.cluster import Cluster
 from ...store.kind import ApiKind
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...store.reader import watched
 
 # What of the findings is asked for: of a VM, a node, a network, an object, a cause, or one finding.
 #
 # `vm/NAME`, `vm/NAMESPACE/NAME`, `node/NAME`, `network/NAME`, `ipamclaim/NAMESPACE/NAME` as `-o name` prints it, or the
-# first digits of the id of a cause or of a finding.
+# first digits of the id of a cause or of a finding. Kinds may be called as kubectl calls them, by plural and group.
 
 _ID = re.compile(r"[0-9a-f]{4,16}")
 _VMS = ("VirtualMachine", "VirtualMachineInstance")
@@ -76,12 +78,23 @@ class Selection:
         return frozenset(each.partition("/")[0] for each in paths)
 
 
+@cache
+def _called() -> Mapping[str, str]:
+    """Kinds in small letters by whatever kubectl calls them."""
+    found = {"vms": "vm", "vmis": "vmi"}
+    for kind in watched(all_checks()):
+        if isinstance(kind, ApiKind):
+            name = kind.name.lower()
+            found |= dict.fromkeys((kind.plural, kind.resource, f"{name}.{kind.group}"), name)
+    return found
+
+
 def selection_of(texts: Iterable[str]) -> Selection:
     """Raises ValueError for what selects nothing, one sentence."""
     vms, nodes, networks, objects, ids = [], [], [], [], []
     for text in texts:
         kind, slash, path = text.partition("/")
-        kind = kind.lower()
+        kind = _called().get(kind.lower(), kind.lower())
         if not slash and _ID.fullmatch(text):
             ids.append(text)
         elif not slash or not path or path.count("/") > 1 or not all(path.split("/")):

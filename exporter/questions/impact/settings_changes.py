@@ -6,7 +6,7 @@ Its configuration is kept as text, and whatever follows from it is derived anew,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -22,6 +22,7 @@ from ...store.kinds.kube_virt import EVEN_PARITY, KubeVirt, changed
 from ...store.kinds.node import Node
 from ...store.overlay import Edit
 from ...store.source import UNREADABLE, Source, Undecodable
+from ..nearest import nearest
 from .paths import Path, Tree, assigned, at, named, put, shortened, written
 from .proposals import NoSuchObjectError, ProposedChange
 
@@ -111,6 +112,27 @@ def _word(on: bool) -> str:
     return "on" if on else "off"
 
 
+# Settings that take one of a few words. Of the first the admitter of VMIs refuses each new VMI that has another one
+# (vmi-create-admitter.go in pkg/virt-api/webhooks/validating-webhook/admitters), the others the API server by the CRD.
+_WORDS: Mapping[Path, tuple[str, ...]] = {
+    ("evictionStrategy",): ("None", "LiveMigrate", "LiveMigrateIfPossible", "External"),
+    ("instancetype", "referencePolicy"): ("reference", "expand", "expandAll"),
+    ("roleAggregationStrategy",): ("AggregateToDefault", "Manual"),
+    ("tlsConfiguration", "minTLSVersion"): ("VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"),
+    ("vmRolloutStrategy",): ("Stage", "LiveUpdate"),
+}
+
+
+def _refuse_no_word(before: Tree, after: Tree) -> None:
+    """Raises ValueError for a setting that gets a value which is none of its words."""
+    for path, words in _WORDS.items():
+        value = at(after, path)
+        if value not in (None, "", *words) and value != at(before, path):
+            near = nearest(value, words) if isinstance(value, str) else None
+            hint = f"did you mean {near}?" if near else f"it is one of {', '.join(words)}"
+            raise ValueError(f"{named(path)} can't be {written(value)}; {hint}")
+
+
 _UNSPECIFIC = re.compile(r"v?[0-9]{1,6}\.[0-9]{1,6}")  # a release without its patch
 _MOST = 100  # gates and settings in one question: each is applied by itself
 _GATES_OFF = (
@@ -177,8 +199,9 @@ class _Draft:
     def set(self, text: str) -> None:
         path, value = assigned(text)
         before = understood(self.record)
-        record = self.record
-        self._take(put(self.tree, path, value))
+        record, tree = self.record, put(self.tree, path, value)
+        self._take(tree)
+        _refuse_no_word(msgspec.json.decode(record.configuration or "{}"), tree)
         said, known = (
             f"{named(path)} is {'removed' if value is None else f'set to {written(value)}'}",
             understood(self.record),

@@ -17,7 +17,10 @@ import pytest
 
 from exporter.__main__ import main
 from exporter.checks import all_checks
+from exporter.cli.input.filters import Selection, selection_of
 from exporter.findings.check import PER_FLEET
+from exporter.store.kind import ApiKind
+from exporter.store.reader import watched
 from tests.all_of import each_of
 from tests.case_files import read_yaml
 
@@ -177,6 +180,20 @@ def test_a_wrong_word_is_answered_in_a_sentence(
         code = int(str(stopped.code))
     assert code == 2
     assert said in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_kind_may_be_called_as_kubectl_calls_it() -> None:
+    """As `kubectl get -o name` prints it, too: `virtualmachine.kubevirt.io/web`."""
+    kinds = [each for each in watched(all_checks()) if isinstance(each, ApiKind)]
+    for kind in kinds:
+        name = kind.name.lower()
+        ways = (kind.name, kind.plural, kind.resource, *((f"{name}.{kind.group}",) if kind.group else ()))
+        assert {selection_of((f"{way}/shop/web",)) for way in ways} == {selection_of((f"{name}/shop/web",))}, kind
+    own = Selection(vms=("shop/web",))
+    assert {*map(selection_of, (("vms/shop/web",), ("vmis/shop/web",), ("virtualmachine.kubevirt.io/shop/web",)))} == {
+        own
+    }
+    assert selection_of(("nodes/node01",)) == Selection(nodes=("node01",))
 
 
 def test_a_check_that_is_switched_off_is_not_fine(dump: Path, tmp_path: Path, check: Check) -> None:

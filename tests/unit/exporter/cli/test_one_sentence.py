@@ -227,6 +227,20 @@ def test_a_dump_of_which_nothing_can_be_read(
     assert said(capsys, "check", "--from", str(path)) == (2, "", f"steward: {says.replace('PATH', str(path))}\n")
 
 
+@pytest.mark.parametrize("command", ["check", "status", "networks", "features", "instancetypes"])
+def test_a_dump_without_any_object_is_not_a_whole_cluster(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": []}), encoding="utf-8")
+    says = (
+        "the dump has no Kubernetes object, and so it is not all of a cluster: each has namespaces; leave --complete "
+    )
+    says += "out"
+    assert said(capsys, command, "--from", str(path), "--complete") == (2, "", f"steward: {says}\n")
+    assert said(capsys, command, "--from", str(path))[0] == 2
+
+
 def test_a_dump_and_a_kubeconfig_that_are_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "nowhere"
     sentence = (

@@ -379,6 +379,28 @@ def test_a_gate_is_switched_on_by_what_counts(
             ),
         ),
         (
+            {"set": "evictionStrategy=shutdown"},
+            (
+                'spec.configuration.evictionStrategy can\'t be "shutdown"; it is one of None, LiveMigrate, '
+                "LiveMigrateIfPossible, External"
+            ),
+        ),
+        (
+            {"set": "evictionStrategy=livemigrate"},
+            'spec.configuration.evictionStrategy can\'t be "livemigrate"; did you mean LiveMigrate?',
+        ),
+        (
+            {"set": 'instancetype={"referencePolicy": "none"}'},
+            (
+                'spec.configuration.instancetype.referencePolicy can\'t be "none"; it is one of reference, expand, '
+                "expandAll"
+            ),
+        ),
+        (
+            {"set": "instancetype.referencePolicy=expandall"},
+            'spec.configuration.instancetype.referencePolicy can\'t be "expandall"; did you mean expandAll?',
+        ),
+        (
             {"set": "migrations=7"},
             "the API server would refuse spec.configuration: migrations is a whole number where an object is expected",
         ),
