@@ -27,8 +27,9 @@ from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_w
 from ..input.probes import ask_edits, refuse_probe_of_dump
 from ..output.edit_probes import edits
 from ..output.findings.report import Presentation, rendered, unread
+from ..output.text.layout import aimed
 from ..output.text.screen import colours, painted, width
-from ..output.text.terminal import TEXTS, aimed, complain, say
+from ..output.text.terminal import TEXTS, complain, say
 
 
 def run(arguments: argparse.Namespace) -> int:

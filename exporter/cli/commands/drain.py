@@ -35,9 +35,9 @@ from ..input.config import configured
 from ..input.filters import UsageError
 from ..input.once import aim_of, all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump
 from ..input.probes import refuse_probe_of_dump, with_probes
-from ..output.text.layout import grid, paragraph, step, table, written
+from ..output.text.layout import aimed, grid, paragraph, step, table, written
 from ..output.text.screen import rows_of, width
-from ..output.text.terminal import aimed, complain, one_line, say
+from ..output.text.terminal import complain, one_line, say
 
 # The preview of a drain as text: what stays comes first, with what to do about it; what leaves is a list.
 #

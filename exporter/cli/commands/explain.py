@@ -153,7 +153,7 @@ def _one(arguments: argparse.Namespace, columns: int | None) -> int:
     from ..input.filters import UsageError
     from ..input.once import aim_of
     from ..input.one_finding import finding_of
-    from ..output.text.terminal import aimed
+    from ..output.text.layout import aimed
 
     try:
         finding = aimed(finding_of(arguments), aim_of(arguments))

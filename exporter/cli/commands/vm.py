@@ -29,9 +29,9 @@ from ...questions.vm import (
 from ..input.config import configured
 from ..input.filters import UsageError
 from ..input.once import aim_of, all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump
-from ..output.text.layout import written
+from ..output.text.layout import aimed, written
 from ..output.text.screen import prose_width
-from ..output.text.terminal import aimed, complain, say
+from ..output.text.terminal import complain, say
 from ..output.vm import whole_vm
 
 # The manifest of a VM, from a file of YAML or JSON.

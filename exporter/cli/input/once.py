@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from ...facts.times import Since
 from ...offline.source import Progress, Tally
 from ...questions.findings import Report
-from ..output.text.terminal import Aim, complain, one_line
+from ..output.text.layout import Aim
+from ..output.text.terminal import complain, one_line
 from .filters import UsageError
 
 

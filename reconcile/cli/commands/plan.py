@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exporter.cli.input.once import aim_of
-from exporter.cli.output.text.layout import written, yaml_of
+from exporter.cli.output.text.layout import Aim, written, yaml_of
 from exporter.cli.output.text.screen import width
-from exporter.cli.output.text.terminal import Aim, one_line, say
+from exporter.cli.output.text.terminal import one_line, say
 from exporter.questions.trust import exit_code
 
 from ...carry_out.attempt import AttemptState, dry_run

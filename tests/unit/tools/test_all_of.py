@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,16 +13,22 @@ from tests.all_of import each_of
 SEEN: list[tuple[int, str, Path]] = []
 
 
-@each_of("number", [1, 2])
-@each_of(("word", "length"), [("a", 1), pytest.param("bc", 2, id="two")])
-def test_each_pair_is_tried_with_what_a_fixture_makes(tmp_path: Path, number: int, word: str, length: int) -> None:
-    assert len(word) == length
-    SEEN.append((number, word, tmp_path))
-
-
-def test_all_were_tried_in_one_test() -> None:
+@pytest.fixture
+def seen() -> Iterator[list[tuple[int, str, Path]]]:
+    """What one test has tried, of which all is there once it has ended."""
+    SEEN.clear()
+    yield SEEN
     assert [each[:2] for each in SEEN] == [(1, "a"), (1, "bc"), (2, "a"), (2, "bc")]
     assert len({path for *_, path in SEEN}) == 1
+
+
+@each_of("number", [1, 2])
+@each_of(("word", "length"), [("a", 1), pytest.param("bc", 2, id="two")])
+def test_each_pair_is_tried_with_what_a_fixture_makes(
+    seen: list[tuple[int, str, Path]], tmp_path: Path, number: int, word: str, length: int
+) -> None:
+    assert len(word) == length
+    seen.append((number, word, tmp_path))
 
 
 @each_of("number", range(5), ids=lambda number: f"no {number}")

@@ -15,9 +15,9 @@ from ....questions.findings import FindingReport, Report, plan_command
 from ....sidecar.repairs import ReportedRepair
 from ....store.kind import ApiKind
 from ....store.source import FILE, SyncState
-from ..text.layout import age, indented, paragraph, sentence
+from ..text.layout import HERE, Aim, age, indented, paragraph, sentence
 from ..text.screen import cut, rows_of
-from ..text.terminal import HERE, Aim, one_line
+from ..text.terminal import one_line
 
 # What the checks have no answer for, by why that is, and how many of them answered.
 
