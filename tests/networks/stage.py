@@ -236,4 +236,10 @@ class Stage(Claims):
             if self.namespace in each["metadata"]["name"]:
                 self.client.delete(CUDNS, None, each["metadata"]["name"])
         self.client.delete(NAMESPACES, None, self.namespace)
-        wait_until(lambda: self.client.find(NAMESPACES, None, self.namespace) is None, 60, f"{self.namespace} is gone")
+
+        def gone() -> bool:
+            for each in self.client.list(IPAM_CLAIMS, self.namespace)["items"]:  # one that was made for a VM that went
+                self.unhold(IPAM_CLAIMS, each["metadata"]["name"])
+            return self.client.find(NAMESPACES, None, self.namespace) is None
+
+        wait_until(gone, 120, f"{self.namespace} is gone")
