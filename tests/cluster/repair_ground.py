@@ -25,7 +25,15 @@ from tests.cluster.stage import Stage
 from tests.manifests import Object
 from tests.waiting import wait_until
 
-__all__ = ["ACCOUNT", "THOROUGH", "Ground", "Written", "ground_of"]
+STEPS = (
+    *("made", "dry_run", "made_again", "intended", "fenced", "written"),
+    *("read_back", "looked_again", "event", "done"),
+)
+"""Of an attempt that writes, in order: the sidecar can be killed at each (`Attempts`, `AttemptEnding`)."""
+SETTLING = ("settle_read", "settle_looked", "settle_event", "settled")
+"""Of the next process, which settles what the last one has left."""
+
+__all__ = ["ACCOUNT", "SETTLING", "STEPS", "THOROUGH", "Ground", "Written", "ground_of"]
 
 THOROUGH = pytest.mark.skipif(
     os.environ.get("REPAIRS") != "all", reason="takes minutes: `make test-repairs` runs it, and not `make check`"

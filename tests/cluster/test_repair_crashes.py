@@ -18,17 +18,12 @@ from reconcile.carry_out import attempt, ending
 from reconcile.ledger import Ledger
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.repair_faults import FAULTS, LATER, Fault, settings
-from tests.cluster.repair_ground import Ground, ground_of
+from tests.cluster.repair_ground import SETTLING, STEPS, Ground, ground_of
 from tests.cluster.sidecar import Sidecar
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.long
 
-STEPS = (
-    *("made", "dry_run", "made_again", "intended", "fenced", "written"),
-    *("read_back", "looked_again", "event", "done"),
-)
-SETTLING = ("settle_read", "settle_looked", "settle_event", "settled")
 ALL = (*STEPS, *SETTLING)
 SAMPLE = list(islice(zip(cycle(FAULTS), cycle(ALL), strict=False), max(len(FAULTS), len(ALL))))
 CASES = list(product(FAULTS, ALL)) if os.environ.get("REPAIRS") == "all" else SAMPLE

@@ -5,7 +5,6 @@ The VMs of all cases are there at once, each in a namespace of its own with a si
 
 from __future__ import annotations
 
-import re
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.carry_out import attempt, ending
 from reconcile.ledger import Event
 from reconcile.plan.effects import REQUESTS
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations.drains import cancel_stale_evacuation, migrate_marked_vmi, stop_blocked_vmi
 from tests.cluster.exporter import Exporter
+from tests.cluster.repair_ground import SETTLING, STEPS
 from tests.cluster.resources import VMS
 from tests.kubevirt.conftest import MakeStage
 from tests.kubevirt.control_plane import ControlPlane
@@ -32,13 +31,8 @@ from tests.manifests import Object
 
 HERE, ELSEWHERE, _ = NODES
 CANCEL, MIGRATE, STOP = (each.REMEDIATION for each in (cancel_stale_evacuation, migrate_marked_vmi, stop_blocked_vmi))
-SOURCES = "".join(Path(str(each.__file__)).read_text("utf-8") for each in (attempt, ending))
-STEPS = re.findall(r'_reached\("(\w+)"\)', SOURCES)
 # Where the first process ends, and the second, which settles what the first one has left.
-CASES = [
-    *((step,) for step in STEPS if not step.startswith("settle")),
-    *(("written", step) for step in STEPS if step.startswith("settle")),
-]
+CASES = [*((step,) for step in STEPS), *(("written", step) for step in SETTLING)]
 AT_ONCE = 4
 ARRIVES = 2.0  # seconds
 
