@@ -112,7 +112,7 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
         return self.proposal is None and (self.refused is None or self.refused.precondition in _PASSING)
 
     def unplanned(self, refused: Refused) -> Repair:
-        return msgspec.structs.replace(self, state="refused", refused=refused)
+        return self.in_state("refused", refused=refused)
 
     def planned(self, plan: Plan) -> Repair:
         proposed = plan.proposal is not None
@@ -142,7 +142,7 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
         return msgspec.structs.replace(self, blocked=gates, commands=() if gates else self.commands)
 
     def outdated(self, now: float) -> bool:
-        """Whether it is time to plan anew, for whoever looks."""
+        """Whether its plan is too old to be shown."""
         return now - self.at > _LASTS
 
     def waits(self, now: float) -> bool:

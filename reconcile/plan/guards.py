@@ -6,6 +6,7 @@ what they read. A plan is the last of them, and so is what weighs an undo: of a 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
@@ -56,12 +57,12 @@ class Guard(Needs, Generic[P, T]):
         return Guard(self._function, Needs(kept, reads=self.reads, indexes=self.indexes))
 
 
-class Guarded:
-    """Whoever reads the cluster by guards alone: what it declares follows from them."""
+class Guarded(ABC):
+    """A reader of the cluster by guards alone: what it declares follows from them."""
 
     @property
-    def needs(self) -> Needs:
-        raise NotImplementedError
+    @abstractmethod
+    def needs(self) -> Needs: ...
 
     @property
     def preconditions(self) -> Mapping[str, str]:

@@ -58,8 +58,6 @@ async def ask_edits(
     return summed(answers, len(expected) - len(answers), why)
 
 
-# `steward drain --probe`: asks for each VM, one after the other, what an eviction would be answered with.
-
 if TYPE_CHECKING:
     from ...kube.probe import Probe  # its client is dear to import, and a dump needs none
 

@@ -37,8 +37,6 @@ from .config import configured
 from .filters import Selection, UsageError
 from .names import refuse_no_kind
 
-# Asks a steward that runs: which one, with whose token, and what it means where it refuses.
-
 SECONDS = 30.0
 _BYTES = 256 * 2**20  # of some hundred thousand findings
 _PLUGIN_SECONDS = 60.0  # to log somebody in, in a browser maybe

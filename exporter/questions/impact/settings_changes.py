@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from ...counts.eviction_strategies import STRATEGIES
 from ...domain.features.configuration import Effective, chosen, understood
 from ...domain.features.gates import NEWEST, OLDEST, Gates
 from ...domain.features.hco import REVERTED, way_of_gate, way_of_setting
@@ -115,7 +116,7 @@ def _word(on: bool) -> str:
 # Settings that take one of a few words. Of the first the admitter of VMIs refuses each new VMI that has another one
 # (vmi-create-admitter.go in pkg/virt-api/webhooks/validating-webhook/admitters), the others the API server by the CRD.
 _WORDS: Mapping[Path, tuple[str, ...]] = {
-    ("evictionStrategy",): ("None", "LiveMigrate", "LiveMigrateIfPossible", "External"),
+    ("evictionStrategy",): STRATEGIES,
     ("instancetype", "referencePolicy"): ("reference", "expand", "expandAll"),
     ("roleAggregationStrategy",): ("AggregateToDefault", "Manual"),
     ("tlsConfiguration", "minTLSVersion"): ("VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"),
@@ -199,9 +200,9 @@ class _Draft:
     def set(self, text: str) -> None:
         path, value = assigned(text)
         before = understood(self.record)
-        record, tree = self.record, put(self.tree, path, value)
-        self._take(tree)
-        _refuse_no_word(msgspec.json.decode(record.configuration or "{}"), tree)
+        record, present = self.record, self.tree
+        self._take(put(present, path, value))
+        _refuse_no_word(present, self.tree)
         said, known = (
             f"{named(path)} is {'removed' if value is None else f'set to {written(value)}'}",
             understood(self.record),

@@ -7,12 +7,14 @@ sends it. The pages take the same answers.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Hashable, Iterable
+from typing import Generic, TypeAlias, TypeVar
 
 from aiohttp import web
 
 from ...counts.addresses import AddressUsage
+from ...counts.base import Aggregate
 from ...counts.features import FeatureUsage
 from ...counts.instancetypes import InstancetypeUsage
 from ...counts.migrations import MigrationFailures
@@ -52,7 +54,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class _Question(Generic[Key, Value]):
+class _Question(ABC, Generic[Key, Value]):
     """One question: the path that answers it, and for pages `take`."""
 
     def __init__(
@@ -64,9 +66,9 @@ class _Question(Generic[Key, Value]):
         self._engine, self._instance = engine, instance
         self._shared = Shared[Key, Value](version, size)
 
+    @abstractmethod
     async def answer(self, request: web.Request) -> Value:
         """By the parameters of a request. Raises _BadRequestError, one of _NOT_THERE."""
-        raise NotImplementedError
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -78,13 +80,7 @@ class _Question(Generic[Key, Value]):
         return await json_answer(request, self._instance, found)
 
 
-class Settling(Protocol):
-    """What is counted, and may be behind."""
-
-    def settle(self) -> Iterator[None]: ...
-
-
-async def _settled(usage: Settling) -> None:
+async def _settled(usage: Aggregate) -> None:
     for _ in usage.settle():
         await asyncio.sleep(0)
 

@@ -132,7 +132,7 @@ def uuid_back(
     return Undo(id=remediation, weigh=weigh, losses=losses)
 
 
-class Known(NamedTuple):
+class GuestValue(NamedTuple):
     """What a guest is known by: `what` in words, `free` the precondition that nobody else has it, `of` reads it of a
     whole VM, and `having` says who has it, as `namespace/name`.
     """
@@ -143,7 +143,7 @@ class Known(NamedTuple):
     having: Guard[[Scene, str], list[str]]
 
 
-def value_back(remediation: str, known: Known) -> Undo:
+def value_back(remediation: str, known: GuestValue) -> Undo:
     @guard(CHANGEABLE, started, known.having)
     def weigh(taken: UndoRequest, scene: Scene) -> UndoEffect | Refused:
         return weighed_value(taken, scene, known)
@@ -159,7 +159,7 @@ def value_back(remediation: str, known: Known) -> Undo:
     )
 
 
-def weighed_value(taken: UndoRequest, scene: Scene, known: Known) -> UndoEffect | Refused:
+def weighed_value(taken: UndoRequest, scene: Scene, known: GuestValue) -> UndoEffect | Refused:
     """What it comes to that a VM gets back a value."""
     ref, case, what = taken.plan.target, vm_of(scene, taken.plan.target), known.what
     if isinstance(case, Refused):

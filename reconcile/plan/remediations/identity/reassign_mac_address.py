@@ -44,7 +44,7 @@ from ...undo import UndoRequest
 from ...writes import Entries, Field
 from .._grounds import table, tables
 from ._identities import ALLOWED, Case, change, forbidden, not_the_copy, stopped
-from ._taken_back import Known, value_back
+from ._taken_back import GuestValue, value_back
 
 # Whether the configuration that a VM brings for its guest knows an interface by its MAC address.
 #
@@ -211,4 +211,4 @@ def _put_back(taken: UndoRequest, whole: Mapping[str, Any]) -> str:
     return found if isinstance(found, str) else ""
 
 
-UNDO = value_back("reassign_mac_address", Known("MAC address", "mac_is_free", _put_back, having))
+UNDO = value_back("reassign_mac_address", GuestValue("MAC address", "mac_is_free", _put_back, having))

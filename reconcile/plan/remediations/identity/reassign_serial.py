@@ -31,7 +31,7 @@ from ...undo import UndoRequest
 from ...writes import Field
 from .._grounds import table
 from ._identities import ALLOWED, PATH, Case, change, firmware_of, firmware_set, forbidden, not_the_copy, stopped
-from ._taken_back import Known, value_back
+from ._taken_back import GuestValue, value_back
 
 _NAMESPACE = UUID("5d1f0c55-2f2b-4b8e-9a3e-0b0d7c1c4e21")  # of the new serials; never to be changed
 
@@ -78,4 +78,4 @@ def _serial(_: UndoRequest, whole: Mapping[str, Any]) -> str:
     return str(table(firmware_of(whole)).get("serial") or "")
 
 
-UNDO = value_back("reassign_serial", Known("serial", "serial_is_free", _serial, _having))
+UNDO = value_back("reassign_serial", GuestValue("serial", "serial_is_free", _serial, _having))

@@ -381,8 +381,8 @@ def test_a_gate_is_switched_on_by_what_counts(
         (
             {"set": "evictionStrategy=shutdown"},
             (
-                'spec.configuration.evictionStrategy can\'t be "shutdown"; it is one of None, LiveMigrate, '
-                "LiveMigrateIfPossible, External"
+                'spec.configuration.evictionStrategy can\'t be "shutdown"; it is one of External, LiveMigrate, '
+                "LiveMigrateIfPossible, None"
             ),
         ),
         (
