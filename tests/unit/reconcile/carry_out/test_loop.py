@@ -62,6 +62,16 @@ async def test_plans_for_show_are_made_now_and_then(tmp_path: Path) -> None:
         assert {call.path.rpartition("/")[2] for call in running.server.requests} <= {"kubevirts", "v1"}
 
 
+async def test_a_plan_that_is_shown_is_made_again_after_ten_minutes(tmp_path: Path) -> None:
+    async with on(tmp_path, {}, orphan("db")) as running:
+        await running.run()
+        made = running.repair().at
+        for later, at in ((600.0, made), (601.0, made + 601.0)):
+            running.clock[0] = made + later
+            await running.run()
+            assert running.repair().at == at
+
+
 async def test_auto_writes_once_and_verifies(tmp_path: Path) -> None:
     async with on(tmp_path, auto(), orphan("db")) as running:
         assert await running.run() == 1
@@ -90,6 +100,20 @@ async def test_approve_waits_for_the_plan_s_hash(tmp_path: Path) -> None:
             assert await running.run() == writes, running.repair()
 
         assert running.writes() == [("DELETE", "db.blue")]
+
+
+async def test_what_waits_for_an_approval_is_not_planned_in_each_run(tmp_path: Path) -> None:
+    settings = {"remediations": {"delete_orphan_ipam_claim": {"mode": "approve", "minAge": "0s"}}}
+    async with on(tmp_path, settings, orphan("db")) as running:
+        await running.run()
+        assert running.state() == "waiting"
+        running.server.requests.clear()
+        await running.run()
+
+        assert "pods" not in {call.path.rpartition("/")[2] for call in running.server.requests}
+        running.clock[0] += 601
+        await running.run()
+        assert "pods" in {call.path.rpartition("/")[2] for call in running.server.requests}
 
 
 async def test_an_approval_is_for_one_write(tmp_path: Path) -> None:
