@@ -25,6 +25,11 @@ POD = [{"name": "default", "pod": {}}]
 
 
 def test_what_cannot_be_rendered_waits_without_a_pod(exporter: Exporter, settings: Settings, stage: Stage) -> None:
+    with offered(stage, *NODES[:2]):
+        cannot_be_rendered(exporter, settings, stage)
+
+
+def cannot_be_rendered(exporter: Exporter, settings: Settings, stage: Stage) -> None:
     settings.put({**settings.before, "permittedHostDevices": PERMITTED, "network": BINDINGS}, lambda: True)
     stage.orders.fixed.add(stage.key("device"))
     stage.running("device", domain=WITH_DEVICE)
@@ -49,7 +54,7 @@ def test_what_cannot_be_rendered_waits_without_a_pod(exporter: Exporter, setting
         vmi("new-device", "PendingBlocked", "critical"),
         vmi("new-binding", "PendingBlocked", "critical"),
         vm("idle-device", "StoppedRequestsDisabled", "warning"),
-        check="feature_mismatch",  # nodes offer no device here
+        check="feature_mismatch",
     )
     wait_until(lambda: all(why in blocked(exporter, stage, name) for name, why in words.items()), 30, "it says why")
     assert {name: version(stage, name) for name in before} == before
@@ -64,6 +69,22 @@ def test_what_cannot_be_rendered_waits_without_a_pod(exporter: Exporter, setting
         stage.wait_running(name)
     stage.wait_phases("binding", "Succeeded")
     wait_found(exporter, stage, check="feature_mismatch")
+
+
+@contextlib.contextmanager
+def offered(stage: Stage, *nodes: str) -> Iterator[None]:
+    """The nodes have one device each meanwhile."""
+
+    def offer(count: str | None) -> None:
+        for name in nodes:
+            room = {"capacity": {DEVICE: count}, "allocatable": {DEVICE: count}}
+            stage.client.patch(ALL_NODES, None, f"{name}/status", {"status": room})
+
+    offer("1")
+    try:
+        yield
+    finally:
+        offer(None)
 
 
 def blocked(exporter: Exporter, stage: Stage, name: str) -> str:
