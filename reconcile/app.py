@@ -28,8 +28,7 @@ from exporter.serve.application import serving
 from exporter.serve.server.certificates import certificates_of
 from exporter.store.kind import ApiKind
 
-from .carry_out.alert_webhook import Firing, receiver
-from .carry_out.alertmanager import PromQLGate, Silences, alert_labels
+from .carry_out.alertmanager import Silences, alert_labels
 from .carry_out.attempt import Attempts, Shadowing
 from .carry_out.board import ShownRepairs
 from .carry_out.context import RunContext
@@ -44,7 +43,7 @@ from .carry_out.on_behalf import OnBehalf
 from .carry_out.outcomes import AttemptOutcomes
 from .carry_out.pauses import Pauses
 from .carry_out.policies import PolicyProof
-from .carry_out.sidecar import Alerts, Sidecar
+from .carry_out.sidecar import Sidecar
 from .carry_out.situation import VMCounts
 from .carry_out.tenure import NoElection
 from .carry_out.verifying import Verifying
@@ -61,7 +60,7 @@ from .plan.annotations import APPROVALS, PREFIX, paused_by
 from .plan.remediation import Remediation
 from .plan.remediations import all_remediations
 from .publish.actions import Acknowledging, Actions
-from .publish.server import OWN_TOKEN, build
+from .publish.server import build
 
 _IDENTIFYING = 5.0  # seconds
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -201,7 +200,6 @@ async def run(
             skew=skew,
         )
         found = source or _exporter(config, clock)
-        firing = Firing(config.webhook.repeat.total_seconds(), time.monotonic)
         pauses = Pauses(
             history,
             ledger,
@@ -211,20 +209,21 @@ async def run(
             annotate=annotate,
             authorized=lambda: measures.standing.authorizing,
         )
-        alerts = _alerts(config, firing)
-        sidecar = Sidecar(parts, found, ledger, election, verifying, history, pauses, alerts, by_hand, shadow=in_shadow)
+        silences = Silences(config.alertmanager, time.monotonic, config.interval.total_seconds())
+        sidecar = Sidecar(
+            parts, found, ledger, election, verifying, history, pauses, silences, by_hand, shadow=in_shadow
+        )
         ours = lease_namespace(config)
         policy_proof = PolicyProof(
             {POLICY: lambda: writer.guarded(ours), APPROVALS: lambda: writer.authorizing(ours)}, measures.standing
         )
-        access = Access(reviews, others=OWN_TOKEN, times=times) if reviews else None
-        webhook = receiver(config.webhook, firing) if config.webhook.enabled else None
+        access = Access(reviews, times=times) if reviews else None
         act = None
         if config.actions:
             longest = lambda: parts.config.approval.longest.total_seconds()  # noqa: E731
             on_behalf = OnBehalf(transport, kinds, clock)
             act = Actions(board, on_behalf, clock, longest, _acknowledging(config, on_behalf, clock))
-        app = build(board, measures, modes, secrets.token_hex(4), webhook, access, act)
+        app = build(board, measures, modes, secrets.token_hex(4), access, act)
         async with (
             serving(app, *address(config.listen), tls, config.hosts) as url,
             aclosing(access) if access else nullcontext(),
@@ -234,13 +233,6 @@ async def run(
             ),
         ):
             yield url, sidecar
-
-
-def _alerts(config: SidecarConfig, firing: Firing) -> Alerts:
-    keep = config.interval.total_seconds()
-    silences = Silences(config.alertmanager, time.monotonic, keep)
-    gate = PromQLGate(config.prometheus, time.monotonic, keep)
-    return Alerts(silences.silenced, gate.answer, firing.now if config.webhook.enabled else None)
 
 
 def _paused(election: Election | NoElection) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 from exporter.facts.record import Ref
 from exporter.facts.times import Skew
 from reconcile.config.settings import Mode, SidecarConfig, model_of
-from reconcile.decide.gates import Ask, QueryAnswer, Situation
+from reconcile.decide.gates import Ask, Situation
 from reconcile.decide.storm import Storm
 from reconcile.ledger.entry import Entry, Event
 from reconcile.ledger.history import History
@@ -103,10 +103,6 @@ def situation(*entries: Entry, **values: Any) -> Situation:
         "unknown_checks": frozenset(),
         "upgrading": False,
         "silenced": lambda _: "",
-        "query": QueryAnswer(),
-        "firing": frozenset(
-            {frozenset({("alertname", "VMIPAMClaimLeftBehind"), ("namespace", "shop"), ("name", "x")})}
-        ),
         "ledger": "",
         "skew": Skew(0.2, 0.1, "node-1"),
         "by_hand": tuple,

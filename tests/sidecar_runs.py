@@ -14,6 +14,7 @@ from exporter.config.settings import Config as ExporterConfig
 from exporter.facts.times import Skew
 from exporter.kube.transport import Transport
 from reconcile.app import checks_of, kinds_of
+from reconcile.carry_out.alertmanager import Silences
 from reconcile.carry_out.attempt import Attempts, Shadowing
 from reconcile.carry_out.board import ShownRepairs
 from reconcile.carry_out.context import RunContext
@@ -232,8 +233,9 @@ def _made(
         takers=by_hand.takers,
         skew=lambda: skew[0],
     )
-    pauses = Pauses(history, ledger, reads, kinds, kept=kept)
-    sidecar = Sidecar(parts, source, ledger, leader, verifying, history, pauses, by_hand=by_hand, shadow=in_shadow)  # type: ignore[arg-type]
+    pauses, silences = Pauses(history, ledger, reads, kinds, kept=kept), Silences(config.alertmanager, now, 0.0)
+    after = verifying, history, pauses, silences, by_hand
+    sidecar = Sidecar(parts, source, ledger, leader, *after, shadow=in_shadow)  # type: ignore[arg-type]
     return Running(server, sidecar, board, ledger, leader, source, clock, skew, timer)  # type: ignore[arg-type]
 
 

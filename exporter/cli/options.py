@@ -14,7 +14,7 @@ from ..findings.severity import Severity
 
 # The options that select a cluster.
 
-FORMATS = ("table", "wide", "name", "json", "yaml", "csv", "html", "junit", "sarif")
+FORMATS = ("table", "wide", "name", "json", "yaml", "csv", "html", "sarif")
 """In which `steward check` prints what it finds."""
 
 

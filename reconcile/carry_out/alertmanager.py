@@ -1,6 +1,6 @@
-"""What Alertmanager and Prometheus say before anything is written: silences, and the result of a query.
+"""What Alertmanager says before anything is written: silences.
 
-Each answer is kept for the length of a run. What could not be asked is never "nothing": it blocks.
+An answer is kept for the length of a run. What could not be asked is never "nothing": it blocks.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import logging
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -18,8 +17,8 @@ from exporter.facts.record import Ref
 from exporter.kube.errors import MALFORMED
 from exporter.kube.get_json import GetError, JSONServer
 
-from ..config.forms import AlertmanagerSettings, PrometheusSettings
-from ..decide.gates import Ask, Labels, QueryAnswer, QueryState
+from ..config.forms import AlertmanagerSettings
+from ..decide.gates import Ask, Labels
 
 # Whether a silence of Alertmanager is for a finding: its matchers against the labels of the finding's alert.
 #
@@ -124,29 +123,6 @@ log = logging.getLogger(__name__)
 _SECONDS = 10.0
 _BODY_BYTES = 32 * 2**20
 _SILENCES = "/api/v2/silences"
-T = TypeVar("T")
-
-
-def _server(settings: AlertmanagerSettings | PrometheusSettings) -> JSONServer:
-    return JSONServer(settings.url or "", settings.token_file or "", settings.ca_file or "")
-
-
-class _Kept(Generic[T]):
-    """An answer, for so many seconds."""
-
-    def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
-        """`clock` gives seconds from any beginning, and is never set back."""
-        self._seconds, self._clock = seconds, clock
-        self._value: T | None = None
-        self._at = 0.0
-
-    def get(self) -> T | None:
-        return self._value if self._clock() - self._at < self._seconds else None
-
-    def put(self, value: T, asked: float) -> T:
-        """`asked` is when the question was sent."""
-        self._value, self._at = value, asked
-        return value
 
 
 class Silences:
@@ -157,7 +133,8 @@ class Silences:
     ) -> None:
         """`keep` is for how many seconds an answer counts, `seconds` how long one is waited for."""
         self._settings, self._clock, self._seconds = settings, clock, seconds
-        self._kept = _Kept[tuple[Silence, ...]](keep, clock)
+        self._kept: tuple[Silence, ...] | None = None
+        self._keep, self._asked = keep, 0.0
 
     async def silenced(self) -> Callable[[Ask], str | None]:
         """For `Situation.silenced`: by which silence, "" for none, None where Alertmanager could not be asked."""
@@ -177,11 +154,12 @@ class Silences:
         return by
 
     async def _silences(self) -> tuple[Silence, ...] | None:
-        if (kept := self._kept.get()) is not None:
-            return kept
-        settings, asked = self._settings, self._clock()
+        asked = self._clock()
+        if self._kept is not None and asked - self._asked < self._keep:
+            return self._kept
+        settings = self._settings
         try:
-            server = _server(settings)
+            server = JSONServer(settings.url or "", settings.token_file or "", settings.ca_file or "")
             found = read(await server.get(_SILENCES, seconds=self._seconds, most=_BODY_BYTES))
         except GetError as error:
             log.warning('event="silences not read" why=%s', quoted(str(error)))
@@ -192,63 +170,5 @@ class Silences:
                 quoted(f"{settings.url}{_SILENCES} gave no list of silences: {error}"),
             )
             return None
-        return self._kept.put(found, asked)
-
-
-class _Data(msgspec.Struct, frozen=True, rename="camel"):
-    result_type: str
-    result: Any
-
-
-class _Answer(msgspec.Struct, frozen=True):
-    status: str
-    data: _Data
-
-
-_ANSWER = msgspec.json.Decoder(_Answer)
-_RESULTS = ("vector", "matrix")
-
-
-class PromQLGate:
-    """The query that must have no result. Without one it is clear."""
-
-    def __init__(
-        self, settings: PrometheusSettings, clock: Callable[[], float], keep: float, *, seconds: float = _SECONDS
-    ) -> None:
-        """As of `Silences`."""
-        self._settings, self._clock, self._seconds = settings, clock, seconds
-        self._kept = _Kept[QueryAnswer](keep, clock)
-
-    async def answer(self) -> QueryAnswer:
-        if not self._settings.gate:
-            return QueryAnswer()
-        if (kept := self._kept.get()) is not None:
-            return kept
-        asked = self._clock()
-        try:
-            return self._kept.put(await self._asked(), asked)
-        except GetError as error:
-            return QueryAnswer(QueryState.ERROR, str(error))
-        except MALFORMED as error:
-            return QueryAnswer(QueryState.ERROR, f"{self._settings.url} gave no answer to a query: {error}")
-
-    async def _asked(self) -> QueryAnswer:
-        settings = self._settings
-        query = {"query": settings.gate or "", "timeout": f"{self._seconds:g}s"}
-        content = await _server(settings).get("/api/v1/query", query, seconds=self._seconds, most=_BODY_BYTES)
-        answer = _ANSWER.decode(content)
-        kind, result = answer.data.result_type, answer.data.result
-        if answer.status != "success" or kind not in _RESULTS or not isinstance(result, list):
-            # A scalar or a text always has a value: as a gate it says nothing.
-            why = f"the answer is {quoted(answer.status)} with a {quoted(kind)}; a gate must give a vector"
-            return QueryAnswer(QueryState.ERROR, why)
-        if not result:
-            return QueryAnswer()
-        return QueryAnswer(QueryState.FIRING, f"{len(result)} series, the first is {quoted(_series(result[0]))}")
-
-
-def _series(sample: Any) -> str:
-    labels = sample.get("metric") if isinstance(sample, dict) else None
-    return (
-        ", ".join(f"{name}={value}" for name, value in labels.items()) if isinstance(labels, dict) else "without labels"
-    )
+        self._kept, self._asked = found, asked
+        return found

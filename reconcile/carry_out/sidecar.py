@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from exporter.config.reloading import ReloadStatus
 from exporter.kube.errors import KubeError
@@ -15,7 +15,7 @@ from exporter.kube.errors import KubeError
 from ..config.modes import shadows
 from ..config.settings import SidecarConfig
 from ..decide.canary import shown
-from ..decide.gates import Alert, Ask, QueryAnswer, Situation
+from ..decide.gates import Situation
 from ..decide.rises import Open
 from ..decide.storm import Storm
 from ..decide.storms import Sizes, Storms
@@ -23,6 +23,7 @@ from ..ledger import Counted, Event, Ledger, LedgerError
 from ..ledger.history import History
 from ..ledger.manual import ManualLedger
 from ..plan.annotations import PREFIX, resumed_at
+from .alertmanager import Silences
 from .attempt import AttemptState
 from .board import ShownRepairs
 from .context import Candidate, RunContext
@@ -139,15 +140,6 @@ log = logging.getLogger(__name__)
 _DAY = 86_400.0
 
 
-@dataclass(frozen=True)
-class Alerts:
-    """What Alertmanager and Prometheus say; with the defaults there are none to ask."""
-
-    silenced: Callable[[], Awaitable[Callable[[Ask], str | None]]] | None = None
-    query: Callable[[], Awaitable[QueryAnswer]] | None = None
-    firing: Callable[[], frozenset[Alert]] | None = None
-
-
 class Sidecar:
     def __init__(
         self,
@@ -158,14 +150,14 @@ class Sidecar:
         verifying: Verifying,
         history: History,
         pauses: Pauses,
-        alerts: Alerts | None = None,
+        silences: Silences,
         by_hand: ManualLedger | None = None,
         *,
         shadow: History,
     ) -> None:
         """`shadow` is the history in which what was shadowed counts as written."""
         self._context, self._source, self._ledger, self._election = context, source, ledger, election
-        self._verifying, self._history, self._alerts = verifying, history, alerts or Alerts()
+        self._verifying, self._history, self._silences = verifying, history, silences
         self._pauses = pauses
         self._loop = Loop(context)
         self._looks, self._shadow_looks = StormLooks(context), StormLooks(context, "storm in mode shadow")
@@ -277,7 +269,7 @@ class Sidecar:
         self._context.measures.standing.unfinished = len(self._ledger.unfinished())
 
     async def _situation(self, observed: Observed, candidates: list[Candidate]) -> Situation:
-        context, alerts = self._context, self._alerts
+        context = self._context
         now = context.clock()
         self._history.forget(now)
         fleet = await context.vms.total()
@@ -303,9 +295,7 @@ class Sidecar:
             ready=observed.ready,
             unknown_checks=observed.unknown,
             upgrading=await upgrading(context.reads),
-            silenced=await alerts.silenced() if alerts.silenced else _unsilenced,
-            query=await alerts.query() if alerts.query else QueryAnswer(),
-            firing=alerts.firing() if alerts.firing else None,
+            silenced=await self._silences.silenced(),
             ledger=self._ledger.probe(),
             skew=context.skew(),
             by_hand=self._by_hand.unfinished,
@@ -344,7 +334,3 @@ class Sidecar:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds), self._election.changed:
                 await self._election.changed.wait_for(lambda: self._election.leading)
-
-
-def _unsilenced(_: Ask) -> str | None:
-    return ""

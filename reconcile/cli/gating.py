@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..app import labels_of
-from ..carry_out.alertmanager import PromQLGate, Silences
+from ..carry_out.alertmanager import Silences
 from ..carry_out.confirm import Confirmed
 from ..carry_out.finding_source import Observed
 from ..carry_out.permission import pausable
@@ -26,7 +26,6 @@ from .ledger_pages import history_of
 from .session import Session
 
 _SIDECAR = frozenset({Mode.SHADOW, Mode.APPROVE, Mode.AUTO})
-_ITS_OWN = frozenset({"firing"})  # the sidecar alone is sent the alerts
 
 
 class Gating:
@@ -74,8 +73,7 @@ class Gating:
             situation = replace(situation, history=self._shadow)
         if half_used(situation, at.config):
             situation = replace(situation, vms={namespace: await self._vms.within(namespace)})
-        gates = blocked(ask, situation, at.config)
-        return tuple(each for each in gates if each.gate not in _ITS_OWN)
+        return blocked(ask, situation, at.config)
 
     async def refused(
         self, found: Found, remediation: Remediation, made: Confirmed, mode: Mode, written: int = 0
@@ -105,8 +103,6 @@ class Gating:
             unknown_checks=observed.unknown,
             upgrading=await upgrading(at.reads),
             silenced=await Silences(at.config.alertmanager, time.monotonic, 0.0).silenced(),
-            query=await PromQLGate(at.config.prometheus, time.monotonic, 0.0).answer(),
-            firing=None,
             ledger=self._ledger,
             skew=at.transport.clocks.skew(now),
             by_hand=tuple,  # their entries are among the others

@@ -72,8 +72,6 @@ async def permitted(at: Session, plan: Plan, ledger: Ledger, of: Remediation | N
         unknown_checks=None,
         upgrading=await upgrading(at.reads) if of is None else False,
         silenced=lambda _: None,
-        query=None,
-        firing=None,
         ledger=ledger.probe(),
         skew=at.transport.clocks.skew(now),
         by_hand=tuple,  # their entries are among the others

@@ -112,7 +112,7 @@ class Blackout(Section):
         return self
 
 
-# What can be set of the servers that the sidecar asks, or that send to it.
+# What can be set of the servers that the sidecar asks.
 
 
 class SourceSettings(Section):
@@ -138,28 +138,6 @@ class AlertmanagerSettings(Section):
         "Labels that Prometheus adds to every alert (`external_labels`). A silence that names any other label counts "
         "as one of ours.",
         "mapping of labels to values",
-    )
-
-
-class PrometheusSettings(Section):
-    """The Prometheus that is asked before anything is written."""
-
-    url: OptionalURL = setting(None, "Where its API is.", "URL")
-    token_file: OptionalText = setting(None, "File with the bearer token to send; read anew each time.", "text")
-    ca_file: OptionalText = setting(None, "File with the CA certificates to trust instead of the system's.", "text")
-    gate: OptionalText = setting(None, "PromQL: nothing is written while it has a result, or no answer.", "text")
-
-
-class WebhookSettings(Section):
-    """The receiver for Alertmanager's webhook. With it nothing runs in `auto` whose alert does not fire."""
-
-    enabled: bool = setting(False, "Take alerts at /api/v1/alerts.")
-    token_file: OptionalText = setting(None, "File with the bearer token that Alertmanager sends.", "text")
-    repeat: Duration = setting(
-        "5h",
-        "An alert that was not repeated for so long no longer fires: more than repeat_interval.",
-        low="1m",
-        high="30d",
     )
 
 

@@ -85,17 +85,13 @@ def _listed(tree: Any, model: type[SidecarConfig]) -> Iterator[Key]:
 
 def _of_the_whole(config: SidecarConfig) -> Iterator[tuple[str, str]]:
     """What is wrong with values that are right by themselves: path and sentence."""
-    for name in ("source", "alertmanager", "prometheus"):
+    for name in ("source", "alertmanager"):
         section: Any = getattr(config, name)
         url = urlsplit(section.url or "")
         if section.token_file and not section.url:
             yield f"{name}.tokenFile", f"there is nobody to send it to; set {name}.url too"
         elif section.token_file and url.scheme == "http" and not is_local(url.hostname or ""):
             yield f"{name}.url", "a token would be sent unencrypted; use https, or leave tokenFile out"
-    if config.prometheus.gate and not config.prometheus.url:
-        yield "prometheus.gate", "there is nobody to ask; set prometheus.url too"
-    if config.webhook.enabled and not config.webhook.token_file:
-        yield "webhook.tokenFile", "whoever sends alerts must have a token; set it, or leave the webhook off"
     if config.acknowledge.config_map and not config.actions:
         yield "acknowledge.configMap", "forms of the page are not taken; set actions: true too"
     if config.source.server_name and not (config.source.url or "").startswith("https:"):

@@ -21,9 +21,7 @@ from .forms import (
     ConfiguredMode,
     NamespaceName,
     NamespaceSelector,
-    PrometheusSettings,
     SourceSettings,
-    WebhookSettings,
     Window,
 )
 
@@ -198,9 +196,7 @@ class SidecarConfig(Section):
     source: SourceSettings = Field(default_factory=SourceSettings)
     exporter_config: OptionalText = setting(None, "The exporter's configuration: the checks' settings.", "text")
     alertmanager: AlertmanagerSettings = Field(default_factory=AlertmanagerSettings)
-    prometheus: PrometheusSettings = Field(default_factory=PrometheusSettings)
-    webhook: WebhookSettings = Field(default_factory=WebhookSettings)
-    listen: Address = setting("127.0.0.1:9878", "Where metrics, health and the webhook are served.", "HOST:PORT")
+    listen: Address = setting("127.0.0.1:9878", "Where metrics, plans and health are served.", "HOST:PORT")
     insecure: bool = setting(False, INSECURE)
     hosts: HostNames = setting((), HOSTS, "list of host names")
     tls: TLSSettings = Field(default_factory=TLSSettings)

@@ -1,9 +1,9 @@
-"""What the sidecar serves: its metrics, the plans, health, and Alertmanager's webhook."""
+"""What the sidecar serves: its metrics, the plans, and health."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 from aiohttp import web
 from prometheus_client import generate_latest
@@ -17,9 +17,6 @@ from ..plan.unseen import gathered
 from .actions import PATH, Actions
 
 _LONGEST_WAIT = 60.0
-OWN_TOKEN = ("/api/v1/alerts",)
-"""The paths that ask for a token of the configuration, and not for one of the API server."""
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def build(
@@ -27,13 +24,10 @@ def build(
     measures: Measures,
     modes: Mapping[str, str],
     instance: str,
-    webhook: Handler | None = None,
     guard: Guard | None = None,
     act: Actions | None = None,
 ) -> web.Application:
-    """`instance` is the ID of this run. `webhook` takes what Alertmanager posts, at a path of OWN_TOKEN, and `act` what
-    people ask for by the page.
-    """
+    """`instance` is the ID of this run. `act` takes what people ask for by the page."""
 
     entries = act.acknowledging if act is not None else None
     place = entries.place if entries is not None else None
@@ -64,8 +58,6 @@ def build(
         return "" if now.source_up or not now.leading else "the findings could not be read yet"
 
     app = application({"/api/v1/plans": plans, "/metrics": metrics}, readyz, guard=guard)
-    if webhook is not None:
-        app.router.add_post(*OWN_TOKEN, webhook, expect_handler=expected)
     if act is not None:
         app.router.add_post(PATH, act.handle, expect_handler=expected)
     return app

@@ -17,20 +17,16 @@ __all__ = ["Alertmanager"]
 
 
 class Alertmanager:
-    """One server. It sends every alert to `webhook`, if there is one, at once and with `token`; or as `config` says."""
+    """One server. It sends alerts as `config` says, and else none."""
 
-    def __init__(self, binary: Path, webhook: str = "", token: str = "", config: Object | None = None) -> None:
+    def __init__(self, binary: Path, config: Object | None = None) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="steward-alertmanager-"))
         self.address = f"127.0.0.1:{free_ports(1)[0]}"
         self.url = f"http://{self.address}"
-        receiver: Object = {"name": "steward"}
-        if webhook:
-            http = {"authorization": {"type": "Bearer", "credentials": token}}
-            receiver["webhook_configs"] = [{"url": webhook, "send_resolved": True, "http_config": http}]
         route = {"receiver": "steward", "group_by": ["..."], "group_wait": "0s", "group_interval": "1s"}
         file = self.folder / "alertmanager.yml"
         file.write_text(
-            json.dumps(config or {"route": route, "receivers": [receiver]}), encoding="utf-8"
+            json.dumps(config or {"route": route, "receivers": [{"name": "steward"}]}), encoding="utf-8"
         )  # JSON is YAML
         command: list[str | Path] = [
             *(binary, "--config.file", file, "--storage.path", self.folder / "data", "--log.level", "warn"),

@@ -139,13 +139,11 @@ def test_every_path_but_health_needs_a_token_and_the_role_for_it(
 async def test_every_path_of_the_sidecar_too(
     server: ApiServer, exporter: Exporter, tmp_path: Path, viewer: Account, scraper: Account, nobody: Account
 ) -> None:
-    (tmp_path / "webhook").write_text("of-alertmanager")
     settings = {
         "listen": "127.0.0.1:0",
         "insecure": True,  # without TLS; who is asked is given below
         "ledger": {"directory": str(tmp_path / "ledger")},
         "source": {"url": exporter.url},
-        "webhook": {"enabled": True, "tokenFile": str(tmp_path / "webhook")},
     }
     (tmp_path / "ledger").mkdir()
     transport = Transport.from_environment(str(server.kubeconfig("steward-exporter")))
@@ -158,14 +156,14 @@ async def test_every_path_of_the_sidecar_too(
             return await asyncio.to_thread(get, url, path, f"Bearer {token}" if token else "")
 
         every = paths((await asked("/nothing", viewer.token))[1])
-        assert {"/metrics", "/api/v1/plans", "/api/v1/alerts", *HEALTH} == set(every)
+        assert {"/metrics", "/api/v1/plans", *HEALTH} == set(every)
         for path in every:
             if path in HEALTH:
                 assert (await asked(path, ""))[0] in (200, 503)
                 continue
             seen = [(await asked(path, token))[0] for token in ("", "wrong", nobody.token, scraper.token, viewer.token)]
             wanted = {"/metrics": [401, 401, 403, 200, 403], "/api/v1/plans": [401, 401, 403, 403, 200]}
-            assert seen == wanted.get(path, [401, 401, 403, 403, 405]), path  # of the webhook: only POST is served
+            assert seen == wanted[path], path
 
 
 def get(url: str, path: str, authorization: str = "") -> tuple[int, str]:

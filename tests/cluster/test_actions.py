@@ -169,7 +169,7 @@ async def staged(server: ApiServer) -> AsyncIterator[Stage]:
     place = Acknowledging(on_behalf, Ref("ConfigMap", namespace, "steward"), "config.yaml", lambda: NOW)
     act = Actions(board, on_behalf, lambda: NOW, lambda: 3600.0, place)
     inner, outer = Access(reviews), Access(reviews)
-    app = build(board, measures, {}, "i1", None, inner, act)
+    app = build(board, measures, {}, "i1", inner, act)
     async with aclosing(inner), aclosing(outer), serving(app, "127.0.0.1", 0) as url:
         acting = Acting(ReconcileSettings(url=url))
         made = served(0, checks=[causes_of_vms(1, 1)], repairs=repairs, guard=outer, sidecar=acting)

@@ -1,4 +1,4 @@
-"""Silences and the webhook against a real Alertmanager: what it silences holds us back, and what it sends is taken."""
+"""Silences against a real Alertmanager: what it silences holds us back."""
 
 from __future__ import annotations
 
@@ -6,14 +6,10 @@ import asyncio
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 
-from reconcile.carry_out.alert_webhook import Firing, receiver
 from reconcile.carry_out.alertmanager import Silences, read, silenced_by
 from reconcile.decide.gates import Labels
 from tests.cluster.alertmanager import Alertmanager
@@ -118,26 +114,3 @@ async def test_a_silence_holds_us_back_until_it_is_expired(alertmanager: Alertma
     assert await by(alertmanager, {**labels, "namespace": ("bank",)}) == ""
     await asyncio.to_thread(alertmanager.expire, made)
     assert await by(alertmanager, labels) == ""
-
-
-async def test_what_fires_is_taken_until_it_is_resolved(binary: Tools, tmp_path: Path) -> None:
-    token = tmp_path / "token"
-    token.write_text("t0ken\n")
-    settings = config(webhook={"enabled": True, "tokenFile": str(token)}).webhook
-    firing, received, app = Firing(3600, time.monotonic), asyncio.Event(), web.Application()
-    app.router.add_post("/api/v1/alerts", receiver(settings, firing, received.set))
-    async with TestServer(app) as served:
-        server = Alertmanager(binary("alertmanager"), str(served.make_url("/api/v1/alerts")), "t0ken")
-        try:
-            await asyncio.to_thread(server.start)
-            await asyncio.to_thread(server.fire, LABELS)
-            await asyncio.wait_for(received.wait(), 30)
-            assert firing.now() == {frozenset(LABELS.items())}
-            received.clear()
-            await asyncio.to_thread(lambda: server.fire(LABELS, endsAt=datetime.now(UTC).isoformat()))
-            async with asyncio.timeout(30):
-                while firing.now():
-                    await received.wait()
-                    received.clear()
-        finally:
-            await asyncio.to_thread(server.stop)

@@ -33,7 +33,7 @@ from reconcile.carry_out.execute import IdleWriter
 from reconcile.carry_out.tenure import NotLeadingError
 from reconcile.config.settings import Mode, SidecarConfig
 from reconcile.decide.canary import on_trial
-from reconcile.decide.gates import GATES, Ask, QueryAnswer, Situation
+from reconcile.decide.gates import GATES, Ask, Situation
 from reconcile.decide.repair import Hint
 from reconcile.decide.storm import Storm
 from reconcile.ledger import Entry, Event
@@ -74,8 +74,6 @@ _QUIET = Situation(
     unknown_checks=None,
     upgrading=None,
     silenced=lambda _: None,
-    query=QueryAnswer(),
-    firing=None,
     ledger="",
     skew=None,
     by_hand=tuple,

@@ -214,7 +214,7 @@ def _looked_at(name: str, dump: tuple[str, ...], file: Path) -> Iterator[Job]:
         for width in WIDTHS if name.startswith("fleet") and words[0] != "vm" else WIDTHS[:1]:
             yield Job(f"{name}/{what}.{width}.txt", (*words, *dump), width)
     if name.startswith("fleet"):
-        for form in ("wide", "name", "yaml", "csv", "html", "junit", "sarif"):
+        for form in ("wide", "name", "yaml", "csv", "html", "sarif"):
             yield Job(f"{name}/check.{form}", ("check", *dump, "-o", form))
         for width in WIDTHS:
             yield Job(f"{name}/check.{width}.txt", ("check", *dump), width)

@@ -1,7 +1,7 @@
 """Gates: what must hold of us before anything is written. Pure; every one that is closed is reported, in order.
 
 What could not be seen closes a gate. A plan that is only shown passes none. What a person asks for (`apply`) needs no
-Lease, and skips what holds up the sidecar: storms, windows, blackouts, the least age, silences, Prometheus and alerts.
+Lease, and skips what holds up the sidecar: storms, windows, blackouts, the least age and silences.
 Taking a write back (`undo`) asks only for what makes the write itself safe: the ledger, the clocks, attempts on the
 object of which it is not known what came of them, and KubeVirt's upgrade. Who pauses repairs may have to take one back.
 Mode `shadow` asks what `auto` asks, but for the canary: nothing of it is written, so nothing can hold.
@@ -12,26 +12,13 @@ from __future__ import annotations
 from ...config.settings import Mode, SidecarConfig
 from . import amounts, standing, timing
 from .amounts import half_used
-from .base import Alert, Ask, Blocked, Gate, Labels, QueryAnswer, QueryState, Situation
+from .base import Ask, Blocked, Gate, Labels, Situation
 
-__all__ = [
-    "GATES",
-    "Alert",
-    "Ask",
-    "Blocked",
-    "Gate",
-    "Labels",
-    "QueryAnswer",
-    "QueryState",
-    "Situation",
-    "blocked",
-    "half_used",
-]
+__all__ = ["GATES", "Ask", "Blocked", "Gate", "Labels", "Situation", "blocked", "half_used"]
 
 _ALL = frozenset({Mode.SHADOW, Mode.APPROVE, Mode.AUTO, Mode.APPLY, Mode.UNDO})
 _REPAIRS = _ALL - {Mode.UNDO}
 _UNASKED = _REPAIRS - {Mode.APPLY}
-_AUTO = frozenset({Mode.SHADOW, Mode.AUTO})
 
 GATES: tuple[Gate, ...] = (
     Gate("paused", "neither everything nor the namespace is paused", standing.not_paused, _REPAIRS, lasts=True),
@@ -74,8 +61,6 @@ GATES: tuple[Gate, ...] = (
     Gate("edit_war", "nobody undoes what is repaired", amounts.no_edit_war, _REPAIRS, lasts=True),
     Gate("canary", "the first repairs held: one, then two", amounts.canary_held, frozenset({Mode.AUTO})),
     Gate("silence", "no silence of Alertmanager is for it", timing.not_silenced, _UNASKED),
-    Gate("query", "the PromQL gate has no result", timing.query_clear, _UNASKED),
-    Gate("firing", "the alert fires, where the webhook is enabled", timing.alert_fires, _AUTO),
 )
 
 

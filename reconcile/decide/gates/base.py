@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, TypeAlias
 
 import msgspec
@@ -19,9 +18,6 @@ from ..storm import Storm
 
 Labels: TypeAlias = Mapping[str, tuple[str, ...]]
 """The labels of the alert of a finding, each with the values that it may have: "" where it may lack the label."""
-
-Alert: TypeAlias = frozenset[tuple[str, str]]
-"""The labels of an alert that fires."""
 
 
 class Blocked(msgspec.Struct, frozen=True):
@@ -59,19 +55,6 @@ class Ask:
     planned: int = 0
 
 
-class QueryState(StrEnum):
-    CLEAR = "clear"
-    FIRING = "firing"
-    ERROR = "error"
-
-
-class QueryAnswer(msgspec.Struct, frozen=True):
-    """What came of the PromQL gate; `why` is a sentence, empty where it is clear or there is none."""
-
-    state: QueryState = QueryState.CLEAR
-    why: str = ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Situation:
     """What holds of us and of the platform now. None is what could not be seen, and blocks."""
@@ -88,8 +71,6 @@ class Situation:
     unknown_checks: frozenset[str] | None  # without an answer anywhere
     upgrading: bool | None  # KubeVirt
     silenced: Callable[[Ask], str | None]  # by what, one clause; empty where it is not
-    query: QueryAnswer | None
-    firing: frozenset[Alert] | None  # what the webhook knows; counts only where that is enabled
     ledger: str  # why it can't be written; empty where it can
     skew: Skew | None  # between our clock and the API server's
     by_hand: Callable[[], Iterable[Attempt] | str]  # attempts of people without an end, not in our ledger; or why not

@@ -13,7 +13,7 @@ from exporter.facts.times import MOST_SKEW
 from ...config.forms import DAYS, Blackout, Window, minutes
 from ...config.settings import SidecarConfig
 from ...plan.plan import moment
-from .base import Alert, Ask, Labels, QueryState, Situation
+from .base import Ask, Situation
 
 # Maintenance windows: whether one is open, and when the next one opens. Blackouts: whether one is on, and until when.
 #
@@ -144,33 +144,3 @@ def not_silenced(ask: Ask, situation: Situation, _: SidecarConfig) -> str | None
     if found is None:
         return "Alertmanager could not be asked for silences; one may be there for this"
     return f"Alertmanager has a silence for this: {found}; it can be expired there" if found else None
-
-
-def query_clear(_: Ask, situation: Situation, config: SidecarConfig) -> str | None:
-    if not config.prometheus.gate:
-        return None
-    answer = situation.query
-    if answer is None or answer.state is QueryState.ERROR:
-        return (
-            f"Prometheus could not be asked the query of prometheus.gate: {(answer and answer.why) or 'not asked yet'}"
-        )
-    return f"the query of prometheus.gate has a result: {answer.why}" if answer.state is not QueryState.CLEAR else None
-
-
-def alert_fires(ask: Ask, situation: Situation, config: SidecarConfig) -> str | None:
-    if not config.webhook.enabled:
-        return None
-    if situation.firing is None:
-        return "no alert was received yet; Alertmanager sends those that fire to /api/v1/alerts"
-    name = "".join(ask.labels.get("alertname", ()))
-    added = {label: (value,) for label, value in config.alertmanager.labels.items()}  # of this cluster, not of another
-    if name and any(_of(alert, {**added, **ask.labels}) for alert in situation.firing):
-        return None
-    what = f"alert {name} does not fire for {ask.subject}" if name else f"there is no alert for {ask.subject}"
-    return f"{what}; with the webhook enabled only what an alert fires for is repaired unasked"
-
-
-def _of(alert: Alert, labels: Labels) -> bool:
-    """Whether it is the alert of the finding: it has its name, and no label has a value that it can't have."""
-    found = dict(alert)
-    return all(found.get(name, "") in values for name, values in labels.items())

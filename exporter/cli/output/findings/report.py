@@ -38,12 +38,6 @@ def _html(report: Report, how: Presentation) -> str:
     return html_of(report, how)
 
 
-def _junit(report: Report, how: Presentation) -> str:
-    from .exchange import junit
-
-    return junit(report, how.checks, unread(report))
-
-
 def _sarif(report: Report, how: Presentation) -> str:
     from .exchange import sarif
 
@@ -58,6 +52,5 @@ _RENDERERS: dict[str, Callable[[Report, Presentation], str]] = {
     "yaml": _yaml,
     "csv": _csv,
     "html": _html,
-    "junit": _junit,
     "sarif": _sarif,
 }

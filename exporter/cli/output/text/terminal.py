@@ -1,7 +1,7 @@
 """The one way to a terminal: whatever names and texts of others hold, no character of them controls it.
 
 Control characters, escape sequences, characters without a width and those that reverse the direction are shown as `?`.
-In JSON they are escaped; YAML, JUnit and SARIF are left to their formats.
+In JSON they are escaped; YAML and SARIF are left to their formats.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ ASKED = [
     ("steward chec", ["check"]),
     ("steward reconcile app", ["apply", "approve"]),
     ("steward check --sev", ["--severity"]),
-    ("steward check -o j", ["json", "junit"]),
+    ("steward check -o j", ["json"]),
     ("steward --log-level war", ["warning"]),
     ("steward --log-level debug netw", ["networks"]),
     ("steward completion z", ["zsh"]),

@@ -1,4 +1,4 @@
-"""Alertmanager and Prometheus over HTTP: what they answer counts for a while, and no answer is never a clear one."""
+"""Alertmanager over HTTP: what it answers counts for a while, and no answer is never a clear one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from reconcile.carry_out.alertmanager import PromQLGate, Silences
-from reconcile.config.forms import AlertmanagerSettings, PrometheusSettings
-from reconcile.decide.gates import QueryState
+from reconcile.carry_out.alertmanager import Silences
+from reconcile.config.forms import AlertmanagerSettings
 
 from ....repairs import ask, config
 from ....silence_rows import silence
@@ -54,10 +53,6 @@ def of_alertmanager(served: Served, **values: Any) -> AlertmanagerSettings:
     return config(alertmanager={"url": served.url, **values}).alertmanager
 
 
-def of_prometheus(served: Served, gate: str = "up == 0") -> PrometheusSettings:
-    return config(prometheus={"url": served.url, "gate": gate}).prometheus
-
-
 def as_json(value: Any, status: int = 200) -> Callable[[], web.Response]:
     return lambda: web.json_response(value, status=status)
 
@@ -92,25 +87,9 @@ async def test_without_an_answer_nobody_knows_of_silences(served: Served, reply:
     assert by(ask()) is None
 
 
-@pytest.mark.parametrize("reply", NO_ANSWER)
-async def test_without_an_answer_the_query_is_an_error_and_is_asked_again(served: Served, reply: Any) -> None:
-    served.reply = reply
-    gate = PromQLGate(of_prometheus(served), Clock(), 30, seconds=0.5)
-    answer = await gate.answer()
-    assert answer.state is QueryState.ERROR
-    assert answer.why
-    served.reply = as_json({"status": "success", "data": {"resultType": "vector", "result": []}})
-    assert (await gate.answer()).state is QueryState.CLEAR
-
-
-async def test_a_server_that_is_not_there(served: Served) -> None:
-    settings = config(
-        alertmanager={"url": "http://127.0.0.1:1"}, prometheus={"url": "http://127.0.0.1:1", "gate": "up"}
-    )
-    by = await Silences(settings.alertmanager, Clock(), 30).silenced()
+async def test_a_server_that_is_not_there() -> None:
+    by = await Silences(config(alertmanager={"url": "http://127.0.0.1:1"}).alertmanager, Clock(), 30).silenced()
     assert by(ask()) is None
-    answer = await PromQLGate(settings.prometheus, Clock(), 30).answer()
-    assert "GET http://127.0.0.1:1/api/v1/query failed" in answer.why
 
 
 async def test_silences_are_asked_once_in_a_while_and_evaluated_for_each_finding(served: Served) -> None:
@@ -150,37 +129,9 @@ async def test_an_added_label_does_not_overwrite_what_an_alert_has(served: Serve
     assert by(ask())
 
 
-async def test_without_a_url_or_a_query_nobody_is_asked() -> None:
+async def test_without_a_url_nobody_is_asked() -> None:
     by = await Silences(config().alertmanager, Clock(), 30).silenced()
     assert by(ask()) == ""
-    assert (
-        await PromQLGate(config(prometheus={"url": "http://x"}).prometheus, Clock(), 30).answer()
-    ).state is QueryState.CLEAR
-
-
-@pytest.mark.parametrize(
-    ("data", "state", "why"),
-    [
-        ({"resultType": "vector", "result": []}, QueryState.CLEAR, ""),
-        ({"resultType": "matrix", "result": []}, QueryState.CLEAR, ""),
-        ({"resultType": "vector", "result": [{"metric": {"job": "x"}, "value": [1, "0"]}]}, QueryState.FIRING, "job=x"),
-        ({"resultType": "vector", "result": [7]}, QueryState.FIRING, "1 series"),
-        ({"resultType": "scalar", "result": [1, "0"]}, QueryState.ERROR, "must give a vector"),
-        ({"resultType": "vector", "result": None}, QueryState.ERROR, "must give a vector"),
-        ({"resultType": "vector", "result": {}}, QueryState.ERROR, "must give a vector"),
-    ],
-)
-async def test_any_result_of_the_query_blocks(served: Served, data: Any, state: QueryState, why: str) -> None:
-    served.reply = as_json({"status": "success", "data": data})
-    answer = await PromQLGate(of_prometheus(served), Clock(), 30).answer()
-    assert answer.state is state
-    assert why in answer.why
-    assert served.requests[0].query["query"] == "up == 0"
-
-
-async def test_an_error_in_a_200_is_an_error(served: Served) -> None:
-    served.reply = as_json({"status": "error", "data": {"resultType": "vector", "result": []}})
-    assert (await PromQLGate(of_prometheus(served), Clock(), 30).answer()).state is QueryState.ERROR
 
 
 async def test_the_token_is_read_anew_and_is_not_sent_elsewhere(served: Served, tmp_path: Path) -> None:

@@ -39,10 +39,14 @@ def mistakes(tmp_path: Path, text: str | bytes) -> list[str]:
 
 
 def test_with_nothing_set_every_remediation_only_plans(tmp_path: Path) -> None:
-    for got in (load(all_remediations(), None), attempt(tmp_path, ""), attempt(tmp_path, "budgets:\nwebhook: {}\n")):
+    for got in (
+        load(all_remediations(), None),
+        attempt(tmp_path, ""),
+        attempt(tmp_path, "budgets:\nalertmanager: {}\n"),
+    ):
         assert isinstance(got, LoadedSidecar)
         assert {mode_of(got.config, each.id, "any") for each in (*all_remediations(), REPAIR)} == {Mode.PLAN}
-        assert (got.config.windows, got.config.budgets.run, got.config.webhook.enabled) == ((), 5, False)
+        assert (got.config.windows, got.config.budgets.run, got.config.alertmanager.url) == ((), 5, None)
 
 
 def test_every_key_can_be_set(tmp_path: Path) -> None:
@@ -61,8 +65,6 @@ approval: {longest: 1h}
 source: {url: "https://exporter:9877/", tokenFile: /t, caFile: /c, serverName: exporter, oldest: 5s}
 exporterConfig: /e.yaml
 alertmanager: {url: "https://am", tokenFile: /t, caFile: /c, labels: {cluster: prod}}
-prometheus: {url: "https://prom", tokenFile: /t, caFile: /c, gate: up == 0}
-webhook: {enabled: true, tokenFile: /t, repeat: 1h}
 listen: "[::]:9878"
 insecure: false
 hosts: [sidecar.example.org]
@@ -151,12 +153,12 @@ def test_the_most_specific_mode_counts(values: dict[str, Any], namespace: str, m
         ("source: {url: 'http://a', tokenFile: /t}", "source.url: a token would be sent unencrypted; use https, .*"),
         ("alertmanager: {tokenFile: /t}", "alertmanager.tokenFile: there is nobody to send it to; .*"),
         ("alertmanager: {labels: {cluster: 1}}", "alertmanager.labels.*1 is no .*"),
-        ("prometheus: {gate: up}", "prometheus.gate: there is nobody to ask; set prometheus.url too"),
+        ("prometheus: {gate: up}", "prometheus: no such key; there may be .*"),
         (
             "acknowledge: {configMap: steward-exporter}",
             "acknowledge.configMap: forms of the page are not taken; set actions: true too",
         ),
-        ("webhook: {enabled: true}", "webhook.tokenFile: whoever sends alerts must have a token; .*"),
+        ("webhook: {enabled: true}", "webhook: no such key; there may be .*"),
         ("tls: {certFile: /c}", "tls: certFile and keyFile go together; set both or none"),
         ("insecure: true\ntls: {certFile: /c, keyFile: /k}", "insecure: plain HTTP has no certificate; .*"),
         ("hosts: ['a b']", 'hosts.*"a b" is no host name; write it as steward.example.org, without a port'),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from functools import cache
@@ -12,10 +13,10 @@ import yaml
 
 from exporter.facts.record import Ref
 from exporter.facts.times import Skew
-from reconcile.carry_out.alertmanager import alert_labels
+from reconcile.carry_out.alertmanager import alert_labels, read, silenced_by
 from reconcile.config.settings import Mode
 from reconcile.decide.canary import tried
-from reconcile.decide.gates import GATES, Blocked, QueryAnswer, QueryState, blocked
+from reconcile.decide.gates import GATES, Blocked, blocked
 from reconcile.decide.storm import Storm, StormState
 from reconcile.ledger.entry import Entry
 from reconcile.ledger.history import History
@@ -24,11 +25,9 @@ from tests.all_of import each_of
 from tests.repairs import CLAIM, NOW, REPAIR, VM, ask, config, entry, situation, written
 from tests.rules import TESTS
 from tests.shared import REPO
+from tests.silence_rows import silence
 
 SELECTING = {"remediations": {"repair": {"namespaceSelectors": [{"matchLabels": {"tier": "test"}, "mode": "auto"}]}}}
-WEBHOOK = {"webhook": {"enabled": True, "tokenFile": "/token"}}
-GATE = {"prometheus": {"url": "http://p:9090", "gate": "up == 0"}}
-OTHERS = frozenset({frozenset({("alertname", "Other")}), frozenset({("namespace", "shop")})})
 ALLOWED = {REPAIR.opt_in: "true"}
 
 
@@ -188,25 +187,6 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("min_age", {"since": NOW + 9}, {}, {}, "0s old", NOW + 609),
     ("silence", {}, {"silenced": lambda _: "silence 12 of alice"}, {}, "silence 12 of alice", None),
     ("silence", {}, {"silenced": lambda _: None}, {}, "could not be asked", None),
-    ("query", {}, {"query": QueryAnswer(QueryState.FIRING, "up is 1")}, GATE, "up is 1", None),
-    ("query", {}, {"query": QueryAnswer(QueryState.ERROR, "503")}, GATE, "could not be asked .* 503", None),
-    ("query", {}, {"query": None}, GATE, "not asked yet", None),
-    ("firing", {}, {"firing": None}, WEBHOOK, "no alert was received", None),
-    ("firing", {}, {"firing": frozenset()}, WEBHOOK, "VMIPAMClaimLeftBehind does not fire", None),
-    ("firing", {"labels": {}}, {"firing": frozenset({frozenset()})}, WEBHOOK, "there is no alert for", None),
-    ("firing", {"labels": {}}, {"firing": OTHERS}, WEBHOOK, "there is no alert for", None),
-    ("firing", {"labels": {"alertname": ("",)}}, {"firing": OTHERS}, WEBHOOK, "there is no alert for", None),
-    *(
-        (
-            "firing",
-            {},
-            {"firing": frozenset({frozenset({("alertname", "VMIPAMClaimLeftBehind"), *label})})},
-            WEBHOOK,
-            "",
-            None,
-        )
-        for label in ([], [("namespace", "other")], [("namespace", "shop"), ("vm", "other")])
-    ),
     (
         "edit_war",
         {},
@@ -327,10 +307,6 @@ LETS_THROUGH: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ({}, {}, {"blackouts": [{"from": "2026-05-29", "to": "2026-05-30", "reason": "freeze"}]}),
     ({"since": NOW - 600}, {}, {}),
     ({"since": None}, {}, {"remediations": {"repair": {"minAge": "0s"}}}),
-    ({}, {"query": None}, {}),
-    ({}, {"query": QueryAnswer()}, GATE),
-    ({}, {"firing": None}, {}),
-    ({}, {}, WEBHOOK),
     ({}, {"entries": returns(3 * 86_400, 86_401, 1)}, {}),
     ({}, {"entries": [*returns(30, 20, 10), entry("resumed", scope=str(CLAIM))]}, {}),
     ({"fingerprint": "f2", "target": None, "subject": Ref("VM", "a", "b")}, {"entries": returns(3, 2, 1)}, {}),
@@ -417,8 +393,6 @@ ALL_CLOSED: dict[str, Any] = {
     "storm": Storm(StormState.STORM),
     "fleet": None,
     "silenced": lambda _: None,
-    "query": None,
-    "firing": None,
     "skew": None,
     "entries": [
         *returns(40, 30, 20),
@@ -430,27 +404,19 @@ FROZEN = {"from": "2020-01-01", "to": "2030-01-01", "reason": "r"}
 CLOSING = {
     **SELECTING,
     "blackouts": [FROZEN],
-    **WEBHOOK,
-    **GATE,
     "windows": [{"from": "22:00"}],
     "budgets": {"hour": 1, "namespaceHour": 1},
 }
 REPAIRS = {gate.id for gate in GATES}
-OF_THE_SIDECAR = {
-    *("labels", "leading", "storm", "window", "blackout", "min_age", "canary", "silence", "query", "firing")
-}
+OF_THE_SIDECAR = {"labels", "leading", "storm", "window", "blackout", "min_age", "canary", "silence"}
 
 
 @each_of(
     ("mode", "asked"),
     [
         (Mode.AUTO, REPAIRS),
-        (Mode.APPROVE, REPAIRS - {"canary", "firing"}),
-        (
-            Mode.APPLY,
-            REPAIRS
-            - {"labels", "leading", "storm", "window", "blackout", "min_age", "canary", "silence", "query", "firing"},
-        ),
+        (Mode.APPROVE, REPAIRS - {"canary"}),
+        (Mode.APPLY, REPAIRS - OF_THE_SIDECAR),
         (Mode.UNDO, {"unclear", "ledger", "clock", "upgrade"}),
         (Mode.PLAN, set()),
         (Mode.OFF, {"mode"}),
@@ -496,17 +462,6 @@ def test_annotations_of_whatever_the_api_server_has(whole: Any, wanted: Any) -> 
     assert annotations_of(whole) == wanted
 
 
-@pytest.mark.parametrize(("cluster", "blocks"), [("a", False), ("b", True), ("", True)])
-def test_an_alert_of_another_cluster_does_not_count(cluster: str, blocks: bool) -> None:
-    labels = [
-        ("alertname", "VMIPAMClaimLeftBehind"),
-        ("namespace", "shop"),
-        *([("cluster", cluster)] if cluster else []),
-    ]
-    values = {**WEBHOOK, "alertmanager": {"labels": {"cluster": "a"}}}
-    assert bool(closed({}, {"firing": frozenset({frozenset(labels)})}, values)) == blocks
-
-
 @cache
 def alerts_of_rules() -> list[dict[str, str]]:
     """The alerts about one object that the tests of our rules expect."""
@@ -521,14 +476,14 @@ def alerts_of_rules() -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", sorted({each["alertname"] for each in alerts_of_rules()}))
-def test_what_our_rules_fire_is_the_alert_of_the_finding(name: str) -> None:
+def test_a_silence_of_what_our_rules_fire_is_for_the_finding(name: str) -> None:
     for alert in (each for each in alerts_of_rules() if each["alertname"] == name):
         subject = Ref(alert.get("kind", "Kind"), alert["namespace"], alert["name"])
         labels = alert_labels(name, "check", alert.get("reason", "Reason"), subject, alert.get("vm", "vm"))
-        fires = {"firing": frozenset({frozenset(alert.items())})}
-        assert closed({"labels": labels}, fires, WEBHOOK) == {}, alert
+        silences = read(json.dumps([silence(*((label, "=", value) for label, value in alert.items()))]).encode())
+        assert silenced_by(silences, labels), alert
         other = alert_labels(name, "check", "R", Ref("Kind", alert["namespace"], "another"), "vm")
-        assert set(closed({"labels": other}, fires, WEBHOOK)) == {"firing"}
+        assert silenced_by(silences, other) is None
 
 
 def test_the_manual_has_every_gate_and_who_is_asked_for_it() -> None:

@@ -31,7 +31,6 @@ from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation
 from reconcile.plan.remediations import all_remediations, all_undos, undo_of
 from reconcile.plan.requests import Request, request
 from reconcile.plan.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
-from reconcile.publish.server import build
 from tests.all_of import each_of
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
@@ -364,14 +363,3 @@ def test_the_manual_has_every_key_command_gate_and_metric() -> None:
         assert f"| {precondition} | {what} |" in manual
     for family in Measures(ALL, {}, ShownRepairs()).registry.collect():
         assert f"| `{family.name}{'_total' if family.type == 'counter' else ''}` |" in manual
-
-
-async def test_alerts_are_received_where_the_manual_says() -> None:
-    async def receive(_: Any) -> Any:
-        raise NotImplementedError
-
-    board = ShownRepairs()
-    app = build(board, Measures(ALL, {}, board), {}, "one", receive)
-    posted = {route.resource.canonical for route in app.router.routes() if route.method == "POST" and route.resource}
-    (key,) = [key for key in keys_within(model_of(())) if key.name == "webhook.enabled"]
-    assert key.meaning == f"Take alerts at {posted.pop()}."

@@ -24,8 +24,6 @@ from exporter.serve.application import Guard, Routes, application, serving
 from exporter.serve.page import actions as forms
 from exporter.serve.server.rooms import SharedPlaces, take
 from exporter.sidecar.repairs import Repairs
-from reconcile.carry_out.alert_webhook import Firing, receiver
-from reconcile.config.forms import WebhookSettings
 from reconcile.publish import actions
 
 from .....access_stage import login_stage
@@ -46,26 +44,22 @@ async def no_user(token: str, address: str) -> User | None:
     raise AssertionError("no token is sent")
 
 
-def readers(tmp_path: Path) -> dict[str, Handler]:
+def readers() -> dict[str, Handler]:
     """Of each module that reads bodies the handler, by its path."""
-    secret = tmp_path / "token"
-    secret.write_text("t", encoding="utf-8")
-    settings = WebhookSettings(enabled=True, token_file=str(secret))
     return {
         LOGIN: Login(no_user, Sessions(60.0)).posts[LOGIN],
         "/findings/f/approve": forms.Actions(None, Repairs(1.0), Nobody()).handle,  # type: ignore[arg-type]
-        "/api/v1/alerts": receiver(settings, Firing(60.0, time.monotonic)),
         actions.PATH: actions.Actions(None, None, time.time, lambda: 60.0).handle,  # type: ignore[arg-type]
     }
 
 
-def test_bodies_are_read_in_one_way_by_these_alone(tmp_path: Path) -> None:
+def test_bodies_are_read_in_one_way_by_these_alone() -> None:
     files = [*(ROOT / "exporter").rglob("*.py"), *(ROOT / "reconcile").rglob("*.py")]
     sources = {each.relative_to(ROOT).as_posix(): each.read_text(encoding="utf-8") for each in files}
     reading = re.compile(r"request\.(read|text|json|post|multipart)\(|request\.content\.(iter|read)")
     assert {path for path, text in sources.items() if reading.search(text)} == {"exporter/serve/server/connections.py"}
     using = {path for path, text in sources.items() if re.search(r"server\.connections import .*\bbody_of\b", text)}
-    assert using == {f"{each.__module__.replace('.', '/')}.py" for each in readers(tmp_path).values()}
+    assert using == {f"{each.__module__.replace('.', '/')}.py" for each in readers().values()}
 
 
 @asynccontextmanager
@@ -100,7 +94,7 @@ async def status(url: str) -> int:
         return 0
 
 
-async def test_bodies_that_do_not_come_keep_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_bodies_that_do_not_come_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
     async def known(request: web.Request) -> web.StreamResponse | None:
         async def may(_: Resource) -> bool:
             return True
@@ -109,7 +103,7 @@ async def test_bodies_that_do_not_come_keep_nobody_out(tmp_path: Path, monkeypat
         return None
 
     missed = []
-    posts = readers(tmp_path)
+    posts = readers()
     async with posting(monkeypatch, posts, known) as url, asyncio.timeout(60):
         for path in posts:
             writers = []
@@ -122,13 +116,13 @@ async def test_bodies_that_do_not_come_keep_nobody_out(tmp_path: Path, monkeypat
     assert missed == []
 
 
-async def test_a_body_on_its_way_takes_no_place_of_its_owner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_a_body_on_its_way_takes_no_place_of_its_owner(monkeypatch: pytest.MonkeyPatch) -> None:
     rooms = SharedPlaces(1)
 
     async def one_each(request: web.Request) -> web.StreamResponse | None:
         return None if take(request, rooms, "owner") else web.Response(status=429)
 
-    async with posting(monkeypatch, {LOGIN: readers(tmp_path)[LOGIN]}, one_each) as url, asyncio.timeout(20):
+    async with posting(monkeypatch, {LOGIN: readers()[LOGIN]}, one_each) as url, asyncio.timeout(20):
         writer = await announced(url, LOGIN)
         assert await status(url) == 200
         writer.write(b"x" * 100)
