@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .checks import all_checks
-from .config.outside import PrometheusSettings
 from .config.reloading import ReloadStatus
 from .config.settings import Config, LoginSettings, ReconcileSettings
 from .counts import all_states
@@ -31,7 +30,6 @@ from .metrics.states import States
 from .metrics.telemetry import Served, Telemetry, registry_of
 from .metrics.text import Profile, SeriesLimit
 from .offline.source import DumpSource, Progress
-from .prometheus import Past
 from .questions import all_views
 from .rules.urgency import urgencies, why_not_paging
 from .serve.access.access import Access
@@ -100,7 +98,6 @@ class Steward:
         self.engine.settle = config.settle.total_seconds()
         self.intake.assume(config.assume_upstream_version or "")
         self.exposition.series_limit = _series_limit(config)
-        self.engine.causes.history.most = config.history.entries
         self.outside.take(config)
         configure(self.engine, config)
 
@@ -133,8 +130,8 @@ def assemble(
 
 async def assemble_dump(path: str, now: float, config: Config, *, complete: bool, progress: Progress) -> Steward:
     """Of a dump, read and evaluated as of `now`, in seconds since 1970. Raises DumpError."""
-    # No sidecar knows of it, and what Prometheus has is of later or of elsewhere.
-    alone = config.model_copy(update={"reconcile": ReconcileSettings(), "prometheus": PrometheusSettings()})
+    # No sidecar knows of it.
+    alone = config.model_copy(update={"reconcile": ReconcileSettings()})
     sources: list[DumpSource] = []
 
     def of(kinds: Iterable[Kind[Any]], intake: Intake) -> DumpSource:
@@ -177,8 +174,6 @@ def _around(
     repairs = Repairs(time.time() if config.reconcile.url else None)
     follower = Follower(config.reconcile, repairs) if config.reconcile.url else None
     acting = Acting(config.reconcile) if config.reconcile.takes_tokens else None
-    asked = config.prometheus
-    past = Past(asked, time.time, time.monotonic) if asked.url else None
     steward = Steward(
         engine=engine,
         intake=intake,
@@ -186,7 +181,7 @@ def _around(
         exposition=exposition,
         aggregates=aggregates,
         failures=failures,
-        outside=Outside(past, asked),
+        outside=Outside(),
         repairs=repairs,
         follower=follower,
         acting=acting,
@@ -306,8 +301,6 @@ def _jobs(steward: Steward) -> dict[str, Coroutine[Any, Any, None]]:
     jobs: dict[str, Coroutine[Any, Any, None]] = {"freeze": _freeze_when_ready(steward.engine)}
     if steward.follower is not None:
         jobs["follow repairs"] = steward.follower.run()
-    if steward.outside.past is not None:
-        jobs["ask prometheus"] = steward.outside.past.run()
     return jobs
 
 

@@ -21,7 +21,6 @@ _LIVE = (
     "assumeUpstreamVersion",
     "seriesLimit",
     "acknowledged",
-    "history",
     "cluster",
     "links",
     "checks",

@@ -140,9 +140,6 @@ def _of_the_whole(config: Config, checks: Iterable[Check], refused: Iterable[Key
     key, why = config.reconcile.mistake
     if key and not any(each.path[0] == "reconcile" for each in refused):
         yield f"reconcile.{key}", why
-    key, why = config.prometheus.mistake
-    if key and not any(each.path[0] == "prometheus" for each in refused):
-        yield f"prometheus.{key}", why
     if not config.cluster and any("cluster" in link.fields for link in config.links):
         yield "links", "{cluster} stands for nothing; set cluster too"
     if not any(isinstance(kind, ApiKind) for check in checks if config.of(check.id).enabled for kind in check.reads):

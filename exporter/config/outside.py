@@ -1,4 +1,4 @@
-"""What can be set of what is outside of the cluster: pages that ours link to, and the Prometheus that is asked."""
+"""What can be set of what is outside of the cluster: URLs of servers, and pages that ours link to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import AfterValidator, Strict, WithJsonSchema, model_validator
 
-from .forms import OptionalHostName, OptionalText, Text, setting
+from .forms import OptionalText, Text, setting
 from .mistakes import nearest, quoted
 from .section import Section
 
@@ -49,7 +49,6 @@ FIELDS = (
 """What a link may have in braces."""
 
 _PARTS = re.compile(r"{([^{}]*)}|([{}])")
-_METRIC_LABEL = r"[a-zA-Z_][a-zA-Z0-9_]*"
 
 
 def _template(text: str) -> str:
@@ -75,14 +74,7 @@ def _template(text: str) -> str:
     return text
 
 
-def _label(text: str) -> str:
-    if not re.fullmatch(_METRIC_LABEL, text):
-        raise ValueError(f"{quoted(text)} can't be the name of a label")
-    return text
-
-
 _Template = Annotated[Text, AfterValidator(_template), WithJsonSchema({"type": "string", "pattern": "^https?://"})]
-_LabelName = Annotated[str, AfterValidator(_label), WithJsonSchema({"type": "string", "pattern": f"^{_METRIC_LABEL}$"})]
 
 
 class Link(Section):
@@ -114,41 +106,3 @@ class Link(Section):
         if any(values.get(field, "") in ("", ".", "..") for field in self.fields):
             return ""
         return _PARTS.sub(lambda found: quote(values[found[1]], safe=""), self.url or "")
-
-
-class PrometheusSettings(Section):
-    """The Prometheus that scrapes this steward. Of it pages get what was; without a URL they do without."""
-
-    url: OptionalURL = setting(
-        None, "The Prometheus that scrapes this steward. Without it nothing is drawn of what was.", "URL"
-    )
-    token_file: OptionalText = setting(None, "File with the bearer token to send; read anew each time.", "text")
-    ca_file: OptionalText = setting(None, "File with the CA certificates to trust instead of the system's.", "text")
-    server_name: OptionalHostName = setting(
-        None, "The name that its certificate has to be for. Without it: the URL's host.", "host name"
-    )
-    cluster: OptionalText = setting(
-        None, "Value of the label `cluster` of this steward's series, where it has those of several.", "text"
-    )
-    namespace_label: _LabelName = setting(
-        "namespace", "The label that the namespace of an object has there.", "name of a label"
-    )
-
-    @property
-    def mistake(self) -> tuple[str, str]:
-        """The key of what does not go together, and why; empty where all does."""
-        given = {
-            "tokenFile": self.token_file,
-            "caFile": self.ca_file,
-            "serverName": self.server_name,
-            "cluster": self.cluster,
-        }
-        for key, value in given.items():
-            if value and not self.url:
-                return key, "there is nobody to ask; set prometheus.url too"
-        url = urlsplit(self.url or "")
-        if self.server_name and url.scheme == "http":
-            return "serverName", "a server has a certificate with https only; write prometheus.url with https"
-        if self.token_file and url.scheme == "http" and not is_local(url.hostname or ""):
-            return "url", "a token would be sent unencrypted; use https, or leave tokenFile out"
-        return "", ""

@@ -30,7 +30,7 @@ from .forms import (
 )
 from .mistakes import listed
 from .names import LISTEN, LOG_LEVEL, LOG_LEVELS, LogLevel
-from .outside import Link, PrometheusSettings
+from .outside import Link
 from .section import Section
 
 INSECURE = "true serves plain HTTP without tokens: whoever reaches it can read everything. Without it TLS is required."
@@ -62,19 +62,6 @@ class SeriesLimitSettings(Section):
 
     family: int = setting(50_000, "Series of one metric family.", "whole number of series", 2, 10_000_000)
     total: int = setting(200_000, "Series of all families together.", "whole number of series", 2, 10_000_000)
-
-
-class HistorySettings(Section):
-    """What is remembered of what opened and closed, in memory alone."""
-
-    entries: int = setting(
-        50_000,
-        "How much is kept of what opened and closed in the last week: an entry for each cause and step of time, of 300 "
-        "bytes at most. Where there is more, those causes are forgotten that changed longest ago.",
-        "whole number of entries",
-        100,
-        10_000_000,
-    )
 
 
 class MetricsSettings(Section):
@@ -199,7 +186,6 @@ class Config(Section):
     pace: PaceSettings = Field(default_factory=PaceSettings)
     series_limit: SeriesLimitSettings = Field(default_factory=SeriesLimitSettings)
     metrics: MetricsSettings = Field(default_factory=MetricsSettings)
-    history: HistorySettings = Field(default_factory=HistorySettings)
     reconcile: ReconcileSettings = Field(default_factory=ReconcileSettings)
     acknowledged: Acknowledged = setting(
         (),
@@ -215,7 +201,6 @@ class Config(Section):
         "`{name}` and the like, and may have `kinds`: docs/page.md.",
         "list of links",
     )
-    prometheus: PrometheusSettings = Field(default_factory=PrometheusSettings)
     checks: Section = Field(default_factory=Section)
 
     def of(self, check_id: str) -> CheckSettings:

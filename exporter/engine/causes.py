@@ -14,38 +14,27 @@ from ..findings.finding import Finding
 from ..findings.severity import Severity
 from .open_cause import OpenCause
 
-__all__ = ["DAY", "HOUR", "WEEK", "CauseHistory", "Changes", "Count"]
+__all__ = ["HOUR", "CauseHistory", "Count"]
 
-# What opened and closed of each cause in the last hour, day and week: in memory alone, and within a bound.
+# What opened and closed of each cause in the last hour: in memory alone, and within a bound. Prometheus has the days.
 #
-# What is older is kept in longer steps, so that a cause costs little however often it changes. Where there is too much
-# of all causes, that goes which changed longest ago, and `each_since` says from when on all of it is there. What opened
-# and closed in all is always kept. A restart begins anew, and `since` says when that was.
+# Where there is too much of all causes, that goes which changed longest ago, and `each_since` says from when on all of
+# it is there. What opened and closed in all is always kept. A restart begins anew, and `since` says when that was.
 
-HOUR, DAY, WEEK = 3600.0, 86400.0, 604800.0
+HOUR = 3600.0
 _MINUTE = 60.0
-# Up to which age, and in steps of how many minutes.
-_STEPS = ((HOUR / _MINUTE, 1), (DAY / _MINUTE, 30), (WEEK / _MINUTE, 360))
 
 
 class Count(msgspec.Struct, frozen=True):
-    """How many findings opened and closed."""
+    """How many findings opened and closed within the last hour, by the minute."""
 
     opened: int = 0
     closed: int = 0
 
 
-class Changes(msgspec.Struct, frozen=True):
-    """In the last hour by the minute, in the last day by half an hour, in the last week by six hours."""
-
-    hour: Count = Count()
-    day: Count = Count()
-    week: Count = Count()
-
-
 class _Log(list[int]):
-    """For each step its first minute, and how many opened and closed: one flat list, the oldest first, since there may
-    be as many causes as objects. 61, 49 and 29 steps at most.
+    """For each minute in which something did, how many opened and closed: one flat list, the oldest first, since there
+    may be as many causes as objects. 60 minutes at most.
     """
 
     __slots__ = ()
@@ -55,46 +44,33 @@ class _Log(list[int]):
         return len(self) // 3
 
     def note(self, now: float, opened: int, closed: int) -> None:
-        self.fold(now)
-        self._add(int(now // _MINUTE), opened, closed)
-
-    def changes(self, now: float) -> Changes:
-        self.fold(now)
-        minute = int(now // _MINUTE)
-        return Changes(*(self._within(minute - most) for most, _ in _STEPS))
-
-    def fold(self, now: float) -> None:
-        """Puts what has become old into longer steps, and forgets what is older than a week. What is ahead of a clock
-        that was set back counts as of now: else it would be of the last hour for longer than one.
-        """
-        minute = int(now // _MINUTE)
-        if self and self[-3] == minute:
-            return  # that was done within the minute: many may open or close at once
-        before = self[:]
-        self.clear()
-        for at, opened, closed in zip(before[::3], before[1::3], before[2::3], strict=True):
-            age = minute - at
-            step = next((step for most, step in _STEPS if age < most), 0)
-            if step:
-                self._add(min(at - at % step, minute), opened, closed)
-
-    def _add(self, minute: int, opened: int, closed: int) -> None:
+        minute = self._forget(now)
         if not self or self[-3] != minute:
             self += (minute, 0, 0)
         self[-2] += opened
         self[-1] += closed
 
-    def _within(self, after: float) -> Count:
-        at = len(self)
-        opened = closed = 0
-        while at and self[at - 3] > after:
-            opened, closed, at = opened + self[at - 2], closed + self[at - 1], at - 3
-        return Count(opened, closed)
+    def lately(self, now: float) -> Count:
+        self._forget(now)
+        return Count(sum(self[1::3]), sum(self[2::3]))
+
+    def _forget(self, now: float) -> int:
+        """What is older than an hour; returns the minute. What is ahead of a clock that was set back counts as of now:
+        else it would be of the last hour for longer than one.
+        """
+        minute = int(now // _MINUTE)
+        if self and self[-3] > minute:
+            self[::3] = [min(at, minute) for at in self[::3]]
+        old = 0
+        while old < len(self) and self[old] <= minute - HOUR / _MINUTE:
+            old += 3
+        del self[:old]
+        return minute
 
 
 class CauseHistory:
     def __init__(self, most: int = 50_000) -> None:
-        """`most` is how many entries of single causes are kept, of 300 bytes at most."""
+        """`most` is how many minutes of single causes are kept, of 100 bytes at most."""
         self.most = most
         self.since: float | None = None  # when it began to count, in seconds since 1970
         self.each_since = 0.0  # from when on what is kept of single causes is all that there was
@@ -119,29 +95,29 @@ class CauseHistory:
         self._entries += log.entries - before
         self.forget(now)
 
-    def of(self, cause: str, now: float) -> Changes:
+    def of(self, cause: str, now: float) -> Count:
         log = self._of.get(cause)
         if log is None:
-            return Changes()
+            return Count()
         before = log.entries
-        found = log.changes(now)
+        found = log.lately(now)
         self._entries += log.entries - before
         return found
 
-    def whole(self, now: float) -> Changes:
+    def whole(self, now: float) -> Count:
         """Of all causes."""
-        return self._whole.changes(now)
+        return self._whole.lately(now)
 
     def forget(self, now: float) -> None:
-        """What was before the last week, and what is too much."""
+        """What was before the last hour, and what is too much."""
         while self._of:
             cause, log = next(iter(self._of.items()))
             last = log[-3] * _MINUTE if log else 0.0
-            if last > now - WEEK and self._entries <= self.most:
+            if last > now - HOUR and self._entries <= self.most:
                 return
             self._entries -= log.entries
             del self._of[cause]
-            if last > now - WEEK:
+            if last > now - HOUR:
                 self.each_since = max(self.each_since, last + _MINUTE)
 
 
@@ -174,7 +150,7 @@ class CauseStore:
         return len(self._causes) - len(self._ended)
 
     def ended(self) -> Iterator[EndedCause]:
-        """Those whose last finding closed within the last week, the last one first."""
+        """Those whose last finding closed within the last hour, the last one first."""
         self._forget(self._clock())
         return reversed(self._ended.values())
 
@@ -186,7 +162,7 @@ class CauseStore:
         found = self._causes.get(cause)
         return found.severity if found else None
 
-    def changes(self, cause: str) -> Changes:
+    def changes(self, cause: str) -> Count:
         """What opened and closed of one lately."""
         return self.history.of(cause, self._clock())
 
@@ -232,7 +208,7 @@ class CauseStore:
         self.history.forget(now)
         while self._ended:
             cause, ended = next(iter(self._ended.items()))
-            if ended.at > now - WEEK and cause in self.history:
+            if ended.at > now - HOUR and cause in self.history:
                 return
             self._ended.popitem(last=False)
             del self._causes[cause]

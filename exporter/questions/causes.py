@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ..engine.causes import CauseHistory, CauseStore, Changes, EndedCause
+from ..engine.causes import CauseHistory, CauseStore, Count, EndedCause
 from ..engine.open_cause import OpenCause
 from ..facts.record import Ref
 from ..findings.causes import Acknowledgement, Acknowledgements, Reference
@@ -32,11 +32,10 @@ class AcknowledgedReport(msgspec.Struct, frozen=True, rename="camel"):
 class CauseReport(msgspec.Struct, frozen=True, rename="camel"):
     """A cause as users get it. `severity` is the worst of its findings, `since` (RFC 3339 in UTC) the oldest; `next`,
     `remediation` and `runbook` are those of the worst, the oldest first. `kinds` counts its objects, of which `first`
-    names some, as `first_namespaces` does of their namespaces. `vms` is how many VMs the findings are about. `changes`
-    counts the findings that opened and closed, and `opened` and `closed` are those of the last hour, absent where
-    nobody watched. `ended_at` is when the last finding of one that has none closed, and `last` the object of that;
-    both are absent of others. `acknowledged` is absent where the cause is not, or is worse than what was; `severities`
-    counts the findings.
+    names some, as `first_namespaces` does of their namespaces. `vms` is how many VMs the findings are about. `opened`
+    and `closed` count the findings that did so in the last hour, absent where nobody watched. `ended_at` is when the
+    last finding of one that has none closed, and `last` the object of that; both are absent of others. `acknowledged`
+    is absent where the cause is not, or is worse than what was; `severities` counts the findings.
     """
 
     cause: str
@@ -60,7 +59,6 @@ class CauseReport(msgspec.Struct, frozen=True, rename="camel"):
     opened: int | UnsetType = UNSET
     closed: int | UnsetType = UNSET
     cluster: str = ""
-    changes: Changes | UnsetType = UNSET
     ended_at: str | UnsetType = UNSET
     last: Ref | UnsetType = UNSET
     acknowledged: AcknowledgedReport | UnsetType = UNSET
@@ -83,17 +81,18 @@ class KnownCause(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class HistoryReport(msgspec.Struct, frozen=True, rename="camel"):
-    """What opened and closed of all causes; `since` is from when on that is counted, and `each_since` from when on all
-    that is counted of single causes is kept: RFC 3339 in UTC.
+    """What opened and closed of all causes in the last hour; `since` is from when on that is counted, and `each_since`
+    from when on all that is counted of single causes is kept: RFC 3339 in UTC.
     """
 
     since: str
     each_since: str
-    changes: Changes
+    opened: int
+    closed: int
 
 
 class CausesReport(msgspec.Struct, frozen=True, rename="camel"):
-    """`ended` are those whose last finding closed within the last week, the last ones. `unknown` says where a check has
+    """`ended` are those whose last finding closed within the last hour, the last ones. `unknown` says where a check has
     no answer: there may be more causes there. `history` is absent where nobody watched.
     """
 
@@ -110,7 +109,8 @@ def history_of(history: CauseHistory, now: float) -> HistoryReport | UnsetType:
     """Unset before it has begun; `now` is in seconds since 1970."""
     if history.since is None:
         return UNSET
-    return HistoryReport(rfc3339(history.since), rfc3339(history.each_since), history.whole(now))
+    whole = history.whole(now)
+    return HistoryReport(rfc3339(history.since), rfc3339(history.each_since), whole.opened, whole.closed)
 
 
 def cause_order(cause: CauseReport) -> tuple[bool, int, int, str, str]:
@@ -149,7 +149,7 @@ def causes_of(
 def reports(
     causes: Iterable[OpenCause],
     checks: Iterable[Check],
-    changes: Callable[[str], Changes] | None,
+    changes: Callable[[str], Count] | None,
     shown: Shown = _as_it_is,
     known: Known = _unknown,
 ) -> Iterator[CauseReport]:
@@ -177,16 +177,15 @@ def reports(
             shown(worst).next if worst else "",
             worst.remediation if worst else None,
             worst.runbook if worst else "",
-            lately.hour.opened if lately is not None else UNSET,
-            lately.hour.closed if lately is not None else UNSET,
-            changes=lately if lately is not None else UNSET,
+            lately.opened if lately is not None else UNSET,
+            lately.closed if lately is not None else UNSET,
             severities=cause.severities,
             acknowledged=UNSET if (by := known(cause.id, cause.severity)) is None else acknowledged_report(by),
         )
 
 
 def ended(
-    causes: Iterable[EndedCause], checks: Iterable[Check], changes: Callable[[str], Changes]
+    causes: Iterable[EndedCause], checks: Iterable[Check], changes: Callable[[str], Count]
 ) -> Iterator[CauseReport]:
     for each in causes:
         for made in reports((each.cause,), checks, changes):

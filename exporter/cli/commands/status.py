@@ -22,7 +22,7 @@ from ...questions.drain import READER, STAYS, NodeReport, draining
 from ...questions.drain import take as drained
 from ...questions.findings import FindingReport, Report, take, with_causes
 from ...questions.repairs import Reconcile
-from ...questions.times import changes_said
+from ...questions.times import lately_said
 from ...questions.trust import exit_code
 from ...store.kinds.kube_virt import KubeVirt
 from ..input.config import configured
@@ -75,9 +75,8 @@ def _head(found: Status, checks: frozenset[str], now: float) -> Iterator[str]:
         yield f"Not read  {counted(len(report.undecodable), 'object')} in namespace {one_line(places)}"
     yield f"Findings  {totals(report)}{of_causes(report)}"
     if isinstance(report.history, HistoryReport):
-        first, *more = changes_said(report.history.changes, report.history.since, now).split("; ")
-        yield f"Changes   {first}"
-        yield from (f"          {each}" for each in more)
+        lately = report.history
+        yield f"Changes   {lately_said(lately.opened, lately.closed, lately.since, now)}"
 
 
 def _worst(report: Report, now: float, columns: int, room: int) -> Iterator[str]:

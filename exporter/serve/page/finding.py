@@ -14,8 +14,6 @@ from ...findings.finding import Finding
 from ...questions.commands import commands
 from ...questions.findings import FindingReport, plan_command
 from ...questions.repairs import REPAIR_STATES
-from ...questions.timeline import Timeline
-from ..access.viewer import visible_to
 from ..api.questions import MigrationsView
 from ..reports.listing import Listing
 from .actions import Actions
@@ -55,7 +53,6 @@ class FindingPage:
         """`paging` says of a reason, CHECK/REASON, that has critical findings why they do not page; "" if they do."""
         self._engine, self._frame, self._migrations = engine, frame, migrations
         self._paging, self._runbooks, self._actions = paging, runbooks, actions
-        self._checks = {check.id: check for check in engine.checks}
         self._reasons = {(check.id, name): reason for check in engine.checks for name, reason in check.reasons.items()}
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -83,7 +80,6 @@ class FindingPage:
             "siblings": cause.findings if cause else 1,
             "cause": cause,
             "links": self._frame.outside.of_finding(finding),
-            "past": await self._past(finding) if visible_to(request) is None else None,
             "failures_of": self._migrations.of,
             "forms": await self._actions.forms(request, report.repairs or ()),
             "acknowledging": await self._actions.acknowledging(request, cause),
@@ -91,9 +87,6 @@ class FindingPage:
             "states": REPAIR_STATES,
         }
         return await self._frame.page(request, "finding.html", values, here="/findings")
-
-    async def _past(self, finding: Finding) -> Timeline | None:
-        return await self._frame.outside.timeline(finding, self._checks[finding.check], self._engine.clock())
 
     async def _not_there(self, request: web.Request, listing: Listing, fingerprint: str) -> web.StreamResponse:
         if await listing.cause(fingerprint) is not None:

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from ...engine.causes import Changes
 from ...engine.engine import Engine
 from ...facts.naming import cell
 from ...findings.finding import Finding
@@ -229,9 +228,7 @@ def wanted_of(selection: Selection) -> Wanted:
 
 
 def _by_change(cause: CauseReport) -> tuple[Any, ...]:
-    changes = cause.changes or Changes()
-    each = (changes.hour, changes.day, changes.week)
-    return *(-(span.opened + span.closed) for span in each), cause_order(cause)
+    return -((cause.opened or 0) + (cause.closed or 0)), cause_order(cause)
 
 
 _SORTED: dict[str, Callable[[list[CauseReport]], list[CauseReport]]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -10,10 +10,9 @@ from aiohttp import web
 from msgspec import UnsetType
 
 from ...config.reloading import ReloadStatus
-from ...engine.causes import Changes
 from ...engine.engine import Engine
 from ...questions.causes import CauseReport, HistoryReport
-from ...questions.times import age, changes_said, latest, origin, rfc3339
+from ...questions.times import age, lately_said, origin, rfc3339
 from ..access.viewer import Visible, signed_in, visible_to
 from ..html.rendering import page_of
 from ..reports.listing import Listing
@@ -60,8 +59,7 @@ class Frame:
             "age": partial(age, now),
             "origin": origin,
             "time": rfc3339,
-            "lately": partial(_said, latest, history, now),
-            "changes_of": partial(_said, changes_said, history, now),
+            "lately": partial(_lately, history, now),
             "q": "",
         }
         return await page_of(request, template, common | dict(values), status)
@@ -79,11 +77,10 @@ def _since(out_of_date: str, now: float) -> str:
     return out_of_date if out_of_date and out_of_date <= rfc3339(now - _MOMENT) else ""
 
 
-def _said(
-    say: Callable[[Changes, str, float], str], history: HistoryReport | UnsetType, now: float, cause: CauseReport
-) -> str:
-    """What opened and closed of a cause lately; empty where nobody counts that."""
-    return say(cause.changes, history.each_since, now) if history and cause.changes else ""
+def _lately(history: HistoryReport | UnsetType, now: float, cause: CauseReport) -> str:
+    """What opened and closed of a cause in the last hour; empty where nothing did, or nobody counts it."""
+    opened, closed = cause.opened or 0, cause.closed or 0
+    return lately_said(opened, closed, history.each_since, now) if history and (opened or closed) else ""
 
 
 def _seen(visible: Visible | None) -> str:

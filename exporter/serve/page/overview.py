@@ -13,7 +13,7 @@ from ...findings.severity import Severity
 from ...questions.drain import STAYS, NodeReport
 from ...questions.findings import Filter
 from ...questions.repairs import REPAIR_STATES, RepairGroups, grouped
-from ...questions.times import changes_said
+from ...questions.times import lately_said
 from ...questions.trust import trust_of
 from ...sidecar.repairs import Repairs
 from ...store.source import SyncState
@@ -74,8 +74,9 @@ class Overview:
         values = {
             "generation": generation,
             "counts": {each.value: severities[each.value] - known[each.value] for each in reversed(Severity)},
-            "curves": await self._frame.outside.curves(self._engine.clock()) if whole else [],
-            "changes": changes_said(history.changes, history.since, self._engine.clock()) if history else "",
+            "changes": lately_said(history.opened, history.closed, history.since, self._engine.clock())
+            if history
+            else "",
             "causes_of": causes_of,
             "open_causes": sum(not each.is_known for each in causes),
             "known": known.total(),

@@ -18,7 +18,7 @@ import msgspec
 from isal import isal_zlib
 from msgspec import UNSET, UnsetType
 
-from ...engine.causes import CauseStore, Changes
+from ...engine.causes import CauseStore, Count
 from ...engine.engine import Engine
 from ...engine.open_cause import OpenCause
 from ...facts.record import Ref
@@ -163,7 +163,7 @@ class Listing:
         return await self._causes.get(wanted, lambda: self._count(wanted))
 
     async def ended(self) -> list[CauseReport]:
-        """Those whose last finding closed within the last week, the last ones, where that is known."""
+        """Those whose last finding closed within the last hour, the last ones, where that is known."""
         return []
 
     def history(self) -> HistoryReport | UnsetType:
@@ -178,9 +178,7 @@ class Listing:
             await asyncio.sleep(0)
         return await self._reported(store, None)
 
-    async def _reported(
-        self, causes: Iterable[OpenCause], changes: Callable[[str], Changes] | None
-    ) -> list[CauseReport]:
+    async def _reported(self, causes: Iterable[OpenCause], changes: Callable[[str], Count] | None) -> list[CauseReport]:
         made = []
         for each in reports(causes, self._engine.checks, changes, self._engine.restraints.applied, self._known):
             made.append(each)

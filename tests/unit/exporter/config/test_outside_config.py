@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from exporter.checks import all_checks
 from exporter.config.documents import as_yaml, schema
 from exporter.config.loading import Loaded, Sources, load
@@ -89,29 +87,6 @@ def test_a_wrong_variable_is_called_by_its_name(tmp_path: Path) -> None:
     assert refusal(tmp_path, "", {"STEWARD_LINKS": "console"}) == 'STEWARD_LINKS: "console" is no list of links'
     wrong = {"STEWARD_LINKS": "[{name: x, url: 'https://h/{nam}'}]"}
     assert refusal(tmp_path, "", wrong).startswith("STEWARD_LINKS: ")
-
-
-@pytest.mark.parametrize(
-    ("prometheus", "sentence"),
-    [
-        ({"tokenFile": "/t"}, "prometheus.tokenFile: there is nobody to ask; set prometheus.url too"),
-        (
-            {"url": "http://prometheus:9090", "tokenFile": "/t"},
-            "prometheus.url: a token would be sent unencrypted; use https, or leave tokenFile out",
-        ),
-        (
-            {"url": "http://prometheus:9090", "serverName": "p"},
-            "prometheus.serverName: a server has a certificate with https only; write prometheus.url with https",
-        ),
-        ({"url": "prometheus"}, 'prometheus.url: "prometheus" is no URL; write it as https://HOST:PORT'),
-        (
-            {"url": "https://p", "namespaceLabel": "n-x"},
-            'prometheus.namespaceLabel: "n-x" can\'t be the name of a label',
-        ),
-    ],
-)
-def test_a_wrong_prometheus_is_one_sentence(prometheus: Any, sentence: str, tmp_path: Path) -> None:
-    assert refusal(tmp_path, {"prometheus": prometheus}) == sentence
 
 
 def test_editors_know_what_a_link_is() -> None:

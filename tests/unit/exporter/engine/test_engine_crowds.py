@@ -15,7 +15,7 @@ from exporter.checks import all_checks
 from exporter.counts import all_states
 from exporter.counts.addresses import AddressUsage
 from exporter.counts.base import Aggregates
-from exporter.engine.causes import HOUR, WEEK
+from exporter.engine.causes import HOUR
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.facts.record import Record
@@ -483,9 +483,9 @@ class Weighed:
             crowd.gone("VirtualMachine", "ns", name)
         self.rest()
 
-    def a_week_passes(self) -> None:
-        """What closed in the last week is kept as long."""
-        self.crowd.clock += WEEK + HOUR
+    def hours_pass(self) -> None:
+        """What closed in the last hour is kept as long."""
+        self.crowd.clock += 2 * HOUR
         self.rest()
         assert list(self.crowd.engine.causes.ended()) == []
 
@@ -539,12 +539,12 @@ def test_nothing_stays_of_what_came_and_went(
         crowd.undecodable(blind[0], "" if blind[0] in ("Node", "Namespace") else "ns", "odd")
     weighed.rest()
     weighed.come_and_go("a", 5, rests=rests)
-    weighed.a_week_passes()
+    weighed.hours_pass()
     before = weighed.weight
     weighed.come_and_go("b", 150, rests=rests)
     # What has been found is still found where nobody can see that it went, and is let go of when they can.
     held = len(list(crowd.engine.findings()))
-    weighed.a_week_passes()
+    weighed.hours_pass()
     if not held:
         assert weighed.weight - before < 150
     if blind and blind[1]:
@@ -552,7 +552,7 @@ def test_nothing_stays_of_what_came_and_went(
     elif blind:
         crowd.gone(blind[0], "" if blind[0] in ("Node",) else "ns", "odd")
     weighed.rest()
-    weighed.a_week_passes()
+    weighed.hours_pass()
     assert weighed.weight - before < 150
 
 

@@ -76,7 +76,7 @@ def test_what_changes_among_many_is_not_closed_for_a_moment() -> None:
     assert sum(heard.slices) > 4 * _SLICE
     assert heard.whole
     assert away == []
-    assert made.engine.causes.history.whole(made.engine.clock()).hour.closed == 0
+    assert made.engine.causes.history.whole(made.engine.clock()).closed == 0
 
 
 def test_what_is_no_longer_served_closes_though_it_was_on_its_way() -> None:

@@ -1,30 +1,22 @@
-"""Links to the pages of others, and what was of a Prometheus: shown where they are known, and harmless whatever is."""
+"""Links to the pages of others: shown where they are known, and harmless whatever a name is."""
 
 from __future__ import annotations
 
 import re
-import time
 from html import unescape
 from typing import Any
-
-from aiohttp import web
 
 from exporter.config.outside import Link
 from exporter.facts.record import Ref
 from exporter.findings.check import PER_CLUSTER, Check, Family, Reason
 from exporter.findings.finding import Finding
 from exporter.findings.severity import Severity
-from exporter.prometheus import Bounds
 from exporter.serve.page.outside import Outside
 from exporter.store.kinds import ipam_claim
 
-from .....asking import by_header
-from .....evaluation import NOW
-from .....past_server import Stub, answer, asking
 from .....rows import full
 from .....served import Served, served
 
-PATIENT = Bounds(patience=20.0, answer=20.0)
 CONSOLE = Link(
     name="Console",
     url="https://console.example/k8s/ns/{namespace}/kubevirt.io~v1~VirtualMachine/{name}",
@@ -34,10 +26,6 @@ NODES = Link(name="Node in Headlamp", url="https://headlamp.example/c/{cluster}/
 BOARD = Link(name="Grafana", url="https://grafana.example/d/vm?var-namespace={namespace}&var-vm={vm}")
 NETWORK = Link(name="Networks", url="https://grafana.example/d/net?var-network={network}", kinds=("Network",))
 HOSTILE = "a/../b?x=1&y=<script>alert(1)</script>\"'#%2e{name}"
-
-
-def clock() -> float:
-    return NOW
 
 
 def outside(*links: Link, cluster: str = "") -> Outside:
@@ -110,64 +98,3 @@ async def test_a_hostile_name_chooses_nothing_but_its_own_place_in_the_address()
         async with served(0, checks=[of_a_vm(name)], outside=outside(CONSOLE)) as server:
             (finding,) = server.engine.findings()
             assert links_in(await page(server, f"/findings/{finding.fingerprint}")) == {}
-
-
-async def test_the_page_of_a_finding_says_when_it_was_found() -> None:
-    hour = 3600.0
-    found = [(NOW - 5 * hour + at * hour, 1.0) for at in range(6)] + [(NOW - 20 * hour, 1.0)]
-    seen = [(NOW - at * hour, 1.0) for at in range(100)]
-
-    async def respond(_: web.Request) -> web.StreamResponse:
-        return answer({"found": sorted(found), "seen": sorted(seen)})
-
-    stub = Stub(respond)
-    async with (
-        asking(stub, PATIENT, clock) as past,
-        served(0, checks=[of_a_vm("db")], outside=Outside(past), guard=by_header) as server,
-    ):
-        (finding,) = server.engine.findings()
-        html = await page(server, f"/findings/{finding.fingerprint}")
-        assert "Found in 7h of the last week, in 2 stretches. For 2d20h it is not known." in html
-        assert '<rect class="found" x="162" width="6"' in html
-        assert '<svg class="timeline warning" viewBox="0 0 168 10"' in html
-        tenants = await page(server, f"/findings/{finding.fingerprint}", Tenant="shop")
-        assert "<svg" not in tenants
-    (asked,) = (each["query"] for each in stub.asked)
-    matchers = 'check="one",reason="One",kind="IPAMClaim",namespace="shop",name="db.blue",group=""'
-    assert f"kubevirt_test_one{{{matchers}}}" in asked
-
-
-async def test_the_overview_draws_how_many_there_were() -> None:
-    quarter = 900.0
-
-    async def respond(_: web.Request) -> web.StreamResponse:
-        values = [2.0] * 50 + [5.0] * 40
-        points = [(NOW - at * quarter, value) for at, value in enumerate(reversed(values))]
-        return answer({"critical": sorted(points), "warning": [(NOW, 1.0)]})
-
-    async with asking(Stub(respond), PATIENT, clock) as past, served(outside=Outside(past)) as server:
-        html = await page(server, "/")
-        assert "5 critical, between 2 and 5 in the last day" in html
-        assert html.count("<svg") == 1  # one point is no line
-
-
-async def test_a_prometheus_that_fails_or_hangs_leaves_the_page_as_it_is() -> None:
-    async def fail(_: web.Request) -> web.StreamResponse:
-        return web.Response(status=500)
-
-    async with served(0, checks=[of_a_vm("db")]) as plain:
-        (finding,) = plain.engine.findings()
-        path = f"/findings/{finding.fingerprint}"
-        expected = await page(plain, path)
-    stub = Stub(fail)
-    async with (
-        asking(stub, Bounds(patience=0.1, answer=60.0, rest=0.0), clock) as past,
-        served(0, checks=[of_a_vm("db")], outside=Outside(past)) as server,
-    ):
-        assert await page(server, path) == expected
-        stub.respond = stub.hang
-        await page(server, "/")
-        began = time.monotonic()
-        for _ in range(10):
-            assert await page(server, path) == expected
-        assert time.monotonic() - began < 10.0
