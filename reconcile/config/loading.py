@@ -96,8 +96,6 @@ def _of_the_whole(config: SidecarConfig) -> Iterator[tuple[str, str]]:
         yield "prometheus.gate", "there is nobody to ask; set prometheus.url too"
     if config.webhook.enabled and not config.webhook.token_file:
         yield "webhook.tokenFile", "whoever sends alerts must have a token; set it, or leave the webhook off"
-    if config.acknowledge.config_map and not config.actions:
-        yield "acknowledge.configMap", "forms of the page are not taken; set actions: true too"
     if config.source.server_name and not (config.source.url or "").startswith("https:"):
         yield "source.serverName", "a server has a certificate with https only; write source.url with https"
     key, why = config.tls.mistake(config.insecure)

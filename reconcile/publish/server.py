@@ -14,7 +14,6 @@ from exporter.serve.server.sending import json_answer
 from ..carry_out.board import ShownRepairs
 from ..carry_out.metrics import Measures
 from ..plan.unseen import gathered
-from .actions import PATH, Actions
 
 _LONGEST_WAIT = 60.0
 OWN_TOKEN = ("/api/v1/alerts",)
@@ -29,14 +28,8 @@ def build(
     instance: str,
     webhook: Handler | None = None,
     guard: Guard | None = None,
-    act: Actions | None = None,
 ) -> web.Application:
-    """`instance` is the ID of this run. `webhook` takes what Alertmanager posts, at a path of OWN_TOKEN, and `act` what
-    people ask for by the page.
-    """
-
-    entries = act.acknowledging if act is not None else None
-    place = entries.place if entries is not None else None
+    """`instance` is the ID of this run. `webhook` takes what Alertmanager posts, at a path of OWN_TOKEN."""
 
     async def plans(request: web.Request) -> web.StreamResponse:
         await _wait(request, board, instance)
@@ -46,8 +39,6 @@ def build(
             "leading": measures.standing.leading,
             "leader": measures.standing.leader,
             "modes": dict(modes),
-            "actions": act is not None,
-            "acknowledges": None if place is None else {"namespace": place.namespace, "name": place.name},
             "canaries": measures.standing.canaries,
             "unseen": gathered(each.refused for each in repairs),
             "repairs": repairs,
@@ -66,8 +57,6 @@ def build(
     app = application({"/api/v1/plans": plans, "/metrics": metrics}, readyz, guard=guard)
     if webhook is not None:
         app.router.add_post(*OWN_TOKEN, webhook, expect_handler=expected)
-    if act is not None:
-        app.router.add_post(PATH, act.handle, expect_handler=expected)
     return app
 
 

@@ -13,20 +13,16 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from exporter.kube.reviews import Resource, User
+from exporter.kube.reviews import User
 from exporter.serve import application as serving_module
 from exporter.serve.access import access
 from exporter.serve.access.asking import LOGIN
 from exporter.serve.access.login import Login
 from exporter.serve.access.sessions import Sessions
-from exporter.serve.access.viewer import admit
 from exporter.serve.application import Guard, Routes, application, serving
-from exporter.serve.page import actions as forms
 from exporter.serve.server.rooms import SharedPlaces, take
-from exporter.sidecar.repairs import Repairs
 from reconcile.carry_out.alert_webhook import Firing, receiver
 from reconcile.config.forms import WebhookSettings
-from reconcile.publish import actions
 
 from .....access_stage import login_stage
 
@@ -35,11 +31,6 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 ROOT = Path(__file__).parents[5]
 MOST, MANY = 8, 40
 ALWAYS = ("/healthz", "/readyz", "/metrics")
-
-
-class Nobody:
-    async def act(self, token: str, wanted: dict[str, str]) -> tuple[int, str]:
-        raise AssertionError("no form is sent")
 
 
 async def no_user(token: str, address: str) -> User | None:
@@ -53,9 +44,7 @@ def readers(tmp_path: Path) -> dict[str, Handler]:
     settings = WebhookSettings(enabled=True, token_file=str(secret))
     return {
         LOGIN: Login(no_user, Sessions(60.0)).posts[LOGIN],
-        "/findings/f/approve": forms.Actions(None, Repairs(1.0), Nobody()).handle,  # type: ignore[arg-type]
         "/api/v1/alerts": receiver(settings, Firing(60.0, time.monotonic)),
-        actions.PATH: actions.Actions(None, None, time.time, lambda: 60.0).handle,  # type: ignore[arg-type]
     }
 
 
@@ -74,9 +63,8 @@ async def posting(monkeypatch: pytest.MonkeyPatch, posts: Routes, guard: Guard |
         return web.Response(text="here")
 
     routes: Routes = {"/metrics": say, "/": say}
-    paths = {re.sub("/f/approve$", "/{fingerprint}/{act}", path): handler for path, handler in posts.items()}
     monkeypatch.setattr(serving_module, "most_connections", lambda: MOST)
-    async with serving(application(routes, lambda: "", None, guard, paths), "127.0.0.1", 0) as url:
+    async with serving(application(routes, lambda: "", None, guard, posts), "127.0.0.1", 0) as url:
         yield url
 
 
@@ -101,16 +89,9 @@ async def status(url: str) -> int:
 
 
 async def test_bodies_that_do_not_come_keep_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def known(request: web.Request) -> web.StreamResponse | None:
-        async def may(_: Resource) -> bool:
-            return True
-
-        admit(request, "t", may)
-        return None
-
     missed = []
     posts = readers(tmp_path)
-    async with posting(monkeypatch, posts, known) as url, asyncio.timeout(60):
+    async with posting(monkeypatch, posts) as url, asyncio.timeout(60):
         for path in posts:
             writers = []
             for at in range(MANY):
