@@ -42,7 +42,7 @@ from .serve.reports.listings import Listings
 from .serve.reports.result_cache import Versions
 from .serve.routes import FOR_TENANTS, UNASKED, routes
 from .serve.server.certificates import Certificates
-from .sidecar.follower import Acting, Follower
+from .sidecar.follower import Follower
 from .sidecar.repairs import Repairs
 from .store.kind import Kind
 from .store.reader import Reader, Reading, watched
@@ -89,7 +89,6 @@ class Steward:
     outside: Outside
     repairs: Repairs = field(default_factory=Repairs)
     follower: Follower | None = None
-    acting: Acting | None = None
     profile: Profile = Profile.DEFAULT
     config: ReloadStatus = field(default_factory=lambda: ReloadStatus(tried=time.time()))
 
@@ -173,7 +172,6 @@ def _around(
     source = source_of(watched(asking), intake)
     repairs = Repairs(time.time() if config.reconcile.url else None)
     follower = Follower(config.reconcile, repairs) if config.reconcile.url else None
-    acting = Acting(config.reconcile) if config.reconcile.takes_tokens else None
     steward = Steward(
         engine=engine,
         intake=intake,
@@ -184,7 +182,6 @@ def _around(
         outside=Outside(),
         repairs=repairs,
         follower=follower,
-        acting=acting,
         profile=profile,
     )
     steward.take(config)
@@ -244,7 +241,7 @@ async def serve(
     )
     versions = Versions(steward.engine, steward.repairs)
     listings = Listings(steward.engine, versions)
-    shown, sent = routes(
+    shown = routes(
         engine=steward.engine,
         aggregates=steward.aggregates,
         failures=steward.failures,
@@ -258,15 +255,13 @@ async def serve(
         paging=why_not_paging(),
         urgencies=urgencies(),
         outside=steward.outside,
-        sidecar=steward.acting if reviews else None,
     )
     login = login or LoginSettings()
     sessions = Sessions(login.session.total_seconds())
     access = _access(steward, reviews, listings, login, sessions, times) if reviews else None
-    if access:
-        door = Login(access.user, sessions)
-        shown, sent = {**shown, **door.gets}, {**sent, **door.posts}
-    app = build(steward.engine, shown, served.requests, access, sent)
+    door = Login(access.user, sessions) if access else None
+    gets, posts = (door.gets, door.posts) if door else ({}, {})
+    app = build(steward.engine, {**shown, **gets}, served.requests, access, posts)
     async with (
         serving(app, host, port, tls, hosts) as url,
         steward.watching(),

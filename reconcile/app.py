@@ -16,7 +16,6 @@ from typing import Any
 from exporter.checks import all_checks
 from exporter.config.forms import address
 from exporter.config.settings import Config as ExporterConfig
-from exporter.facts.record import Ref
 from exporter.findings.check import PER_FLEET, Check
 from exporter.kube.background import alongside
 from exporter.kube.get_json import JSONServer
@@ -39,7 +38,6 @@ from .carry_out.lease import Election
 from .carry_out.lease_record import LeaseApi
 from .carry_out.ledger_in_lease import LedgerInLease
 from .carry_out.metrics import Measures
-from .carry_out.on_behalf import OnBehalf
 from .carry_out.outcomes import AttemptOutcomes
 from .carry_out.pauses import Pauses
 from .carry_out.policies import PolicyProof
@@ -59,7 +57,6 @@ from .permissions.accounts import NAME as POLICY
 from .plan.annotations import APPROVALS, PREFIX, paused_by
 from .plan.remediation import Remediation
 from .plan.remediations import all_remediations
-from .publish.actions import Acknowledging, Actions
 from .publish.server import build
 
 _IDENTIFYING = 5.0  # seconds
@@ -218,12 +215,7 @@ async def run(
             {POLICY: lambda: writer.guarded(ours), APPROVALS: lambda: writer.authorizing(ours)}, measures.standing
         )
         access = Access(reviews, times=times) if reviews else None
-        act = None
-        if config.actions:
-            longest = lambda: parts.config.approval.longest.total_seconds()  # noqa: E731
-            on_behalf = OnBehalf(transport, kinds, clock)
-            act = Actions(board, on_behalf, clock, longest, _acknowledging(config, on_behalf, clock))
-        app = build(board, measures, modes, secrets.token_hex(4), access, act)
+        app = build(board, measures, modes, secrets.token_hex(4), access)
         async with (
             serving(app, *address(config.listen), tls, config.hosts) as url,
             aclosing(access) if access else nullcontext(),
@@ -266,14 +258,6 @@ def _election(config: SidecarConfig, transport: Transport, identity: str, in_lea
         duration=config.lease.duration.total_seconds(),
         carry=in_lease.travelling,
     )
-
-
-def _acknowledging(config: SidecarConfig, on_behalf: OnBehalf, clock: Callable[[], float]) -> Acknowledging | None:
-    given = config.acknowledge
-    if not given.config_map:
-        return None
-    place = Ref("ConfigMap", given.namespace or pod_namespace() or "default", given.config_map)
-    return Acknowledging(on_behalf, place, given.key, clock)
 
 
 def _lease(config: SidecarConfig, transport: Transport) -> LeaseApi:

@@ -22,7 +22,6 @@ from exporter.questions import all_views
 from exporter.rules.urgency import urgencies, why_not_paging
 from exporter.serve.access.login import Login
 from exporter.serve.application import Guard, build, serving
-from exporter.serve.page.actions import TakesActions
 from exporter.serve.page.outside import Outside
 from exporter.serve.reports.listings import Listings
 from exporter.serve.reports.result_cache import Versions
@@ -136,11 +135,8 @@ async def served(
     hosts: Iterable[str] = (),
     timer: Callable[[], float] | None = None,
     outside: Outside | None = None,
-    sidecar: TakesActions | None = None,
 ) -> AsyncIterator[Served]:
-    """With these checks beside that of the many findings. `tls` has both sides of it; `door` is where one logs in, and
-    `sidecar` gets what is sent.
-    """
+    """With these checks beside that of the many findings. `tls` has both sides of it; `door` is where one logs in."""
     made = Served(count, checks, repairs, timer)
     certificates, made.trusts = tls or (None, None)
     aggregates = Aggregates(made.engine.cluster, all_states())
@@ -153,7 +149,7 @@ async def served(
     )
     versions = Versions(made.engine, made.repairs)
     made.listings = Listings(made.engine, versions)
-    shown, sent = routes(
+    shown = routes(
         engine=made.engine,
         aggregates=aggregates,
         failures=made.failures,
@@ -167,10 +163,9 @@ async def served(
         paging=why_not_paging(),
         urgencies=urgencies(),
         outside=outside,
-        sidecar=sidecar,
     )
     gets, posts = (door.gets, door.posts) if door else ({}, {})
-    app = build(made.engine, {**shown, **gets}, own.requests, guard, {**sent, **posts})
+    app = build(made.engine, {**shown, **gets}, own.requests, guard, posts)
     async with serving(app, host, 0, certificates, hosts) as made.url:
         yield made
 

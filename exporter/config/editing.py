@@ -43,61 +43,46 @@ def add_to_file(file: Path, entry: dict[str, str], comment: str = "") -> None:
             raise
 
 
-def with_entry(text: str, entry: dict[str, str], comment: str = "", *, instead: bool = False) -> str:
-    """The text of the file with the entry behind the others, or `instead` of that of its cause. Raises ValueError."""
+def with_entry(text: str, entry: dict[str, str], comment: str = "") -> str:
+    """The text of the file with the entry behind the others. Raises ValueError."""
     before, mistakes = read(text.encode())
     if mistakes or not (before is None or isinstance(before, dict)):
         raise ValueError("it has mistakes; `steward config check` says which")
     there = (before or {}).get(_LIST)
     entries = list(there) if isinstance(there, list) else []
-    old = _number(entries, entry["cause"]) if instead else None
-    if old is None:
-        _refuse_more(entries, entry["cause"])
+    _refuse_more(entries, entry["cause"])
     lines = text.splitlines(keepends=True)
     if lines and not lines[-1].endswith(("\n", "\r")):
         lines[-1] += "\n"
-    at, end, margin, head = _place(text, len(lines), old)
+    at, margin, head = _place(text, len(lines))
     made = [*head, *(f"{margin}{line}\n" for line in entry_lines(entry, comment))]
-    changed = "".join([*lines[:at], *made, *lines[end:]])
+    changed = "".join([*lines[:at], *made, *lines[at:]])
     after, mistakes = read(changed.encode())
-    whole = {**(before or {}), _LIST: [*entries[:old], entry, *([] if old is None else entries[old + 1 :])]}
+    whole = {**(before or {}), _LIST: [*entries, entry]}
     if mistakes or after != whole:
         raise ValueError(f"it is written in a form in which `{_LIST}` can't be added to; put the entry in by hand")
     return changed
 
 
-def _number(entries: list[Any], cause: str) -> int | None:
-    """That of the entry of a cause, counted from 0."""
-    return next((at for at, each in enumerate(entries) if isinstance(each, dict) and each.get("cause") == cause), None)
-
-
 def _refuse_more(entries: list[Any], cause: str) -> None:
     """A steward refuses a file with two entries of a cause, or with too many. Raises ValueError."""
-    if _number(entries, cause) is not None:
+    if any(isinstance(each, dict) and each.get("cause") == cause for each in entries):
         raise ValueError(f"it has an entry of cause {cause} already; change that one")
     if len(entries) >= MOST:
         raise ValueError(f"`{_LIST}` has {len(entries)} entries, and may have {MOST}; take out those that are over")
 
 
-def _place(text: str, end: int, old: int | None) -> tuple[int, int, str, list[str]]:
-    """The lines instead of which the entry stands, none or those of an `old` one, its margin, and what comes before."""
+def _place(text: str, end: int) -> tuple[int, str, list[str]]:
+    """The line before which the entry stands, its margin, and what comes before it."""
     document = yaml.compose(text, yaml.SafeLoader)
     items = document.value if isinstance(document, yaml.MappingNode) else ()
     found = next((value for key, value in items if key.value == _LIST), None)
     if found is None:
-        return end, end, "", [f"{_LIST}:\n"]
+        return end, "", [f"{_LIST}:\n"]
     if not isinstance(found, yaml.SequenceNode) or found.flow_style or not found.value:
         raise ValueError(f"`{_LIST}` is there without a list below it; put the entry in by hand")
-    margin = " " * found.start_mark.column
-    if old is not None:
-        return found.value[old].start_mark.line, _end(found.value[old]), margin, []
-    return _end(found), _end(found), margin, []
-
-
-def _end(node: Any) -> int:
-    """The line behind it."""
-    mark = _last(node).end_mark
-    return int(mark.line + (mark.column > 0))
+    mark = _last(found).end_mark
+    return int(mark.line + (mark.column > 0)), " " * found.start_mark.column, []
 
 
 def _last(node: Any) -> Any:

@@ -123,12 +123,6 @@ class ReconcileSettings(Section):
     )
 
     @property
-    def takes_tokens(self) -> bool:
-        """Whether a token may be sent there: encrypted, or to this host."""
-        host = _HOST.match(self.url or "")
-        return bool(self.url) and (host is None or host[1] in _LOOPBACK)
-
-    @property
     def mistake(self) -> tuple[str, str]:
         """The key of what does not go together, and why; empty where all does."""
         for key, value in (("tokenFile", self.token_file), ("caFile", self.ca_file), ("serverName", self.server_name)):

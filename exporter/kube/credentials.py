@@ -323,18 +323,6 @@ def _refresh_from_exec(loader: Any) -> Callable[[Any], Awaitable[None]]:
     return hook
 
 
-def bearing(loader: Loader, token: str) -> Loader:
-    """The same server, asked by this token: whatever the loader has to authenticate itself by is left out."""
-
-    async def load(into: kube_client.Configuration) -> None:
-        await loader(into)
-        into.refresh_api_key_hook = None
-        into.cert_file = into.key_file = into.username = into.password = None
-        into.api_key, into.api_key_prefix = {"BearerToken": f"Bearer {token}"}, {}
-
-    return load
-
-
 def _refresh_from_file(loader: Any, read: Callable[[], object], seconds: float) -> Callable[[Any], Awaitable[None]]:
     read_at = time.monotonic()
 

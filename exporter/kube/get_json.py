@@ -162,28 +162,6 @@ class JSONServer:
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls), auto_decompress=False) as session:
             yield Connection(self, session, most)
 
-    async def post(self, path: str, token: str, body: bytes, *, seconds: float, most: int) -> tuple[int, bytes]:
-        """The status and the body of the answer to what is sent with somebody's token. Raises GetError without one."""
-        url = self.url.rstrip("/") + path
-        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
-        try:
-            async with (
-                self.connected(most) as connection,
-                connection.session.post(
-                    url,
-                    data=body,
-                    headers=headers,
-                    timeout=aiohttp.ClientTimeout(total=seconds),
-                    allow_redirects=False,
-                    server_hostname=self.server_name or None,
-                ) as response,
-            ):
-                return response.status, await whole(response, most)
-        except TimeoutError as error:
-            raise GetError(f"POST {url} was not answered within {seconds:g} s") from error
-        except (aiohttp.ClientError, OSError, ValueError, KubeError) as error:
-            raise GetError(f"POST {url} failed: {error or type(error).__name__}") from error
-
     def authorization(self) -> dict[str, str]:
         """The header with the token; none without one. Raises GetError."""
         if not self.token_file:

@@ -45,13 +45,12 @@ class Path(msgspec.Struct, frozen=True):
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """An empty namespace means all of them, and so does an empty name."""
+    """An empty namespace means all of them."""
 
     group: str
     resource: str
     verb: str
     namespace: str = ""
-    name: str = ""
 
     @property
     def fields(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import aiohttp
 from kubernetes.aio import client as kube_client
 
 from .clocks import ServerClocks, boottime
-from .credentials import Loader, bearing, loader_from_environment
+from .credentials import Loader, loader_from_environment
 from .errors import ConfigError, KubeError, StatusError, UnreachableError
 from .get_json import beginning
 from .sending import DatedRequest, Sending, Used, sent_as
@@ -83,10 +83,6 @@ class Transport:
         """
         loader = loader_from_environment(kubeconfig, context, token_seconds, plugin_seconds)
         return cls(loader, reload_seconds=reload_seconds)
-
-    def bearing(self, token: str) -> Transport:
-        """To the same server, with the permissions of a token and with no others."""
-        return Transport(bearing(self._loader, token))
 
     @property
     def server(self) -> str:

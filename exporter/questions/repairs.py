@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
@@ -94,3 +95,12 @@ _WRITTEN = ("unclear", "failed", "verifying", "done")
 def _tuples(groups: dict[_K, list[ReportedRepair]]) -> dict[_K, tuple[ReportedRepair, ...]]:
     """The largest first."""
     return {key: tuple(each) for key, each in sorted(groups.items(), key=lambda item: -len(item[1]))}
+
+
+def pause_command(repair: ReportedRepair) -> str:
+    """Pauses repairs of the object that a plan is bound to; empty without a plan."""
+    target = repair.bound_to
+    if target is None or not repair.hash:
+        return ""
+    name = f"{target.namespace}/{target.name}" if target.namespace else target.name
+    return shlex.join(("steward", "reconcile", "pause", target.kind, name))

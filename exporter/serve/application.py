@@ -34,7 +34,7 @@ _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",  # with no-referrer a browser sends the login's form with Origin: null
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }

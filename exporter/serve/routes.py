@@ -25,7 +25,6 @@ from .api.questions import DrainView, FeaturesView, ImpactView, InstancetypesVie
 from .api.scrape import Scrape
 from .application import Routes
 from .html.rendering import prepare
-from .page.actions import ACTION_PATH, Actions, TakesActions
 from .page.finding import FindingPage
 from .page.findings import Addresses, Exports, FindingsPage
 from .page.frame import Frame
@@ -90,11 +89,9 @@ def routes(
     paging: Mapping[str, str],
     urgencies: Mapping[str, Urgency],
     outside: Outside | None = None,
-    sidecar: TakesActions | None = None,
-) -> tuple[Routes, Routes]:
-    """`paging` says of a reason, CHECK/REASON, that has critical findings why they do not page; empty where they do.
-    `urgencies` are those of the alerts, by their names. The second ones are those of what is sent, which the `sidecar`
-    gets.
+) -> Routes:
+    """All of them only look. `paging` says of a reason, CHECK/REASON, that has critical findings why they do not page;
+    empty where they do. `urgencies` are those of the alerts, by their names.
     """
     prepare()
     instance = secrets.token_hex(4)
@@ -111,14 +108,13 @@ def routes(
     vms = VMView(engine, failures, versions, instance)
     network_pages, instancetype_pages = NetworkPages(frame, networks), InstancetypePages(frame, instancetypes)
     feature_pages, runbook_pages = (FeaturePages(frame, features), RunbookPages(frame, runbooks, urgencies))
-    actions = Actions(frame, versions.repairs, sidecar)
     exports = Exports(frame, Addresses(engine))
-    shown: Routes = {
+    return {
         "/": Overview(engine, frame, drain, repairs).handle,
-        "/findings": FindingsPage(engine, frame, actions).handle,
+        "/findings": FindingsPage(engine, frame).handle,
         "/findings.csv": exports.csv,
         "/findings.json": exports.json,
-        "/findings/{fingerprint}": FindingPage(engine, frame, migrations, paging, runbooks, actions).handle,
+        "/findings/{fingerprint}": FindingPage(engine, frame, migrations, paging, runbooks).handle,
         "/vms/{namespace}/{name}": VMPage(frame, vms).handle,
         "/nodes/": NodesPage(engine, frame, drain).handle,
         "/nodes/{name}": NodePage(frame, drain).handle,
@@ -149,4 +145,3 @@ def routes(
         "/api/v1/impact": impact.handle,
         "/api/v1/vms/{namespace}/{name}": vms.handle,
     }
-    return shown, {ACTION_PATH: actions.handle}

@@ -65,13 +65,6 @@ class ReportedObject(_Said, frozen=True, kw_only=True):
     name: str
 
 
-class ReportedPlace(_Said, frozen=True, kw_only=True):
-    """The ConfigMap that acknowledgements are written to."""
-
-    namespace: str
-    name: str
-
-
 class ReportedRepair(_Said, frozen=True, kw_only=True):
     """What one remediation has to say of one finding.
 
@@ -132,9 +125,7 @@ class ReportedCanary(_Said, frozen=True, kw_only=True):
 
 
 class Plans(msgspec.Struct, frozen=True, kw_only=True):
-    """The sidecar's answer; `modes` has the mode of each remediation, `actions` is whether it takes approvals, and
-    `acknowledges` where it puts acknowledgements, if it takes them. `leader` is who leads, where that is known.
-    """
+    """The sidecar's answer; `modes` has the mode of each remediation, `leader` is who leads, where that is known."""
 
     generation: str
     leading: bool
@@ -142,8 +133,6 @@ class Plans(msgspec.Struct, frozen=True, kw_only=True):
     repairs: tuple[ReportedRepair, ...]
     unseen: tuple[ReportedUnseen, ...] = ()
     canaries: tuple[ReportedCanary, ...] = ()
-    actions: bool = False
-    acknowledges: ReportedPlace | None = None
     leader: str = ""
 
 
@@ -154,8 +143,6 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     repairs: list[msgspec.Raw] = []
     unseen: list[ReportedUnseen] = []
     canaries: list[ReportedCanary] = []
-    actions: bool = False
-    acknowledges: ReportedPlace | None = None
     leader: str = ""
 
 
@@ -184,8 +171,6 @@ def decoding(body: bytes) -> Generator[None, None, Plans]:
         repairs=tuple(repairs),
         unseen=tuple(answer.unseen[:_MOST]),
         canaries=tuple(answer.canaries[:_MOST_MODES]),
-        actions=answer.actions,
-        acknowledges=answer.acknowledges,
         leader=answer.leader[:_LONGEST_NAME],
     )
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
 import msgspec
 
-from exporter.facts.record import Ref
 from exporter.kube.errors import KubeError, MalformedError, StatusError
 from exporter.kube.get_json import whole as body_of
 from exporter.kube.sending import Sending
@@ -26,10 +25,8 @@ from ..plan.requests import (
     Request,
     annotating,
     event_request,
-    metadata,
     probing,
     request,
-    rewriting,
 )
 from .fresh_reads import document
 
@@ -101,9 +98,8 @@ class PlanWriter:
             return ""
         return f"cannot create an Event in namespace {namespace}: {answer.why}"
 
-    async def annotate(self, path: str, annotations: Mapping[str, str | None], *, uid: str = "") -> ServerAnswer:
-        """Sets our own annotations on an object by its URL path, and takes off those that are None. With a `uid`, on
-        no other object of that name.
+    async def annotate(self, path: str, annotations: Mapping[str, str | None]) -> ServerAnswer:
+        """Sets our own annotations on an object by its URL path, and takes off those that are None.
 
         It is read right before, and again where somebody else wrote in between: who pauses something means whatever
         else is written to it. Raises KubeError where it can't be read.
@@ -115,26 +111,10 @@ class PlanWriter:
                 wanted = annotating(path, whole, annotations)
             except ValueError as error:
                 raise MalformedError(f"GET {path} was answered with something else: {error}") from error
-            if uid and uid != metadata(whole)["uid"]:
-                return ServerAnswer(outcome=WriteOutcome.CHANGED, request=wanted, why="it is another object by now")
             answer = await self._sent(wanted)
             if answer.outcome is not WriteOutcome.CHANGED:
                 break
         return answer
-
-    async def rewrite(
-        self, path: str, key: str, change: Callable[[Mapping[str, Any]], str]
-    ) -> tuple[ServerAnswer, Mapping[str, Any]]:
-        """Puts what `change` makes of a ConfigMap under a key of it, as `annotate` does; gives what it was as well.
-        Raises KubeError, and what `change` raises.
-        """
-        for _ in range(_TRIES):
-            async with self._transport.open("GET", path, read_seconds=self._seconds) as response:
-                whole = document(await body_of(response, _OBJECT_BYTES))
-            answer = await self._sent(rewriting(path, whole, key, change(whole)))
-            if answer.outcome is not WriteOutcome.CHANGED:
-                break
-        return answer, whole
 
     async def _sent(self, wanted: Request, sending: Sending | None = None) -> ServerAnswer:
         try:
@@ -197,13 +177,7 @@ def event(plan: Plan, attempt: str, outcome: str, at: float, api_version: str) -
     # No names of others: whoever reads Events here need not know what finding and ledger say of other namespaces.
     said = f"{plan.remediation}: {_says(plan, attempt, outcome)} (attempt {attempt})"
     suffix = f"{attempt}{'.in-use' if outcome == 'in_use' else ''}"
-    return event_on(plan.bound_to, api_version, suffix, _reason(plan, outcome), said, at, warns=outcome != "done")
-
-
-def event_on(
-    target: Ref, api_version: str, suffix: str, reason: str, message: str, at: float, *, warns: bool = False
-) -> tuple[str, Mapping[str, Any]]:
-    """Its namespace, and the Event on an object. `suffix` makes its name unique."""
+    target = plan.bound_to
     namespace = target.namespace or "default"
     return namespace, {
         "apiVersion": "v1",
@@ -216,9 +190,9 @@ def event_on(
             "name": target.name,
             "uid": target.uid,
         },
-        "reason": reason,
-        "message": message[:_LONGEST_MESSAGE],
-        "type": "Warning" if warns else "Normal",
+        "reason": _reason(plan, outcome),
+        "message": said[:_LONGEST_MESSAGE],
+        "type": "Normal" if outcome == "done" else "Warning",
         "firstTimestamp": moment(at),
         "lastTimestamp": moment(at),
         "count": 1,

@@ -92,8 +92,6 @@ def _of_the_whole(config: SidecarConfig) -> Iterator[tuple[str, str]]:
             yield f"{name}.tokenFile", f"there is nobody to send it to; set {name}.url too"
         elif section.token_file and url.scheme == "http" and not is_local(url.hostname or ""):
             yield f"{name}.url", "a token would be sent unencrypted; use https, or leave tokenFile out"
-    if config.acknowledge.config_map and not config.actions:
-        yield "acknowledge.configMap", "forms of the page are not taken; set actions: true too"
     if config.source.server_name and not (config.source.url or "").startswith("https:"):
         yield "source.serverName", "a server has a certificate with https only; write source.url with https"
     key, why = config.tls.mistake(config.insecure)

@@ -130,20 +130,6 @@ class ApprovalSettings(Section):
     longest: Duration = setting("24h", "The longest time for which one may be given.", low="1m", high="30d")
 
 
-class AcknowledgeSettings(Section):
-    """Where the page puts what somebody acknowledges."""
-
-    config_map: OptionalText = setting(
-        None,
-        "The ConfigMap that the exporter's configuration is mounted from. With it, and `actions`, the page has a form "
-        "that acknowledges a cause, for whoever may patch it themselves. Leave it out where Helm or a repository has "
-        "the configuration.",
-        "text",
-    )
-    namespace: OptionalText = setting(None, "Its namespace. Without it: the pod's.", "text")
-    key: Text = setting("config.yaml", "The file in it.", "text")
-
-
 class LedgerSettings(Section):
     """Where the record of all writes is kept."""
 
@@ -200,12 +186,6 @@ class SidecarConfig(Section):
     insecure: bool = setting(False, INSECURE)
     hosts: HostNames = setting((), HOSTS, "list of host names")
     tls: TLSSettings = Field(default_factory=TLSSettings)
-    actions: bool = setting(
-        False,
-        "true takes approvals and pauses by the exporter's page: written with the token of who asks, and never with "
-        "the sidecar's permissions.",
-    )
-    acknowledge: AcknowledgeSettings = Field(default_factory=AcknowledgeSettings)
     ledger: LedgerSettings = Field(default_factory=LedgerSettings)
     lease: LeaseSettings = Field(default_factory=LeaseSettings)
     interval: Duration = setting("30s", "From one run to the next.", low="1s", high="1h")

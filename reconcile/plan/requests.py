@@ -27,7 +27,6 @@ __all__ = [
     "metadata",
     "probing",
     "request",
-    "rewriting",
 ]
 
 MANAGER = "kubevirt-steward"  # the field manager of all that is written
@@ -125,21 +124,6 @@ def annotating(path: str, whole: Mapping[str, Any], annotations: Mapping[str, st
         query=_STRICT,
         headers={"Content-Type": "application/merge-patch+json"},
         body={"metadata": {"uid": uid, "resourceVersion": resource_version, "annotations": dict(annotations)}},
-        dry=False,
-    )
-
-
-def rewriting(path: str, whole: Mapping[str, Any], key: str, text: str) -> Request:
-    """Puts a text under a key of the data of a ConfigMap, by its URL path, as it was read. Raises ValueError for one
-    without UID or resourceVersion.
-    """
-    uid, resource_version = _identity(whole)
-    return Request(
-        method="PATCH",
-        path=path,
-        query=_STRICT,
-        headers={"Content-Type": "application/merge-patch+json"},
-        body={"metadata": {"uid": uid, "resourceVersion": resource_version}, "data": {key: text}},
         dry=False,
     )
 

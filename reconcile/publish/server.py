@@ -8,29 +8,20 @@ from collections.abc import Mapping
 from aiohttp import web
 from prometheus_client import generate_latest
 
-from exporter.serve.application import Guard, application, expected
+from exporter.serve.application import Guard, application
 from exporter.serve.server.sending import json_answer
 
 from ..carry_out.board import ShownRepairs
 from ..carry_out.metrics import Measures
 from ..plan.unseen import gathered
-from .actions import PATH, Actions
 
 _LONGEST_WAIT = 60.0
 
 
 def build(
-    board: ShownRepairs,
-    measures: Measures,
-    modes: Mapping[str, str],
-    instance: str,
-    guard: Guard | None = None,
-    act: Actions | None = None,
+    board: ShownRepairs, measures: Measures, modes: Mapping[str, str], instance: str, guard: Guard | None = None
 ) -> web.Application:
-    """`instance` is the ID of this run. `act` takes what people ask for by the page."""
-
-    entries = act.acknowledging if act is not None else None
-    place = entries.place if entries is not None else None
+    """`instance` is the ID of this run."""
 
     async def plans(request: web.Request) -> web.StreamResponse:
         await _wait(request, board, instance)
@@ -40,8 +31,6 @@ def build(
             "leading": measures.standing.leading,
             "leader": measures.standing.leader,
             "modes": dict(modes),
-            "actions": act is not None,
-            "acknowledges": None if place is None else {"namespace": place.namespace, "name": place.name},
             "canaries": measures.standing.canaries,
             "unseen": gathered(each.refused for each in repairs),
             "repairs": repairs,
@@ -57,10 +46,7 @@ def build(
         now = measures.standing
         return "" if now.source_up or not now.leading else "the findings could not be read yet"
 
-    app = application({"/api/v1/plans": plans, "/metrics": metrics}, readyz, guard=guard)
-    if act is not None:
-        app.router.add_post(PATH, act.handle, expect_handler=expected)
-    return app
+    return application({"/api/v1/plans": plans, "/metrics": metrics}, readyz, guard=guard)
 
 
 async def _wait(request: web.Request, board: ShownRepairs, instance: str) -> None:

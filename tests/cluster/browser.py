@@ -55,13 +55,6 @@ class Tab:
         async with self.leading():
             await self.call("Page.navigate", url=url)
 
-    async def follow(self, expression: str) -> None:
-        """Evaluates JavaScript that leads to another page, until that is loaded."""
-        async with self.leading():  # the page may be gone before it answers
-            own = next(self._ids)
-            parameters = {"expression": expression}
-            await self._socket.send_json({"id": own, "method": "Runtime.evaluate", "params": parameters})
-
     def _note(self, message: Any) -> None:
         if message.get("method") == "Network.requestWillBeSent":
             self.asked.append(message["params"]["request"]["url"])

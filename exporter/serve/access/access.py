@@ -27,7 +27,7 @@ from ..server.sending import error, later
 from .asking import ask, browses
 from .decisions import BusyError, Outage, Remembered, Times
 from .sessions import Sessions
-from .viewer import EVERY_NAMESPACE, Visible, admit, see, sign_in
+from .viewer import EVERY_NAMESPACE, Visible, see, sign_in
 
 # The token of a request: as a bearer token, as the password of Basic authentication, or from a proxy in front.
 
@@ -225,7 +225,6 @@ class Access:
                 return await self._stranger(request, ended=session is not None)
             if not take(request, self._rooms, (user, path == METRICS.path)):
                 return later(request, 429, _FULL)
-            admit(request, token or session or "", lambda resource: self._may(user, resource))
             if session:
                 sign_in(request, user.name)
             stopped = await self._decided(request, path, user)

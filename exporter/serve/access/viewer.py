@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from aiohttp import web
-
-from ...kube.reviews import Resource
 
 
 @dataclass(frozen=True)
@@ -22,32 +19,12 @@ class Visible:
 
 EVERY_NAMESPACE = Visible(None)
 _VISIBLE = web.RequestKey("visible", Visible)
-_TOKEN = web.RequestKey("token", str)
-_MAY = web.RequestKey[Callable[[Resource], Awaitable[bool]]]("may")
 _SIGNED_IN = web.RequestKey("signed_in", str)
 
 
 def see(request: web.BaseRequest, visible: Visible) -> None:
     """From now on the request is that of a tenant."""
     request[_VISIBLE] = visible
-
-
-def admit(request: web.BaseRequest, token: str, allowed: Callable[[Resource], Awaitable[bool]]) -> None:
-    """From now on the request is of somebody who is known by a token; `allowed` asks what they may do, and may raise
-    KubeError.
-    """
-    request[_TOKEN], request[_MAY] = token, allowed
-
-
-def own_token(request: web.BaseRequest) -> str | None:
-    """The token that who asks is known by, however it was sent."""
-    return request.get(_TOKEN)
-
-
-async def may(request: web.BaseRequest, resource: Resource) -> bool:
-    """Whether who asks may do something themselves; nobody may who is not known. May raise KubeError."""
-    allowed = request.get(_MAY)
-    return allowed is not None and await allowed(resource)
 
 
 def visible_to(request: web.BaseRequest) -> Visible | None:

@@ -13,10 +13,9 @@ from ...facts.record import Ref
 from ...findings.finding import Finding
 from ...questions.commands import commands
 from ...questions.findings import FindingReport, plan_command
-from ...questions.repairs import REPAIR_STATES
+from ...questions.repairs import REPAIR_STATES, pause_command
 from ..api.questions import MigrationsView
 from ..reports.listing import Listing
-from .actions import Actions
 from .frame import Frame
 from .runbooks import Runbooks
 
@@ -42,17 +41,11 @@ class AlertOfFinding:
 
 class FindingPage:
     def __init__(
-        self,
-        engine: Engine,
-        frame: Frame,
-        migrations: MigrationsView,
-        paging: Mapping[str, str],
-        runbooks: Runbooks,
-        actions: Actions,
+        self, engine: Engine, frame: Frame, migrations: MigrationsView, paging: Mapping[str, str], runbooks: Runbooks
     ) -> None:
         """`paging` says of a reason, CHECK/REASON, that has critical findings why they do not page; "" if they do."""
         self._engine, self._frame, self._migrations = engine, frame, migrations
-        self._paging, self._runbooks, self._actions = paging, runbooks, actions
+        self._paging, self._runbooks = paging, runbooks
         self._reasons = {(check.id, name): reason for check in engine.checks for name, reason in check.reasons.items()}
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -81,9 +74,8 @@ class FindingPage:
             "cause": cause,
             "links": self._frame.outside.of_finding(finding),
             "failures_of": self._migrations.of,
-            "forms": await self._actions.forms(request, report.repairs or ()),
-            "acknowledging": await self._actions.acknowledging(request, cause),
             "plan_command": plan_command,
+            "pause_command": pause_command,
             "states": REPAIR_STATES,
         }
         return await self._frame.page(request, "finding.html", values, here="/findings")

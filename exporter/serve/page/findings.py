@@ -27,7 +27,6 @@ from ..html.rendering import query
 from ..reports.listing import Listing, Wanted
 from ..server.query import Parameters, number_in, single_in, values_of
 from ..server.sending import as_json, as_text, json_error, send
-from .actions import Actions
 from .frame import Frame
 
 # What the address of /findings asks for, and the addresses of what is a little different from it.
@@ -153,8 +152,8 @@ class Facet(msgspec.Struct, frozen=True):
 
 
 class FindingsPage:
-    def __init__(self, engine: Engine, frame: Frame, actions: Actions) -> None:
-        self._frame, self._addresses, self._actions = frame, Addresses(engine), actions
+    def __init__(self, engine: Engine, frame: Frame) -> None:
+        self._frame, self._addresses = frame, Addresses(engine)
         self._checks = [check.id for check in engine.checks]
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -193,7 +192,6 @@ class FindingsPage:
             "causes": causes if alone else on_page,
             "opened": {key: [listing.report_of(each) for each in found] for key, found in shown.items()},
             "pages": pages,
-            "entry_forms": {each.cause: await self._actions.acknowledging(request, each) for each in causes if alone},
             "ended": await listing.ended() if base.anything and not alone and address.page == pages else [],
             "facets": [each for name in FACETS if (each := _facet(name, counts, address)) is not None],
             "chosen": [(name, value) for name, value in address.pairs if name != "cause"],

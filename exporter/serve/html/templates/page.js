@@ -61,8 +61,7 @@ function say(text) {
 
 function isEditing() {
   const active = document.activeElement, main = document.querySelector("main");
-  const begun = [...main.querySelectorAll("form.act input")].some((each) => each.value !== each.defaultValue);
-  return begun || Boolean(active && active.closest("form") && main.contains(active));
+  return Boolean(active && active.closest("form") && main.contains(active));
 }
 
 // What somebody has opened or closed stays so, and the focus stays on what it was on.

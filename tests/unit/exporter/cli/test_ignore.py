@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from exporter.__main__ import main
 from exporter.config.acknowledged import MOST
@@ -265,19 +264,6 @@ def test_no_file_is_written_that_a_steward_would_refuse() -> None:
         text += "".join(f"{line}\n" for line in entry_lines(entry_of(f"{number:016x}")))
     with pytest.raises(ValueError, match=f"may have {MOST}; take out those that are over"):
         with_entry(text, entry_of("f" * 16))
-
-
-def test_an_entry_takes_the_place_of_the_one_of_its_cause_and_the_rest_stays() -> None:
-    changed = with_entry(COMMENTED, entry_of("0123456789abcdef"), "now worse", instead=True)
-    assert changed == COMMENTED.replace(
-        "    until: 2999-01-01\n    because: until the vendor ships it\n",
-        f'    until: "{LATER}"\n    because: x\n    severity: warning\n',
-    ).replace('cause: "0123456789abcdef"', 'cause: "0123456789abcdef" # now worse')
-    more = with_entry(COMMENTED, entry_of("f" * 16), instead=True)
-    assert yaml.safe_load(more)["acknowledged"][1]["cause"] == "f" * 16
-    both = yaml.safe_load(with_entry(more, entry_of("0123456789abcdef"), instead=True))["acknowledged"]
-    assert [each["cause"] for each in both] == ["0123456789abcdef", "f" * 16]
-    assert both[0]["because"] == "x"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\x85", "\u2028", "\r\n"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import shlex
 from collections.abc import AsyncIterator
 from html import unescape
 from pathlib import Path
@@ -16,17 +18,21 @@ from demo.apiserver.server import kubeconfig
 from exporter.__main__ import main
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.checks import all_checks
+from exporter.cli.parsing import parsed
 from exporter.config.settings import Config, ReconcileSettings
 from exporter.kube.transport import Transport
 from exporter.questions.in_slices import at_once
 from exporter.sidecar.repairs import Repairs, decoding
 
+from ....all_of import each_of
 from ....asking import scripts_in
 from ....fakeapi.apiserver import FakeApiServer
 from ....reported_repairs import plans, repair, sidecar
 from ....served import Served, served
 
 HOSTILE = "<script>alert(1)</script>\u202e"
+
+PAUSES = "steward reconcile pause"
 
 NONE: dict[str, list[str]] = {"unseen": [], "canaries": []}
 
@@ -168,6 +174,28 @@ async def test_the_page_shows_a_plan_with_all_that_it_costs(server: Served) -> N
     assert "Repairs unknown" not in shown
 
 
+@each_of(
+    ("bound", "more", "command"),
+    [
+        (("IPAMClaim", "ns", "db.blue"), {}, f"{PAUSES} IPAMClaim ns/db.blue"),
+        (("VirtualMachineClusterInstancetype", "", "u1"), {}, f"{PAUSES} VirtualMachineClusterInstancetype u1"),
+        (("IPAMClaim", "ns", "db.blue"), {"hash": ""}, ""),
+        (None, {}, ""),
+    ],
+)
+async def test_the_page_has_the_command_that_pauses_repairs_of_an_object_with_a_plan(
+    bound: tuple[str, str, str] | None, more: dict[str, str], command: str
+) -> None:
+    async with served(1, repairs=Repairs(1.0)) as server:
+        first = fingerprints(server)[0]
+        target = dict(zip(("kind", "namespace", "name"), bound, strict=True)) if bound else None
+        say(server.repairs, "1", repair(first, boundTo=target, **more))
+        shown = unescape(await section(server, first))
+    assert re.findall(r"<code>(steward reconcile pause .*)</code></pre>", shown) == ([command] if command else [])
+    if command:
+        assert parsed(shlex.split(command)[1:]).verb == "pause"
+
+
 async def test_the_page_shows_a_refusal_and_a_proposal(server: Served) -> None:
     first, second = fingerprints(server)[:2]
     nothing = {"fingerprint": first, "remediation": "release_ipam_claim", "state": "refused"}
@@ -241,11 +269,13 @@ async def test_nothing_that_a_sidecar_says_is_run_or_hidden(server: Served) -> N
         blocked=[{"gate": HOSTILE, "why": HOSTILE}],
         refused={"precondition": HOSTILE, "why": HOSTILE},
         proposal={"owner": HOSTILE, "where": HOSTILE, "patch": HOSTILE},
+        boundTo=dict.fromkeys(("kind", "namespace", "name"), HOSTILE),
     )
     say(server.repairs, "1", hostile, modes={HOSTILE: HOSTILE})
     shown = await section(server, first)
-    # remediation, state, mode, write, why, effect, risk, undo; loses, commands; gate and precondition; the proposal
-    assert shown.count("&lt;script&gt;alert(1)&lt;/script&gt;\\u202e") == 8 + 2 + 4 + 3
+    # remediation, state, mode, write, why, effect, risk, undo; loses, commands; gate and precondition; the proposal;
+    # kind and name of what is paused, and these and its namespace in the command
+    assert shown.count("&lt;script&gt;alert(1)&lt;/script&gt;\\u202e") == 8 + 2 + 4 + 3 + 2 + 3
     assert "<script" not in shown
     assert "\u202e" not in shown
 

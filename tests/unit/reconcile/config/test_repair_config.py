@@ -74,8 +74,6 @@ lease: {namespace: ns, name: n, duration: 30s}
 interval: 1m
 verifyAfter: 5m
 settleAfter: 10m
-actions: true
-acknowledge: {configMap: steward-exporter, namespace: ns, key: exporter.yaml}
 """
     got = loaded(tmp_path, text)
     written = {line.split(":")[0] for line in text.splitlines() if line and line[0] != " "}
@@ -154,10 +152,8 @@ def test_the_most_specific_mode_counts(values: dict[str, Any], namespace: str, m
         ("alertmanager: {tokenFile: /t}", "alertmanager.tokenFile: there is nobody to send it to; .*"),
         ("alertmanager: {labels: {cluster: 1}}", "alertmanager.labels.*1 is no .*"),
         ("prometheus: {gate: up}", "prometheus: no such key; there may be .*"),
-        (
-            "acknowledge: {configMap: steward-exporter}",
-            "acknowledge.configMap: forms of the page are not taken; set actions: true too",
-        ),
+        ("actions: true", "actions: no such key; .*"),
+        ("acknowledge: {configMap: a}", "acknowledge: no such key; there may be mode, remediations, .*"),
         ("webhook: {enabled: true}", "webhook: no such key; there may be .*"),
         ("tls: {certFile: /c}", "tls: certFile and keyFile go together; set both or none"),
         ("insecure: true\ntls: {certFile: /c, keyFile: /k}", "insecure: plain HTTP has no certificate; .*"),

@@ -61,7 +61,10 @@ def fill(server: Served, name: str, repairs: Repairs) -> None:
     server.evaluation.now += 86400
     server.evaluation.evaluate()
     first = next(iter(server.engine.findings())).fingerprint
-    waits = repair(first, state="waiting", write=name, why=name, target=name, loses=[name], remediation=name)
+    bound = {"kind": "IPAMClaim", "namespace": "ns", "name": name}
+    waits = repair(
+        first, state="waiting", write=name, why=name, target=name, loses=[name], remediation=name, boundTo=bound
+    )
     repairs.take(at_once(decoding(json.dumps(plans("1", waits)).encode())))
 
 

@@ -166,13 +166,13 @@ async def test_a_sidecar_that_does_not_lead_says_who_does(leader: str, said: str
     repairs = Repairs(1_790_000_000.0)
     async with served(1, repairs=repairs) as server:
         fingerprint = next(iter(server.engine.findings())).fingerprint
-        answer = plans("1", repair(fingerprint), leading=False, leader=leader, actions=True)
+        answer = plans("1", repair(fingerprint), leading=False, leader=leader)
         repairs.take(at_once(decoding(json.dumps(answer).encode())))
         for path in ("/repairs", f"/findings/{fingerprint}"):
             html = await page(server, path)
             assert "does not lead, so it has no plans" in html, path
             assert said in html
-        answer = plans("2", repair(fingerprint), actions=True)
+        answer = plans("2", repair(fingerprint))
         repairs.take(at_once(decoding(json.dumps(answer).encode())))
         for path in ("/repairs", f"/findings/{fingerprint}"):
             assert "does not lead" not in await page(server, path)

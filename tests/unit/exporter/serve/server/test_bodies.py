@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,18 +12,14 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from exporter.kube.reviews import Resource, User
+from exporter.kube.reviews import User
 from exporter.serve import application as serving_module
 from exporter.serve.access import access
 from exporter.serve.access.asking import LOGIN
 from exporter.serve.access.login import Login
 from exporter.serve.access.sessions import Sessions
-from exporter.serve.access.viewer import admit
 from exporter.serve.application import Guard, Routes, application, serving
-from exporter.serve.page import actions as forms
 from exporter.serve.server.rooms import SharedPlaces, take
-from exporter.sidecar.repairs import Repairs
-from reconcile.publish import actions
 
 from .....access_stage import login_stage
 
@@ -35,22 +30,13 @@ MOST, MANY = 8, 40
 ALWAYS = ("/healthz", "/readyz", "/metrics")
 
 
-class Nobody:
-    async def act(self, token: str, wanted: dict[str, str]) -> tuple[int, str]:
-        raise AssertionError("no form is sent")
-
-
 async def no_user(token: str, address: str) -> User | None:
     raise AssertionError("no token is sent")
 
 
 def readers() -> dict[str, Handler]:
     """Of each module that reads bodies the handler, by its path."""
-    return {
-        LOGIN: Login(no_user, Sessions(60.0)).posts[LOGIN],
-        "/findings/f/approve": forms.Actions(None, Repairs(1.0), Nobody()).handle,  # type: ignore[arg-type]
-        actions.PATH: actions.Actions(None, None, time.time, lambda: 60.0).handle,  # type: ignore[arg-type]
-    }
+    return {LOGIN: Login(no_user, Sessions(60.0)).posts[LOGIN]}
 
 
 def test_bodies_are_read_in_one_way_by_these_alone() -> None:
@@ -68,9 +54,8 @@ async def posting(monkeypatch: pytest.MonkeyPatch, posts: Routes, guard: Guard |
         return web.Response(text="here")
 
     routes: Routes = {"/metrics": say, "/": say}
-    paths = {re.sub("/f/approve$", "/{fingerprint}/{act}", path): handler for path, handler in posts.items()}
     monkeypatch.setattr(serving_module, "most_connections", lambda: MOST)
-    async with serving(application(routes, lambda: "", None, guard, paths), "127.0.0.1", 0) as url:
+    async with serving(application(routes, lambda: "", None, guard, posts), "127.0.0.1", 0) as url:
         yield url
 
 
@@ -95,16 +80,9 @@ async def status(url: str) -> int:
 
 
 async def test_bodies_that_do_not_come_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def known(request: web.Request) -> web.StreamResponse | None:
-        async def may(_: Resource) -> bool:
-            return True
-
-        admit(request, "t", may)
-        return None
-
     missed = []
     posts = readers()
-    async with posting(monkeypatch, posts, known) as url, asyncio.timeout(60):
+    async with posting(monkeypatch, posts) as url, asyncio.timeout(60):
         for path in posts:
             writers = []
             for at in range(MANY):
