@@ -13,9 +13,11 @@ from exporter.cli.options import add_listen_option
 
 
 def add(commands: Any) -> None:
-    parser = commands.add_parser("demo", help="a sample fleet to look at, without a cluster")
+    parser = commands.add_parser("demo", help="Run a sample fleet without a cluster")
     add_listen_option(parser)
-    parser.add_argument("--pace", type=float, default=10.0, metavar="SECONDS", help="between two changes; default: 10")
+    parser.add_argument(
+        "--pace", type=float, default=10.0, metavar="SECONDS", help="Seconds between two changes (default 10)"
+    )
     parser.set_defaults(run=run, logs=True)
 
 

@@ -21,9 +21,11 @@ FORMATS = ("table", "wide", "name", "json", "yaml", "csv", "html", "sarif")
 def add_cluster_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("cluster")
     group.add_argument(
-        "--kubeconfig", metavar="FILE", help="default: $KUBECONFIG, ~/.kube/config, else the pod's ServiceAccount"
+        "--kubeconfig",
+        metavar="FILE",
+        help="Kubeconfig file (default $KUBECONFIG, ~/.kube/config, then the pod's ServiceAccount)",
     )
-    group.add_argument("--context", metavar="NAME", help="context of the kubeconfig; default: the current one")
+    group.add_argument("--context", metavar="NAME", help="Context of the kubeconfig (default the current context)")
 
 
 # The option that names a configuration.
@@ -31,15 +33,18 @@ def add_cluster_options(parser: argparse.ArgumentParser) -> None:
 
 def add_config_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--config", type=Path, metavar="FILE", help=f"YAML; default: ${CONFIG_VARIABLE}. docs/config.md has every key"
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help=f"Configuration file, see docs/config.md (default ${CONFIG_VARIABLE})",
     )
 
 
 # The options that name a dump.
 
 _HELP = (
-    "a directory, tar or zip archive, or file of YAML or JSON, as kubectl get, must-gather and oc adm inspect write "
-    "them; - for standard input"
+    "Dump to read: a directory, a tar or zip archive, or a file of YAML or JSON, as written by kubectl get, "
+    "must-gather or oc adm inspect. - is standard input."
 )
 
 
@@ -58,15 +63,11 @@ def add_dump_options(parser: argparse.ArgumentParser, *, several: bool = False) 
     """`several` is for a command that takes more than one: `dump` then is a list, for `dumps_of`."""
     group = parser.add_argument_group(f"{'dumps' if several else 'dump'}, instead of a cluster")
     if several:
-        more = "; may be repeated, for several clusters, each called NAME or after its file"
+        more = " Repeat it for several clusters, each called NAME or after its file."
         group.add_argument("--from", dest="dump", metavar="[NAME=]PATH", action="append", help=_HELP + more)
     else:
         group.add_argument("--from", dest="dump", metavar="PATH", action=_Once, help=_HELP)
-    group.add_argument(
-        "--complete",
-        action="store_true",
-        help="the dump holds the whole cluster: a kind that is not in it has no objects",
-    )
+    group.add_argument("--complete", action="store_true", help="Treat kinds missing from the dump as empty")
 
 
 # The options by which the API server is asked about edits.
@@ -79,12 +80,15 @@ def add_probe_options(parser: argparse.ArgumentParser, option: str, which: str) 
         option,
         dest="probe",
         action="store_true",
-        help=f"ask the API server too, by a dry-run patch without a change of each VM {which}, two a second: nothing "
-        "is changed, but the ServiceAccount needs permission to patch virtualmachines (ClusterRole "
-        "steward-feature-probe)",
+        help=f"Also test an edit of each VM {which} with a server-side dry run, two per second. Nothing is "
+        "changed. Needs permission to patch virtualmachines (ClusterRole steward-feature-probe).",
     )
     parser.add_argument(
-        "--probe-most", type=_number, default=MOST, metavar="NUMBER", help=f"of VMs that are asked for; default: {MOST}"
+        "--probe-most",
+        type=_number,
+        default=MOST,
+        metavar="NUMBER",
+        help=f"Number of VMs to test at most (default {MOST})",
     )
 
 
@@ -103,58 +107,62 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 
 
 def add_filter_options(parser: Any) -> None:
-    group = parser.add_argument_group("what is shown")
+    group = parser.add_argument_group("filters")
     group.add_argument(
         "what",
         metavar="WHAT",
         nargs="*",
-        help="only of vm/NAME, vm/NAMESPACE/NAME, node/NAME, network/NAME or another object as `-o name` prints it, or "
-        "of the cause or finding with this id; default: all",
+        help="Objects to show: vm/NAME, vm/NAMESPACE/NAME, node/NAME, network/NAME or another object as `-o name` "
+        "prints it, or the ID of a cause or finding (default all)",
     )
-    group.add_argument(
-        "--check", metavar="ID", action="append", help="only what this check finds and does not know; may be repeated"
-    )
+    group.add_argument("--check", metavar="ID", action="append", help="Show only this check. Repeatable.")
     where = group.add_mutually_exclusive_group()
-    where.add_argument("--namespace", "-n", metavar="NS", action="append", help="only of this one; may be repeated")
+    where.add_argument("--namespace", "-n", metavar="NS", action="append", help="Show only this namespace. Repeatable.")
     group.add_argument(
         "--selector",
         "-l",
         type=labels,
         metavar="LABELS",
-        help="only of VMs with these labels, such as app=shop,!canary or tier in (web,db)",
+        help="Show only VMs with these labels, such as app=shop,!canary or tier in (web,db)",
     )
-    where.add_argument("--all-namespaces", "-A", action="store_true", help="of all of them, which is the default")
+    where.add_argument("--all-namespaces", "-A", action="store_true", help="Show all namespaces, which is the default")
     group.add_argument(
         "--reason",
         metavar="NAME",
         action="append",
-        help="only findings of this reason, such as OrphanClaim, and what their checks do not know; may be repeated",
+        help="Show only this reason, such as OrphanClaim, and where its checks are incomplete. Repeatable.",
     )
     group.add_argument(
         "--feature",
         metavar="ID",
         action="append",
-        help="only what is about this feature, feature gate or setting, such as gpu_dra, and what the checks feature_* "
-        "do not know; may be repeated",
+        help="Show only this feature, feature gate or setting, such as gpu_dra, and where the checks feature_* are "
+        "incomplete. Repeatable.",
     )
     group.add_argument(
         "--severity",
         choices=[each.value for each in Severity],
         action="append",
-        help="only of this one; may be repeated",
+        help="Show only this severity. Repeatable.",
     )
     group.add_argument(
-        "--min-severity", choices=[each.value for each in Severity], default="info", help="default: info, which is all"
+        "--min-severity",
+        choices=[each.value for each in Severity],
+        default="info",
+        help="Lowest severity to show (default info)",
     )
     group.add_argument(
         "--min-age",
         metavar="AGE",
         type=_duration,
         default=0.0,
-        help="leave out what is younger, such as 90s, 10m, 2h or 1d; what has no known age is new",
+        help="Hide findings younger than AGE, such as 90s, 10m, 2h or 1d. Findings of unknown age count as new.",
     )
     group.add_argument(
-        "--now", metavar="TIME", type=_time, help="what ages are counted to, such as 2026-11-21T17:30:00Z; default: now"
+        "--now",
+        metavar="TIME",
+        type=_time,
+        help="Compute ages relative to TIME, such as 2026-11-21T17:30:00Z (default now)",
     )
 
 
@@ -191,7 +199,7 @@ def _time(text: str) -> float:
 
 
 def add_listen_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--listen", metavar="HOST:PORT", type=_address, help=f"default: {LISTEN}")
+    parser.add_argument("--listen", metavar="HOST:PORT", type=_address, help=f"Address to serve on (default {LISTEN})")
 
 
 def add_insecure_option(parser: argparse.ArgumentParser) -> None:
@@ -199,7 +207,7 @@ def add_insecure_option(parser: argparse.ArgumentParser) -> None:
         "--insecure",
         action="store_const",
         const="true",
-        help="serve plain HTTP without tokens: whoever reaches it can read everything",
+        help="Serve plain HTTP without authentication. Whoever reaches the port can read everything.",
     )
 
 
@@ -226,10 +234,14 @@ def add_look_options(
     add_cluster_options(parser)
     add_dump_options(parser, several=several)
     if formats:
-        how = f"default: table; one of {', '.join(formats)}"
+        how = f"Output format: {', '.join(formats)} (default table)"
         parser.add_argument("-o", "--output", choices=formats, default="table", metavar="FORMAT", help=how)
     parser.add_argument(
-        "--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
+        "--timeout",
+        type=_seconds,
+        default=60.0,
+        metavar="SECONDS",
+        help="Time limit for reading the cluster, in seconds (default 60)",
     )
 
 
@@ -247,19 +259,24 @@ def _seconds(text: str) -> float:
 
 
 def add_exporter_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("a running steward, instead of a cluster")
+    group = parser.add_argument_group("running exporter, instead of a cluster")
     group.add_argument(
-        "--exporter", metavar="URL", help="take the answer from this one, such as https://localhost:9877"
+        "--exporter", metavar="URL", help="URL of a running exporter to ask, such as https://localhost:9877"
     )
     for option, what in (
         (
             "--token-file",
-            "file with its bearer token, as `kubectl create token` prints one; default: the kubeconfig's, over https",
+            "File with a bearer token for the exporter, such as of `kubectl create token` (default the kubeconfig's)",
         ),
-        ("--ca-file", "CA certificates to trust for it; default: the system's, and the kubeconfig's"),
+        (
+            "--ca-file",
+            "File with CA certificates to trust for the exporter (default the system's and the kubeconfig's)",
+        ),
     ):
         group.add_argument(option, type=Path, metavar="FILE", help=what)
-    group.add_argument("--server-name", metavar="NAME", help="of its certificate; default: the URL's host")
+    group.add_argument(
+        "--server-name", metavar="NAME", help="Name in the exporter's certificate (default the host of the URL)"
+    )
 
 
 # The commands of a parser.

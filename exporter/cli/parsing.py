@@ -14,17 +14,29 @@ from .options import subcommands
 from .output.text.terminal import say, say_lines
 from .parsers import all_commands
 
+GROUPS = {
+    "inspect a cluster": ("status", "check", "vm", "networks", "features", "instancetypes", "explain"),
+    "preview a change": ("drain", "impact", "diff"),
+    "act": ("reconcile", "ignore"),
+    "run and set up": ("serve", "rules", "config", "certificate", "demo", "completion", "help", "version"),
+}
+"""The commands by what they are for, as the help lists them."""
+
 _EXAMPLES = """\
 examples:
-  steward check                what is wrong in your cluster
-  steward check --from dump/   the same of what `kubectl get -o yaml` wrote
-  steward vm NAMESPACE/NAME    one VM whole: where it could go, what it waits for
+  steward check                List findings in the current cluster
+  steward check --from dump/   List findings in a dump
+  steward vm NAMESPACE/NAME    Show where a VM could run and what it waits for
 
-`steward help COMMAND` says what a command takes."""
+Run `steward help COMMAND` for details."""
 
 
 class _Parser(argparse.ArgumentParser):
     """Its own would pass over output that can't be written, and print how a command is used for each wrong word."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(**how, add_help=False)
+        self.add_argument("-h", "--help", action="help", help="Show help")
 
     def error(self, message: str) -> NoReturn:
         more = "" if message.endswith("?") else f"; {_help_of(self)} says what it takes"
@@ -46,20 +58,40 @@ class _Parser(argparse.ArgumentParser):
             say_lines(message.rstrip("\n"))
 
 
+class _Steward(_Parser):
+    """Its help has the commands by what they are for."""
+
+    def format_help(self) -> str:
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        (commands,) = (each for each in self._actions if isinstance(each, argparse._SubParsersAction))
+        helped = {each.dest: each for each in commands._get_subactions()}
+        for title, names in GROUPS.items():
+            formatter.start_section(title)
+            formatter.add_arguments(helped[name] for name in names if name in helped)
+            formatter.end_section()
+        formatter.start_section("options")
+        formatter.add_arguments(self._optionals._group_actions)
+        formatter.end_section()
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
+
+
 def steward() -> argparse.ArgumentParser:
     """The parser of the whole command line. What it is called with nothing is its help."""
-    parser = _Parser(
+    parser = _Steward(
         prog=_called(),
-        description="Sees, explains and alerts on drift in KubeVirt fleets.",
+        description="Detects, explains and repairs configuration drift in KubeVirt clusters.",
         epilog=_EXAMPLES.replace("steward", _called()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "--log-level",
         choices=LOG_LEVELS,
-        help=f"of log lines; default: {LOG_LEVEL} for what serves, and none for other commands",
+        help=f"Level of log lines (default {LOG_LEVEL} for serve and reconcile run, off otherwise)",
     )
-    parser.add_argument("--version", action="version", version=f"steward {installed()}")
+    parser.add_argument("--version", action="version", version=f"steward {installed()}", help="Print the version")
     parser.set_defaults(run=_helped, parser=parser, logs=False)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
     for add in all_commands():

@@ -44,17 +44,27 @@ def _object(text: str) -> tuple[str, str]:
 def add_certificate(commands: Any) -> None:
     parser = commands.add_parser(
         "certificate",
-        help="write a certificate, its key, and the CA that it is of",
-        description="Writes ca.crt, tls.crt and tls.key to a directory, or to a Secret that is there: a certificate"
-        " for the names, localhost and the addresses of loopback, of a new CA whose key is not kept. Leaves alone what"
-        " is for these names and valid for another year. For an init container, or for a Job: whoever has ca.crt can"
-        " verify the steward.",
+        help="Create a serving certificate and its CA",
+        description="Writes ca.crt, tls.crt and tls.key to a directory or to an existing Secret: a certificate for the"
+        " names, localhost and the loopback addresses, signed by a new CA whose key is discarded. A certificate that is"
+        " for these names and valid for another year remains. Meant for an init container or a Job. Clients verify the"
+        " exporter with ca.crt.",
     )
     where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--directory", type=Path, metavar="DIR", help="made if it is not there")
-    where.add_argument("--secret", type=_object, metavar="NAMESPACE/NAME", help="needs get and patch of this one")
+    where.add_argument("--directory", type=Path, metavar="DIR", help="Directory to write to, created if missing")
+    where.add_argument(
+        "--secret",
+        type=_object,
+        metavar="NAMESPACE/NAME",
+        help="Secret to write to. Needs permission to get and patch it.",
+    )
     parser.add_argument(
-        "--name", action="append", type=_name, required=True, metavar="NAME", help="host name or IP address; repeatable"
+        "--name",
+        action="append",
+        type=_name,
+        required=True,
+        metavar="NAME",
+        help="Host name or IP address of the exporter. Repeatable.",
     )
     add_cluster_options(parser)
     parser.set_defaults(run=lazily("exporter.cli.commands.certificate"))
@@ -69,46 +79,48 @@ fish:  steward completion fish | source"""
 def add_completion(commands: Any) -> None:
     parser = commands.add_parser(
         "completion",
-        help="print completions for bash, zsh or fish",
+        help="Generate completion for bash, zsh or fish",
         description="Prints a script by which a shell completes commands, options and their values.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell reads it")
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="Shell to generate it for")
     parser.set_defaults(run=lazily("exporter.cli.commands.completion"))
 
 
 def add_config(commands: Any) -> None:
-    parser = commands.add_parser("config", help="check a configuration, or show what is in effect")
+    parser = commands.add_parser("config", help="Validate a configuration, or print the one in effect")
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     check = actions.add_parser(
         "check",
-        help="say whether a file is right",
-        description="Looks at the file alone, without environment and flags.",
-        epilog="Exit code: 0 it is fine, 2 it has mistakes.",
+        help="Validate a configuration file",
+        description="Validates the file alone, without environment variables and options.",
+        epilog="Exit code: 0 valid, 2 invalid.",
     )
-    check.add_argument("file", type=Path, metavar="FILE", nargs="?", help=f"default: ${CONFIG_VARIABLE}")
+    check.add_argument(
+        "file", type=Path, metavar="FILE", nargs="?", help=f"File to validate (default ${CONFIG_VARIABLE})"
+    )
     check.set_defaults(run=lazily("exporter.cli.commands.config", "run_check"), config=None)
 
     show = actions.add_parser(
-        "show",
-        help="show the values in effect and where each comes from",
-        description="Takes the flags of `steward serve`.",
+        "show", help="Print the values in effect and their sources", description="Takes the options of `steward serve`."
     )
     add_config_option(show)
     add_cluster_options(show)
     add_listen_option(show)
     add_insecure_option(show)
-    show.add_argument("-o", "--output", choices=("table", "yaml"), default="table", help="default: table")
+    show.add_argument(
+        "-o", "--output", choices=("table", "yaml"), default="table", help="Output format (default table)"
+    )
     show.set_defaults(run=lazily("exporter.cli.commands.config", "run_show"))
 
 
 def add_help(commands: Any) -> None:
     parser = commands.add_parser(
-        "help", help="say what a command takes", description="Prints the help of the steward, or of one command."
+        "help", help="Show the help of a command", description="Prints the help of steward, or of one command."
     )
-    parser.add_argument("of", metavar="COMMAND", nargs="*", help="such as: reconcile plan")
+    parser.add_argument("of", metavar="COMMAND", nargs="*", help="Command, such as: reconcile plan")
     parser.set_defaults(run=lazily("exporter.cli.commands.help"))
 
 
@@ -153,13 +165,13 @@ KEYS = (
 def add_rules(commands: Any) -> None:
     parser = commands.add_parser(
         "rules",
-        help="the alert rules, for your Prometheus and your Alertmanager",
-        description="Prints the alert rules in the format of what evaluates them, and the routes of their alerts.",
+        help="Render Prometheus and Alertmanager rules",
+        description="Prints the alert rules, and the routes of their alerts, in several formats.",
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     render = verbs.add_parser(
         "render",
-        help="print the rules, or the routes of alerts",
+        help="Print the rules, or the routes of alerts",
         description="Prints the recording and alerting rules. prometheus: files for rule_files; prometheusrule: objects"
         " for Prometheus Operator; openshift-user: objects for user workload monitoring of OpenShift, whose Prometheus"
         " enforces its own label namespace; mimir: files for mimirtool. For a hub of several clusters: remote-write,"
@@ -170,19 +182,21 @@ def add_rules(commands: Any) -> None:
         " of notifications.",
         epilog=f"Values: {', '.join(KEYS)} and severity.ALERT.",
     )
-    how = f"default: prometheus; one of {', '.join(FORMATS)}"
+    how = f"Output format: {', '.join(FORMATS)} (default prometheus)"
     render.add_argument("--format", choices=FORMATS, default="prometheus", metavar="FORMAT", help=how)
-    render.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a value; repeat it for more")
-    render.add_argument("--output", type=Path, metavar="DIRECTORY", help="write the files there")
+    render.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="Value to set. Repeatable.")
+    render.add_argument(
+        "--output", type=Path, metavar="DIRECTORY", help="Directory to write the files to (default: print them)"
+    )
     render.set_defaults(run=lazily("exporter.cli.commands.rules"))
 
 
 def add_serve(commands: Any) -> None:
     parser = commands.add_parser(
         "serve",
-        help="watch a cluster, or read a dump; serve metrics, JSON API and page",
-        description="Watches a cluster; writes nothing to it. With --from it serves what a dump holds instead, on a "
-        "loopback address.",
+        help="Run the exporter and web UI",
+        description="Watches a cluster and serves metrics, the JSON API and the web UI. Writes nothing to the "
+        "cluster. With --from it serves a dump, on a loopback address.",
         epilog="Needs a certificate (tls.certFile and tls.keyFile) or --insecure. The configuration file is reloaded "
         "when it changes, and on SIGHUP.",
     )
@@ -195,7 +209,7 @@ def add_serve(commands: Any) -> None:
 
 
 def add_version(commands: Any) -> None:
-    parser = commands.add_parser("version", help="print which steward this is", description="Prints the version.")
+    parser = commands.add_parser("version", help="Print the version", description="Prints the version.")
     parser.set_defaults(run=lazily("exporter.cli.commands.version"))
 
 

@@ -18,91 +18,91 @@ from ..options import (
 )
 
 _EXIT = (
-    "Exit code: 0 nothing found, 1 findings of --fail-on or worse that nobody has acknowledged, 2 no complete answer "
-    "to what was asked, or a probe contradicts or is refused."
+    "Exit code: 0 no findings, 1 unacknowledged findings of --fail-on or worse, 2 an incomplete answer, or a probe "
+    "that contradicts it or is rejected."
 )
 
 
 def add_check(commands: Any) -> None:
     parser = commands.add_parser(
         "check",
-        help="look once and print the findings",
-        description="Looks once, and prints a line for each cause: what one act would mend. Its findings are under it.",
+        help="List findings",
+        description="Evaluates the checks once and prints a line for each cause, which is what one act fixes. The "
+        "findings of the cause follow.",
         epilog=_EXIT,
     )
     add_look_options(parser, several=True, formats=FORMATS)
     add_exporter_options(parser)
     add_filter_options(parser)
-    add_probe_options(parser, "--probe-features", "that asks for a feature which is checked at admission")
-    parser.add_argument(
-        "--commands", action="store_true", help="with what to do about each cause, and the commands for it"
-    )
+    add_probe_options(parser, "--probe-features", "that requests a feature which is checked at admission")
+    parser.add_argument("--commands", action="store_true", help="Show the next step and the commands for each cause")
     parser.add_argument(
         "--watch",
         "-w",
         action="store_true",
-        help="go on looking, and print what comes, goes, gets worse or better, a line each; Ctrl-C ends it",
+        help="Keep watching, and print each finding that opens, closes or changes. Ctrl-C ends it.",
     )
     parser.add_argument(
         "--fail-on",
         choices=[each.value for each in Severity],
         default="info",
-        help="the least severity of a finding with which the exit code is 1; default: info",
+        help="Lowest severity that makes the exit code 1 (default info)",
     )
     parser.set_defaults(run=lazily("exporter.cli.commands.check"))
 
 
-_DIFF_EXIT = "Exit code: 0 no differences, 1 differences, 2 of some findings nobody can tell."
+_DIFF_EXIT = "Exit code: 0 no differences, 1 differences, 2 some findings can't be compared."
 
 
-_OF = "a dump, as `steward check --from` takes it, or a report that `steward check -o json` wrote"
+_OF = "Earlier dump, as for `steward check --from`, or report of `steward check -o json`"
 
 
 def add_diff(commands: Any) -> None:
     parser = commands.add_parser(
         "diff",
-        help="what came, went, became better or worse between two dumps or reports",
-        description="Compares what is found in two dumps or reports of one cluster, the earlier one first.",
+        help="Compare the findings of two dumps or reports",
+        description="Compares the findings of two dumps or reports of one cluster, the earlier first.",
         epilog=_DIFF_EXIT,
     )
     add_config_option(parser)
     parser.add_argument("before", metavar="PATH", help=_OF)
-    parser.add_argument("after", metavar="PATH", help="the later one")
+    parser.add_argument("after", metavar="PATH", help="Later dump or report")
+    parser.add_argument("--complete", action="store_true", help="Treat kinds missing from the dumps as empty")
     parser.add_argument(
-        "--complete",
-        action="store_true",
-        help="the dumps hold the whole cluster: a kind that is not in them has no objects",
+        "-o", "--output", choices=("table", "json", "yaml"), default="table", help="Output format (default table)"
     )
-    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
     parser.set_defaults(run=lazily("exporter.cli.commands.diff"))
 
 
 _DRAIN_EXIT = (
-    "Exit code: 0 everything leaves by itself; 1 something is blocked, or is shut down by an eviction; "
-    "2 could not see everything, something may migrate and may not, a node is not there, or a probe contradicts or is "
-    "refused."
+    "Exit code: 0 every VM will migrate or move; 1 a VM is blocked, or an eviction shuts it down; 2 an incomplete "
+    "answer, a VM of which it is unknown whether it can migrate, a node that doesn't exist, or a probe that "
+    "contradicts the answer or is rejected."
 )
 
 
 def add_drain(commands: Any) -> None:
     parser = commands.add_parser(
         "drain",
-        help="preview a drain: which VMs leave their nodes, and what is in the way",
-        description="Looks once, before or during a drain of all these nodes together. Nothing is evicted or changed.",
+        help="Predict what the drain of nodes would do to their VMs",
+        description="Predicts the drain of all these nodes together, before it or while it runs. Nothing is evicted "
+        "or changed.",
         epilog=_DRAIN_EXIT,
     )
     add_look_options(parser)
     add_exporter_options(parser)
-    parser.add_argument("nodes", metavar="NODE", nargs="*", help="to be drained")
-    parser.add_argument("--all-cordoned", action="store_true", help="all that are cordoned or tainted to be drained")
+    parser.add_argument("nodes", metavar="NODE", nargs="*", help="Nodes to drain")
     parser.add_argument(
-        "--selector", "-l", type=labels, metavar="LABELS", help="all with these labels, such as zone=a,!gpu"
+        "--all-cordoned", action="store_true", help="All nodes that are cordoned or tainted for a drain"
+    )
+    parser.add_argument(
+        "--selector", "-l", type=labels, metavar="LABELS", help="All nodes with these labels, such as zone=a,!gpu"
     )
     parser.add_argument(
         "--probe",
         action="store_true",
-        help="ask the API server too, by a dry-run eviction of each VM's pod, two a second: nothing is evicted or "
-        "requested, but the ServiceAccount needs permission to create pods/eviction (ClusterRole steward-drain-probe)",
+        help="Also test evictions with a server-side dry run, two per second. Nothing is evicted or requested. Needs "
+        "permission to create pods/eviction (ClusterRole steward-drain-probe).",
     )
     parser.set_defaults(run=lazily("exporter.cli.commands.drain"))
 
@@ -110,43 +110,38 @@ def add_drain(commands: Any) -> None:
 def add_explain(commands: Any) -> None:
     parser = commands.add_parser(
         "explain",
-        help="what a check looks for, what a reason, alert or metric means, or one finding, and what to do",
-        description="Explains a check, reason, alert or metric, without a cluster. With the id of a finding or cause "
-        "it looks at the cluster, a dump or a running steward, and fills the names in.",
+        help="Explain a check, reason, alert, metric or finding",
+        description="Explains a check, reason, alert or metric without a cluster. With the ID of a finding or cause it "
+        "reads the cluster, a dump or a running exporter, and fills in the names.",
     )
     parser.add_argument(
         "what",
         metavar="CHECK|REASON|ALERT|METRIC|ID",
         nargs="?",
-        help="in small letters or capitals; an id as `steward check -o wide` shows it; without it, all checks and "
-        "reasons are listed",
+        help="Name in any case, or an ID as `steward check -o wide` shows it (default: list all checks and reasons)",
     )
-    parser.add_argument(
-        "--runbook", action="store_true", help="print the part of the runbook that is about it, to follow step by step"
-    )
-    parser.add_argument(
-        "--namespace", "-n", metavar="NS", help="look for the finding in this one, for who may see no other"
-    )
+    parser.add_argument("--runbook", action="store_true", help="Print the runbook for it, step by step")
+    parser.add_argument("--namespace", "-n", metavar="NS", help="Search only this namespace for the finding")
     add_look_options(parser, formats=())
     add_exporter_options(parser)
     parser.set_defaults(run=lazily("exporter.cli.commands.explain"))
 
 
 _FEATURES_EXIT = (
-    "BITES says what a refusal stops: admission: each edit of the VM and each new VMI; edit: each edit of the VM, "
+    "BITES says what a rejection stops: admission: each edit of the VM and each new VMI; edit: each edit of the VM, "
     "which starts all the same; creation: new VMs and VMIs; pod, scheduling: the launcher pod, so that the VMI stays "
     "pending; object: another object than the VM, or a call of the API; live: nothing, the feature is ignored. "
-    "Exit code: 0 all known and counted, 2 not everything could be seen."
+    "Exit code: 0 everything is known, 2 an incomplete answer."
 )
 
 
 def add_features(commands: Any) -> None:
     parser = commands.add_parser(
         "features",
-        help="what KubeVirt allows, and which VMs ask for it",
-        description="Prints which features the cluster allows or refuses and why, how many VMs and VMIs ask for each, "
-        "and which feature gates are on. Features that are allowed and that nobody asks for are only counted, unless "
-        "they are named.",
+        help="Show feature gates and the VMs that use them",
+        description="Prints which features the cluster allows or rejects and why, how many VMs and VMIs request each, "
+        "and which feature gates are on. Features that are allowed and that no VM requests are counted, unless they "
+        "are named.",
         epilog=_FEATURES_EXIT,
     )
     add_look_options(parser)
@@ -155,24 +150,24 @@ def add_features(commands: Any) -> None:
         "feature",
         metavar="FEATURE",
         nargs="*",
-        help="only these, such as gpu_dra, or those of a feature gate, such as VSOCK; default: all",
+        help="Features to show, such as gpu_dra, or a feature gate, such as VSOCK (default all)",
     )
     parser.add_argument(
-        "--unallowed", action="store_true", help="only what VMs or VMIs ask for without being allowed to"
+        "--unallowed", action="store_true", help="Show only features that VMs request and the cluster rejects"
     )
     parser.set_defaults(run=lazily("exporter.cli.commands.features"))
 
 
-_IGNORE_EXIT = "Exit code: 0 done, 2 could not be done, or no such cause."
+_IGNORE_EXIT = "Exit code: 0 done, 2 not done, or no such cause."
 
 
 def add_ignore(commands: Any) -> None:
     parser = commands.add_parser(
         "ignore",
-        help="acknowledge a cause until a date: it is shown as such, and does not alert until then",
-        description="Prints the entry of the exporter's configuration that acknowledges a cause, or writes it there. "
-        "The cause stays in all lists and says so; it alerts again at its date, and at once when it gets worse. "
-        "Nothing is written to a cluster.",
+        help="Acknowledge a cause until a date",
+        description="Prints the entry of the exporter's configuration that acknowledges a cause, or writes it to the "
+        "file. The cause remains in all lists as acknowledged. It alerts again at the date, and at once when it gets "
+        "worse. Nothing is written to a cluster.",
         epilog=_IGNORE_EXIT,
     )
     add_look_options(parser)
@@ -181,52 +176,52 @@ def add_ignore(commands: Any) -> None:
         "cause",
         metavar="CAUSE",
         nargs="?",
-        help="the id of a cause, or of a finding of it, or its first digits; `steward check -o wide` shows them",
+        help="ID of a cause or of a finding of it, or its first digits, as `steward check -o wide` shows it",
     )
     parser.add_argument(
         "--until",
         metavar="DATE",
-        help="when it comes back: 2026-12-01 (in UTC), or a time such as 2026-12-01T08:00:00Z",
+        help="Date at which the cause alerts again: 2026-12-01 (in UTC), or a time such as 2026-12-01T08:00:00Z",
     )
-    parser.add_argument("--because", metavar="TEXT", help="why it may wait, for whoever looks at it")
-    parser.add_argument("--by", metavar="NAME", help="who says so")
+    parser.add_argument("--because", metavar="TEXT", help="Reason, shown with the acknowledged cause")
+    parser.add_argument("--by", metavar="NAME", help="Name recorded with the acknowledgement")
     parser.add_argument(
         "--severity",
         choices=[each.value for each in Severity],
-        help="the worst that is acknowledged; default: what the cause is now",
+        help="Worst severity that is acknowledged (default the severity of the cause now)",
     )
     parser.add_argument(
-        "--write", action="store_true", help="put the entry into the file of --config; its comments stay"
+        "--write", action="store_true", help="Write the entry to the file of --config and keep its comments"
     )
-    parser.add_argument("--list", action="store_true", help="list what is acknowledged, and what has come of it")
+    parser.add_argument("--list", action="store_true", help="List acknowledged causes and their state")
     parser.set_defaults(run=lazily("exporter.cli.commands.ignore"))
 
 
 _CHANGES = (
-    ("disable", "GATE", "with this feature gate switched off, as it takes in the release"),
-    ("enable", "GATE", "with this feature gate switched on"),
-    ("upgrade-to", "VERSION", "with this version of KubeVirt, such as 1.9; once"),
-    ("set", "PATH=VALUE", "with this in spec.configuration of KubeVirt; VALUE is JSON or a text, and null removes"),
+    ("disable", "GATE", "Disable this feature gate"),
+    ("enable", "GATE", "Enable this feature gate"),
+    ("upgrade-to", "VERSION", "Upgrade KubeVirt to this version, such as 1.9"),
+    ("set", "PATH=VALUE", "Set a field of spec.configuration of KubeVirt to JSON or text. null removes the field."),
 )
 
 
 _IMPACT_EXIT = (
-    "Exit code: 0 nothing gets worse, 1 something does, 2 could not see everything, the change can't be "
-    "made, or a probe contradicts or is refused."
+    "Exit code: 0 nothing gets worse, 1 something does, 2 an incomplete answer, a change that can't be made, or a "
+    "probe that contradicts the answer or is rejected."
 )
 
 
 def add_impact(commands: Any) -> None:
     parser = commands.add_parser(
         "impact",
-        help="preview a change: which VMs it would break, and when",
-        description="Evaluates the checks as if the changes were made, all together, and prints which findings come "
-        "and go by them. Nothing is changed.",
+        help="Predict what an upgrade, feature gate or deletion would do",
+        description="Evaluates the checks as if all changes were made together, and prints which findings open and "
+        "close. Nothing is changed.",
         epilog=_IMPACT_EXIT,
     )
     add_look_options(parser)
     add_exporter_options(parser)
-    group = parser.add_argument_group("changes", "each may be repeated")
+    group = parser.add_argument_group("changes", "Repeatable, but for --upgrade-to.")
     for option, metavar, text in _CHANGES:
         group.add_argument(f"--{option}", metavar=metavar, action="append", default=[], help=text)
     for role in ("instancetype", "preference"):
@@ -235,56 +230,57 @@ def add_impact(commands: Any) -> None:
             metavar="[NAMESPACE/]NAME",
             action="append",
             default=[],
-            help=f"without this {role}; NAME alone is one of the whole cluster",
+            help=f"Delete this {role}. NAME alone is a cluster-wide one.",
         )
-    add_probe_options(parser, "--probe", "that the change concerns, as it is now")
+    add_probe_options(parser, "--probe", "that the change affects, as it is now")
     parser.set_defaults(run=lazily("exporter.cli.commands.impact"))
 
 
-_INSTANCETYPES_EXIT = "Exit code: 0 all counted, 2 not everything could be seen."
+_INSTANCETYPES_EXIT = "Exit code: 0 everything is counted, 2 an incomplete answer."
 
 
 def add_instancetypes(commands: Any) -> None:
     parser = commands.add_parser(
         "instancetypes",
-        help="who uses which instancetype and preference, and how",
-        description="Prints which VMs refer to each instancetype and preference, and how: which of them have a copy, "
-        "how far that differs, and which fail without the object.",
+        help="Show which VMs use each instancetype and preference",
+        description="Prints which VMs refer to each instancetype and preference, which of them have a "
+        "ControllerRevision, how the ControllerRevision differs, and which VMs fail without the object.",
         epilog=_INSTANCETYPES_EXIT,
     )
     add_look_options(parser)
     add_exporter_options(parser)
     parser.add_argument(
-        "name", metavar="NAME", nargs="?", default="", help="only those of this name, or NAMESPACE/NAME; default: all"
+        "name", metavar="NAME", nargs="?", default="", help="Name to show, or NAMESPACE/NAME (default all)"
     )
     parser.set_defaults(run=lazily("exporter.cli.commands.instancetypes"))
 
 
-_NETWORKS_EXIT = "Exit code: 0 all counted, 2 not everything could be seen."
+_NETWORKS_EXIT = "Exit code: 0 everything is counted, 2 an incomplete answer."
 
 
 def add_networks(commands: Any) -> None:
     parser = commands.add_parser(
         "networks",
-        help="state, IP usage and reclaimable addresses of networks",
+        help="Show networks, their IP usage and reclaimable addresses",
         description="Prints the state and IP usage of each network, why one is not ready, and the reclaimable "
         "IPAMClaims, the safest first.",
         epilog=_NETWORKS_EXIT,
     )
     add_look_options(parser)
     add_exporter_options(parser)
-    parser.add_argument("network", metavar="NETWORK", nargs="?", default="", help="only this network; default: all")
+    parser.add_argument("network", metavar="NETWORK", nargs="?", default="", help="Network to show (default all)")
     parser.set_defaults(run=lazily("exporter.cli.commands.networks"))
 
 
-_STATUS_EXIT = "Exit code: 0 nothing found, 1 findings, 2 could not see everything."
+_STATUS_EXIT = "Exit code: 0 no findings, 1 findings, 2 an incomplete answer."
 
 
 def add_status(commands: Any) -> None:
     parser = commands.add_parser(
         "status",
-        help="a cluster in a screenful: what can be trusted, the worst causes, drains, repairs that wait",
-        description="Looks once, and prints what is to be known first, in at most 24 lines.",
+        help="Show a one-screen summary",
+        description="Prints a summary of the cluster in at most 24 lines: how complete it is, the worst causes, "
+        "drains, and repairs that wait.",
         epilog=_STATUS_EXIT,
     )
     add_look_options(parser, formats=("table", "json", "yaml"))
@@ -293,30 +289,30 @@ def add_status(commands: Any) -> None:
 
 
 _VM_EXIT = (
-    "Exit code: 0 nothing is wrong with it; 1 it has a finding above info, must not be started, restarted or migrated, "
-    "no node is left for it, or it keeps its node from being drained; 2 could not see everything, or the VM is not "
-    "there."
+    "Exit code: 0 nothing is wrong with the VM; 1 it has a finding above info, must not be started, restarted or "
+    "migrated, has no node left to run on, or blocks the drain of its node; 2 an incomplete answer, or no such VM."
 )
 
 
 def add_vm(commands: Any) -> None:
     parser = commands.add_parser(
         "vm",
-        help="one VM whole: where it runs and could go, what it waits for, what it is, what would happen to it",
-        description="Looks once at one VM, or at a VMI that stands alone. With --manifest it evaluates a VM that does "
-        "not exist yet: which nodes could start it, and which findings it would have. Nothing is created or changed.",
+        help="Show everything about one VM",
+        description="Prints where a VM, or a VMI without a VM, runs and could run, what it waits for, and what a "
+        "drain, a restart and an upgrade would do to it. With --manifest it evaluates a VM that doesn't exist yet. "
+        "Nothing is created or changed.",
         epilog=_VM_EXIT,
     )
     add_look_options(parser)
     add_exporter_options(parser)
     parser.add_argument(
-        "vm", metavar="NAMESPACE/NAME", nargs="?", help="the VM, or the VMI; may be left out with --manifest"
+        "vm", metavar="NAMESPACE/NAME", nargs="?", help="VM, or VMI without a VM. Optional with --manifest."
     )
     parser.add_argument(
         "--manifest",
         metavar="FILE",
-        help="of a VirtualMachine or VirtualMachineInstance, YAML or JSON; - for standard input; one without a "
-        "namespace goes to that of NAMESPACE/NAME, else to default",
+        help="File with a VirtualMachine or VirtualMachineInstance in YAML or JSON. - is standard input. Without a "
+        "namespace it gets that of NAMESPACE/NAME, or default.",
     )
     parser.set_defaults(run=lazily("exporter.cli.commands.vm"))
 

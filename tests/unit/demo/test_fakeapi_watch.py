@@ -107,7 +107,7 @@ async def test_a_watch_ends_in_order_with_its_timeout() -> None:
 
 
 async def test_bookmarks_come_with_time_and_before_the_end() -> None:
-    async with running(WatchPace(bookmarks=0.02, longest=0.05)) as api:
+    async with running(WatchPace(bookmarks=0.02, longest=0.5)) as api:
         async with api.watch(CLAIMS, resourceVersion=1, allowWatchBookmarks="true") as watch:
             api.server.create(pod("elsewhere"))
             events = await watch.rest()

@@ -7,6 +7,8 @@ import sys
 import pytest
 
 from exporter.__main__ import main
+from exporter.cli.options import subcommands
+from exporter.cli.parsing import GROUPS, steward
 from exporter.version import installed
 
 
@@ -22,6 +24,11 @@ def test_alone_it_prints_its_help_with_three_examples(capsys: pytest.CaptureFixt
     assert (code, out, err) == said(capsys, "--help") == said(capsys, "help")
     examples = out.partition("examples:\n")[2].partition("\n\n")[0].splitlines()
     assert [each.split()[:2] for each in examples] == [["steward", "check"], ["steward", "check"], ["steward", "vm"]]
+
+
+def test_each_command_is_in_one_group_of_the_help() -> None:
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert sorted(grouped) == sorted(subcommands(steward()))
 
 
 def test_help_of_a_command_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:
