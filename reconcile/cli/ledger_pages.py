@@ -142,7 +142,7 @@ def _unopened(entry: Entry) -> Entry:
     return msgspec.structs.replace(entry, opens=None) if entry.opens is not None else entry
 
 
-def given(option: str, text: str, now: float) -> float:
+def given(text: str, now: float) -> float:
     """A time, or how long before `now` it is; in seconds since 1970, as `now` is. Raises ValueError."""
     try:
         return now - parse_duration(text).total_seconds()
@@ -152,4 +152,4 @@ def given(option: str, text: str, now: float) -> float:
         found = datetime.fromisoformat(text)
         return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
     except ValueError as error:
-        raise ValueError(f"{option} {text!r} is no time; write it as 7d, or as 2026-07-01T18:00:00Z") from error
+        raise ValueError(f"--since {text!r} is no time; write it as 7d, or as 2026-07-01T18:00:00Z") from error

@@ -100,6 +100,12 @@ def _ledger(commands: Any) -> None:
     shapes.add_argument(
         "--daily", action="store_true", help="count by day and remediation, in UTC; default: of the last 14 days"
     )
+    shapes.add_argument(
+        "--summary",
+        action="store_true",
+        help="count by remediation, with the canaries that stopped, who resumed them, what failed and why; default: of "
+        "the last 14 days",
+    )
     shapes.add_argument("--by-cause", action="store_true", help="one row for all that one act would mend")
     parser.add_argument(
         "--shadow", action="store_true", help="what mode shadow left out, and whether its finding is there still"
@@ -189,31 +195,6 @@ def _remove(commands: Any) -> None:
     parser.set_defaults(run=lazily("reconcile.cli.commands.remove"))
 
 
-def _report(commands: Any) -> None:
-    parser = commands.add_parser(
-        "report",
-        help="what was found, approved, written, and what came of it, to attach to a ticket",
-        description="Reports from the ledger alone what was found, planned, approved and by whom, written, verified, "
-        "what came back, what was undone, which canaries stopped and who resumed them, and what mode shadow would have "
-        "written: by remediation and by cause.",
-    )
-    parser.add_argument(
-        "--since",
-        default="7d",
-        metavar="TIME",
-        help="from then on: 7d before the end, or 2026-07-01T18:00:00Z; default: 7d",
-    )
-    parser.add_argument(
-        "--until", default="", metavar="TIME", help="until before then, in the same forms; default: now"
-    )
-    parser.add_argument(
-        "-o", "--output", choices=("table", "md", "html", "json"), help="default: table on a terminal, elsewhere md"
-    )
-    add_ledger_option(parser)
-    add_options(parser, findings=False)
-    parser.set_defaults(run=lazily("reconcile.cli.commands.report"))
-
-
 def _role(commands: Any) -> None:
     parser = commands.add_parser(
         "role",
@@ -294,10 +275,12 @@ COMMANDS: tuple[Callable[[Any], None], ...] = (
     _pausing,
     _plan,
     _remove,
-    _report,
     _role,
     _run,
     _undo,
     _unguard,
 )
 """Each adds its command to the subparsers that it is given; in the order of `--help`."""
+
+GONE = {"report": "ledger --summary"}
+"""What commands were called that there are no more, with what has taken their place."""

@@ -58,7 +58,7 @@ WITHIN = {
 # What needs no cluster, reads what earlier commands wrote, or does not end by itself.
 OF_NO_CLUSTER = {
     *("certificate", "completion", "config", "demo", "diff", "help", "rules", "serve", "version", "reconcile"),
-    *("reconcile ledger", "reconcile report", "reconcile role", "reconcile run"),
+    *("reconcile ledger", "reconcile role", "reconcile run"),
 }
 UNKNOWN_NAMES = [
     ["check", "-n", "shpo"],
