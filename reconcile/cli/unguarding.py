@@ -1,4 +1,4 @@
-"""The instancetypes and preferences that bear the guard's finalizer, and how it is taken off them."""
+"""How the guard's finalizer is taken off instancetypes and preferences that bear it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from typing import Any, NamedTuple
 
 from exporter.cli.output.text.terminal import say
 from exporter.facts.record import Ref
-from exporter.kube.errors import AbsentError
 from exporter.store.kind import ApiKind
-from exporter.store.kinds.instancetypes import INSTANCETYPES
 
 from ..carry_out.attempt import AttemptState, Fence, Result
 from ..carry_out.confirm import Confirmed
-from ..carry_out.fresh_reads import document
 from ..ledger import Entry, Event, Ledger
 from ..ledger.attempts import taken
 from ..plan.plan import Refused
 from ..plan.remediations import all_undos
-from ..plan.removal import GUARD, guard, guarded
+from ..plan.removal import GUARD, guard
 from ..plan.requests import metadata
 from ..plan.undo import Unaccepted, UndoRequest
 from .applying import ended
@@ -38,33 +35,13 @@ class _Guard(NamedTuple):
     entries: list[Entry]
 
 
-async def guards(at: Session, namespace: str | None, by: str, known: dict[str, str]) -> list[UndoRequest]:
-    """Of all namespaces and of the cluster, or of one namespace. `known` are the attempts by the UIDs of their objects.
-
-    Raises KubeError where a kind can't be listed: what is on its objects is not known then.
-    """
-    found = []
-    for kind in INSTANCETYPES:
-        if namespace is not None and not kind.namespaced:
-            continue
-        try:
-            version = await at.reads.served(kind)
-        except AbsentError:
-            continue
-        for raw in await at.reads.listed(kind, version, namespace):
-            whole = document(raw)
-            if guarded(whole):
-                found.append(guard_of(ref_of(kind, whole), whole, by, known))
-    return found
-
-
 def ref_of(kind: ApiKind[Any], whole: Mapping[str, Any]) -> Ref:
     meta = metadata(whole)
     return Ref(kind.name, str(meta.get("namespace") or ""), str(meta.get("name")), str(meta.get("uid") or ""))
 
 
 def guard_of(ref: Ref, whole: Mapping[str, Any], by: str, known: dict[str, str]) -> UndoRequest:
-    """The guard of an object that is guarded; `known` as in `guards`."""
+    """The guard of an object that is guarded; `known` are the attempts by the UIDs of their objects."""
     own = replace(guard(ref, whole, _WHY), by=by)
     return replace(own, attempt=known[ref.uid], why="") if ref.uid in known else own
 
@@ -106,7 +83,7 @@ async def considered(at: Session, own: UndoRequest, accepted: Iterable[str]) -> 
         own = replace(own, accepted=found.words)
         found = await made(at, own, undo)
     if isinstance(found, Refused):
-        more = "; to give that up: steward reconcile unguard --all --accept copy"
+        more = "; to give that up: steward reconcile clean --guards --accept copy"
         needs = more if isinstance(found, Unaccepted) else ""
         return f"{own.plan.target} stays guarded, {found.precondition}: {found.why}{needs}"
     if (proposal := found.plan.proposal) is not None:

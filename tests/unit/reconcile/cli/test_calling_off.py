@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from exporter.kube.errors import KubeError
-from reconcile.cli.commands.call_off import asked_to_leave, closed
+from reconcile.cli.calling_off import asked_to_leave, closed
 from tests.all_of import each_of
 from tests.confirming import MemoryReads
 from tests.rows import full

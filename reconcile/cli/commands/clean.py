@@ -1,4 +1,4 @@
-"""`steward reconcile remove`: takes off everything that repairs left on objects, before the steward is uninstalled."""
+"""`steward reconcile clean`: lists what repairs left on objects, and takes it off."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from exporter.kube.clocks import boottime
 from exporter.kube.errors import AbsentError, KubeError, StatusError
 from exporter.kube.reviews import Resource, own_permission
 from exporter.store.kind import ApiKind
+from exporter.store.kinds.instancetypes import INSTANCETYPES
 
 from ...carry_out.attempt import AttemptState, Result
 from ...carry_out.confirm import Confirmed
@@ -27,10 +28,11 @@ from ...plan.plan import Refused
 from ...plan.remediations import all_remediations
 from ...plan.removal import REMOVAL, guarded, left_alone, leftovers, removal
 from ..applying import ended
-from ..fitting import indented
+from ..calling_off import called_off
+from ..fitting import fitted, indented
 from ..leases import Unled
 from ..session import Session, finish, open_session
-from ..undoing import carried_out, permitted
+from ..undoing import carried_out, permitted, shown
 from ..unguarding import Unguarding, considered, guard_of, known_guards, ref_of, unguarded
 from ..writing import agreed, attempts, directory_of, known, named_directory, opened, settled, who
 
@@ -67,12 +69,17 @@ class Scan:
     unlisted: list[ApiKind[Any]] = field(default_factory=list)
 
 
-async def scanned(at: Session) -> Scan:
-    """Raises KubeError, for what is not a matter of permissions."""
+async def scanned(at: Session, *, guards: bool, namespace: str | None) -> Scan:
+    """Of the whole cluster; or of `guards` alone, also on what is being deleted, and of one namespace, None for all.
+
+    Raises KubeError, for what is not a matter of permissions.
+    """
     scan = Scan()
-    for kind in _kinds(at.kinds):
+    for kind in INSTANCETYPES if guards else _kinds(at.kinds):
+        if namespace is not None and not kind.namespaced:
+            continue
         try:
-            listed = await at.reads.listed(kind, await at.reads.served(kind), None)
+            listed = await at.reads.listed(kind, await at.reads.served(kind), namespace)
         except AbsentError:
             continue
         except StatusError as error:
@@ -81,10 +88,11 @@ async def scanned(at: Session) -> Scan:
             scan.unlisted.append(kind)
             continue
         for whole in map(document, listed):
-            ref, paths, is_guarded = ref_of(kind, whole), leftovers(kind.name, whole), guarded(whole)
+            ref, is_guarded = ref_of(kind, whole), guarded(whole)
+            paths = [] if guards else leftovers(kind.name, whole)
             if not paths and not is_guarded:
                 continue
-            if why := left_alone(kind.name, whole):
+            if why := "" if guards else left_alone(kind.name, whole):
                 scan.left.append(f"{ref}: {why}")
             else:
                 scan.found.append(Leftover(kind, ref, {"kind": kind.name, **whole}, paths, is_guarded))
@@ -127,50 +135,91 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _run(arguments: argparse.Namespace) -> int:
+    """Raises ValueError, KubeError, SourceError, LedgerError."""
+    _refuse_halves(arguments)
     async with open_session(arguments) as at:
-        unled = Unled(at)
-        if why := await unled.looked():
-            complain(f"{why}; scale its Deployment to 0 first: it would write anew what is taken off")
-            return 1
-        directory, cluster, by = directory_of(arguments, at), await cluster_uid(at.reads), await who(at)
-        scan = await scanned(at)
-        if missing := [*(f"list {kind.resource}" for kind in scan.unlisted), *await may_not(at, scan.found)]:
-            complain(f"{by} may not {', '.join(missing)}; nothing was changed")
+        return await (called_off(at, arguments.requests) if arguments.requests else _cleaned(at))
+
+
+def _refuse_halves(arguments: argparse.Namespace) -> None:
+    """Raises ValueError for options that ask for nothing, or for less than is meant."""
+    if "" in (arguments.namespace, arguments.requests):
+        raise ValueError("a name is empty; for all namespaces leave -n out")
+    if not arguments.guards and (arguments.namespace or arguments.accept):
+        raise ValueError("-n and --accept are for --guards")
+    if arguments.yes and not (arguments.all or arguments.guards or arguments.requests):
+        raise ValueError("--yes needs --all, --guards or --requests NODE: without one of them nothing is changed")
+
+
+async def _cleaned(at: Session) -> int:
+    """Lists what is left, and takes off what is asked for; guards alone also while a sidecar runs, which is kept from
+    putting them again by a pause of each object.
+    """
+    arguments = at.arguments
+    unled = Unled(at) if arguments.all else None
+    if unled is not None and (why := await unled.looked()):
+        complain(f"{why}; scale its Deployment to 0 first: it would write anew what is taken off")
+        return 1
+    changes = arguments.all or arguments.guards
+    await at.refuse_no_namespace(arguments.namespace)
+    by = await who(at)
+    scan = await scanned(at, guards=arguments.guards, namespace=arguments.namespace)
+    missing = [f"list {kind.resource}" for kind in scan.unlisted]
+    if missing := [*missing, *(await may_not(at, scan.found) if changes else ())]:
+        complain(f"{by} may not {', '.join(missing)}; nothing was changed")
+        return 2
+    if not scan.found:
+        await at.refuse_no_kubevirt()
+    ready = await _unguardings(at, scan, by)
+    nothing = "Nothing bears the guard.\n" if arguments.guards else "Nothing of repairs is left on any object.\n"
+    say(aim_of(arguments).command(_shown(scan, ready if arguments.guards else (), width()) or nothing))
+    if not scan.found or not changes:
+        return int(bool(scan.found or scan.left))
+    directory, cluster = directory_of(arguments, at), await cluster_uid(at.reads)
+    if not agreed(arguments, "Take it off?"):
+        return 1
+    with opened(directory, cluster) as ledger:
+        await settled(attempts(at, ledger), ledger)
+        try:
+            code = await unguarded(at, ledger, ready, unled)
+            code = max([code, *[await _removed(at, ledger, each, unled, by) for each in scan.found if each.paths]])
+        except NotLeadingError as error:
+            complain(f"{error}; stopped here: scale its Deployment to 0, and do this again")
             return 2
-        attempted = known_guards(known(arguments, at))
-        own = [
-            replace(guard_of(each.ref, each.whole, by, attempted), pauses=False) for each in scan.found if each.guarded
-        ]
-        guards = [await considered(at, each, ()) for each in own]
-        if not scan.found:
-            await at.refuse_no_kubevirt()
-        scan.left += [each for each in guards if isinstance(each, str)]
-        say(aim_of(arguments).command(_shown(scan, width())))
-        if not scan.found:
-            return int(bool(scan.left))
-        if not agreed(arguments, "Take it off?"):
-            return 1
-        ready = [each for each in guards if isinstance(each, Unguarding)]
-        with opened(directory, cluster) as ledger:
-            await settled(attempts(at, ledger), ledger)
-            try:
-                code = await unguarded(at, ledger, ready, unled)
-                code = max([code, *[await _removed(at, ledger, each, unled, by) for each in scan.found if each.paths]])
-            except NotLeadingError as error:
-                complain(f"{error}; stopped here: scale its Deployment to 0, and do this again")
-                return 2
-        return max(code, int(bool(scan.left)))
+    return max(code, int(bool(scan.left)))
 
 
-def _shown(scan: Scan, columns: int | None) -> str:
-    titled = (("Taken off:", scan.found), ("Left:", scan.left))
+async def _unguardings(at: Session, scan: Scan, by: str) -> list[Unguarding]:
+    """What takes the guards off; those that stay are left in the scan."""
+    arguments, ready = at.arguments, list[Unguarding]()
+    attempted = known_guards(known(arguments, at))
+    for number, each in enumerate(scan.found):
+        if not each.guarded:
+            continue
+        own = replace(guard_of(each.ref, each.whole, by, attempted), pauses=arguments.guards)
+        found = await considered(at, own, arguments.accept)
+        if isinstance(found, Unguarding):
+            ready.append(found)
+        else:
+            scan.left.append(found)
+            scan.found[number] = each._replace(guarded=False)
+    scan.found = [each for each in scan.found if each.paths or each.guarded]
+    return ready
+
+
+def _shown(scan: Scan, guards: Iterable[Unguarding], columns: int | None) -> str:
+    """What goes, and what stays; of `guards` all that taking them off comes to."""
+    plans = "".join(fitted(shown(each.plan.plan, f"{each.own.plan.target}:"), columns) for each in guards)
+    found = () if plans else scan.found
     lists = (
-        f"{title}\n{''.join(indented(one_line(str(each)), columns) for each in some)}" for title, some in titled if some
+        f"{title}\n{''.join(indented(one_line(str(each)), columns) for each in some)}"
+        for title, some in (("To take off:", found), ("Stays:", scan.left))
+        if some
     )
-    return "".join(lists) or "Nothing of repairs is left on any object.\n"
+    return plans + "".join(lists)
 
 
-async def _removed(at: Session, ledger: Ledger, each: Leftover, unled: Unled, by: str) -> int:
+async def _removed(at: Session, ledger: Ledger, each: Leftover, unled: Unled | None, by: str) -> int:
     """Takes the annotations and labels off one object, as they were shown; the exit code."""
     plan = removal(each.ref, each.whole)
     if isinstance(plan, Refused):
