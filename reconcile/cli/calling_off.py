@@ -25,12 +25,12 @@ from ..decide.repair import Found, Hint
 from ..plan.plan import Call, Refused
 from ..plan.remediations._grounds import table
 from ..plan.remediations.drains.cancel_stale_evacuation import REMEDIATION
+from ..plan.requests import ref_of
 from .applying import Applying
 from .fitting import readable
 from .plan_text import shown
 from .session import Session
 from .several import repair_of
-from .unguarding import ref_of
 from .writing import agreed
 
 # The evacuations of one node: whom it asks to leave, and whether it is closed, read afresh each time.
@@ -42,7 +42,9 @@ async def asked_to_leave(reads: Reads, name: str) -> list[Ref]:
     """The VMIs whose evacuation request names a node, wherever they are, in order. Raises KubeError."""
     kind = virtual_machine_instance.KIND
     objects = map(document, await reads.listed(kind, await reads.served(kind), None))
-    return sorted(ref_of(kind, each) for each in objects if table(each.get("status")).get("evacuationNodeName") == name)
+    return sorted(
+        ref_of(kind.name, each) for each in objects if table(each.get("status")).get("evacuationNodeName") == name
+    )
 
 
 async def closed(reads: Reads, name: str) -> str:

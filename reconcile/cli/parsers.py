@@ -79,7 +79,7 @@ def _clean(commands: Any) -> None:
     what.add_argument(
         "--requests",
         metavar="NODE",
-        help="evacuation requests that name this node, which nobody may drain any more; stops if it is cordoned or "
+        help="evacuation requests that name this node, which has to be uncordoned; stops if it is cordoned or "
         "tainted again, or a gate is closed",
     )
     parser.add_argument(

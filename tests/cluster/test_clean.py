@@ -458,9 +458,7 @@ def test_while_kubevirt_is_upgraded_guards_stay(ground: Ground) -> None:
 
 
 def test_the_attempt_that_guarded_it_is_taken_back_in_the_ledger_that_has_it(ground: Ground) -> None:
-    of = its.kept(
-        KIND, ground.namespace, "small", SIZE, annotations={f"{PAUSED.rpartition('/')[0]}/guard-allowed": "true"}
-    )
+    of = its.kept(KIND, ground.namespace, "small", SIZE, annotations={ALLOWED: "true"})
     ground.client.create(of)
     ground.used("small")
     done = ground.run("--remediation", "guard_instancetype", "-n", ground.namespace, "--yes", verb="apply")
@@ -470,6 +468,7 @@ def test_the_attempt_that_guarded_it_is_taken_back_in_the_ledger_that_has_it(gro
     done = ground.guards("--yes")
     assert done.returncode == 0, done.stderr
     assert ground.entries()[-2].undoes == guarded
+    assert ground.meta("small")["annotations"].keys() == {ALLOWED, PAUSED}  # what owners allowed is no guard
     again = ground.run(guarded, "--yes", verb="undo")
     assert again.returncode == 2
     assert "was taken back before" in again.stderr

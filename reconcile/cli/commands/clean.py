@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from exporter.cli.input.once import aim_of
@@ -17,23 +18,26 @@ from exporter.kube.reviews import Resource, own_permission
 from exporter.store.kind import ApiKind
 from exporter.store.kinds.instancetypes import INSTANCETYPES
 
-from ...carry_out.attempt import AttemptState, Result
+from ...carry_out.attempt import AttemptState, Make
 from ...carry_out.confirm import Confirmed
 from ...carry_out.fresh_reads import document
 from ...carry_out.ledger_in_lease import cluster_uid
 from ...carry_out.tenure import NotLeadingError
 from ...ledger import Ledger
 from ...plan.owners import claimed
-from ...plan.plan import Refused
-from ...plan.remediations import all_remediations
-from ...plan.removal import REMOVAL, guarded, left_alone, leftovers, removal
+from ...plan.plan import Plan, Refused
+from ...plan.remediation import Remediation
+from ...plan.remediations import all_remediations, all_undos
+from ...plan.removal import GUARD, REMOVAL, guard, guarded, left_alone, leftovers, removal
+from ...plan.requests import ref_of
+from ...plan.undo import Unaccepted
 from ..applying import ended
 from ..calling_off import called_off
-from ..fitting import fitted, indented
+from ..fitting import fitted, indented, readable
 from ..leases import Unled
+from ..ledger_pages import known_guards
 from ..session import Session, finish, open_session
-from ..undoing import carried_out, permitted, shown
-from ..unguarding import Unguarding, considered, guard_of, known_guards, ref_of, unguarded
+from ..undoing import carried_out, made, permitted, shown
 from ..writing import agreed, attempts, directory_of, known, named_directory, opened, settled, who
 
 # Where repairs left something: the objects of all kinds that they write, and the permissions to take it off.
@@ -88,7 +92,7 @@ async def scanned(at: Session, *, guards: bool, namespace: str | None) -> Scan:
             scan.unlisted.append(kind)
             continue
         for whole in map(document, listed):
-            ref, is_guarded = ref_of(kind, whole), guarded(whole)
+            ref, is_guarded = ref_of(kind.name, whole), guarded(whole)
             paths = [] if guards else leftovers(kind.name, whole)
             if not paths and not is_guarded:
                 continue
@@ -170,9 +174,9 @@ async def _cleaned(at: Session) -> int:
         return 2
     if not scan.found:
         await at.refuse_no_kubevirt()
-    ready = await _unguardings(at, scan, by)
+    guards = await _guards(at, scan, by)
     nothing = "Nothing bears the guard.\n" if arguments.guards else "Nothing of repairs is left on any object.\n"
-    say(aim_of(arguments).command(_shown(scan, ready if arguments.guards else (), width()) or nothing))
+    say(aim_of(arguments).command(_shown(scan, guards if arguments.guards else (), width()) or nothing))
     if not scan.found or not changes:
         return int(bool(scan.found or scan.left))
     directory, cluster = directory_of(arguments, at), await cluster_uid(at.reads)
@@ -181,35 +185,72 @@ async def _cleaned(at: Session) -> int:
     with opened(directory, cluster) as ledger:
         await settled(attempts(at, ledger), ledger)
         try:
-            code = await unguarded(at, ledger, ready, unled)
-            code = max([code, *[await _removed(at, ledger, each, unled, by) for each in scan.found if each.paths]])
+            ends = [await _taken_off(at, ledger, each, by, unled) for each in (*guards, *_notes(at, scan.found))]
         except NotLeadingError as error:
             complain(f"{error}; stopped here: scale its Deployment to 0, and do this again")
             return 2
-    return max(code, int(bool(scan.left)))
+    return max([*ends, int(bool(scan.left))])
 
 
-async def _unguardings(at: Session, scan: Scan, by: str) -> list[Unguarding]:
-    """What takes the guards off; those that stay are left in the scan."""
-    arguments, ready = at.arguments, list[Unguarding]()
-    attempted = known_guards(known(arguments, at))
+# What takes it off: guards by their undo, and the rest of an object in one write.
+
+
+class Taking(NamedTuple):
+    """A write as it was shown, and how it is made again; `done` and `then` are said once it is, and `of` is as of
+    `permitted`.
+    """
+
+    plan: Plan
+    make: Make
+    done: str
+    then: str = ""
+    of: Remediation | None = None
+
+
+async def _guards(at: Session, scan: Scan, by: str) -> list[Taking]:
+    """Of the objects that are guarded; those that have to stay so are noted. A loss is accepted where there is one."""
+    attempts_of, undo, found = known_guards(known(at.arguments, at)), all_undos()[GUARD], list[Taking]()
+    pauses, words = at.arguments.guards, set(at.arguments.accept)
     for number, each in enumerate(scan.found):
         if not each.guarded:
             continue
-        own = replace(guard_of(each.ref, each.whole, by, attempted), pauses=arguments.guards)
-        found = await considered(at, own, arguments.accept)
-        if isinstance(found, Unguarding):
-            ready.append(found)
-        else:
-            scan.left.append(found)
-            scan.found[number] = each._replace(guarded=False)
+        attempt = attempts_of.get(each.ref.uid, "")
+        own = guard(each.ref, each.whole, "the guard is taken off.")
+        own = replace(own, by=by, pauses=pauses, attempt=attempt, why="" if attempt else own.why)
+        first = await made(at, own, undo)
+        if isinstance(first, Unaccepted) and set(first.words) <= words:
+            own = replace(own, accepted=first.words)
+            first = await made(at, own, undo)
+        if isinstance(first, Confirmed) and first.plan.proposal is None:
+            done = f"{each.ref} is not guarded any more"
+            then = f" It is paused; to resume it: steward reconcile resume {each.ref.kind} {each.ref.path}"
+            found.append(Taking(first.plan, partial(made, at, own, undo), done, then if pauses else ""))
+            continue
+        scan.left.append(f"{each.ref} stays guarded, {_refusal(first)}")
+        scan.found[number] = each._replace(guarded=False)
     scan.found = [each for each in scan.found if each.paths or each.guarded]
-    return ready
+    return found
 
 
-def _shown(scan: Scan, guards: Iterable[Unguarding], columns: int | None) -> str:
+def _refusal(found: Confirmed | Refused) -> str:
+    if isinstance(found, Refused):
+        more = "; to give that up: steward reconcile clean --guards --accept copy"
+        return f"{found.precondition}: {found.why}{more if isinstance(found, Unaccepted) else ''}"
+    proposal = found.plan.proposal
+    return f"ours_to_write: {proposal.owner} owns it; {proposal.where}" if proposal is not None else ""
+
+
+def _notes(at: Session, found: Iterable[Leftover]) -> Iterator[Taking]:
+    """Annotations and labels, where they are what is asked for."""
+    for each in found:
+        plan = removal(each.ref, each.whole)
+        if each.paths and isinstance(plan, Plan):
+            yield Taking(plan, partial(_made, at, each), f"{each.ref}: taken off", of=REMOVAL)
+
+
+def _shown(scan: Scan, guards: Iterable[Taking], columns: int | None) -> str:
     """What goes, and what stays; of `guards` all that taking them off comes to."""
-    plans = "".join(fitted(shown(each.plan.plan, f"{each.own.plan.target}:"), columns) for each in guards)
+    plans = "".join(fitted(shown(each.plan, f"{each.plan.target}:"), columns) for each in guards)
     found = () if plans else scan.found
     lists = (
         f"{title}\n{''.join(indented(one_line(str(each)), columns) for each in some)}"
@@ -219,27 +260,17 @@ def _shown(scan: Scan, guards: Iterable[Unguarding], columns: int | None) -> str
     return plans + "".join(lists)
 
 
-async def _removed(at: Session, ledger: Ledger, each: Leftover, unled: Unled | None, by: str) -> int:
-    """Takes the annotations and labels off one object, as they were shown; the exit code."""
-    plan = removal(each.ref, each.whole)
-    if isinstance(plan, Refused):
-        result = Result(AttemptState.REFUSED, refused=plan.precondition, why=plan.why)
-    else:
-        result = await carried_out(
-            at,
-            ledger,
-            lambda: _made(at, each),
-            plan,
-            by,
-            permit=lambda: permitted(at, plan, ledger, REMOVAL),
-            fence=unled,
-        )
+async def _taken_off(at: Session, ledger: Ledger, each: Taking, by: str, unled: Unled | None) -> int:
+    """The exit code. Raises LedgerError, KubeError, NotLeadingError."""
+    result = await carried_out(
+        at, ledger, each.make, each.plan, by, permit=lambda: permitted(at, each.plan, ledger, each.of), fence=unled
+    )
     if result.state == AttemptState.DONE:
-        say(f"{one_line(str(each.ref))}: taken off, attempt {result.attempt}.\n")
+        say(readable(f"{one_line(each.done)}, attempt {result.attempt}.{each.then}\n", at.arguments))
         return 0
     if result.refused == _DONE_ALREADY:
         return 0
-    say(f"{one_line(str(each.ref))}:\n")
+    say(f"{one_line(str(each.plan.target))}:\n")
     return ended(result, named_directory(at.arguments, at), at.arguments)
 
 
