@@ -236,6 +236,10 @@ async def test_where_all_is_seen_there_is_an_all_clear(ask: Ask) -> None:
         (["reconcile", "plan"], "There is nothing to repair."),
         (["reconcile", "plan", "-n", "shop"], "There is nothing to repair."),
         (["reconcile", "apply", "--remediation", REPAIR, "-A", "--yes"], "There is nothing to repair."),
+        (["reconcile", "clean"], "Nothing of repairs is left on any object."),
+        (["reconcile", "clean", "--all", "--yes"], "Nothing of repairs is left on any object."),
+        (["reconcile", "clean", "--guards", "--yes"], "Nothing bears the guard."),
+        (["reconcile", "clean", "--requests", "node01", "--yes"], "No VMI is asked to leave node01."),
     ):
         code, out, err = await ask(*words)
         assert (code, err) == (0, ""), (words, out)
