@@ -44,6 +44,8 @@ class _Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            if instead := getattr(action, "gone", {}).get(value):
+                raise argparse.ArgumentError(None, f"{value} is gone: `{self.prog} {instead}` has taken its place")
             from ..config.mistakes import nearest  # only for a wrong word
 
             close = nearest(value, action.choices)

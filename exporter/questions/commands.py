@@ -34,7 +34,7 @@ _WRITE = re.compile(
     r"\bkubectl (?:annotate|apply|cordon|create|delete|drain|edit|label|patch|replace|rollout (?!status)|scale|set|"
     r"taint|uncordon)\b|\bvirtctl (?:adopt|addvolume|migrate|pause|removevolume|restart|start|stop|"
     r"unpause)\b|"
-    r"\bsteward reconcile (?:apply|approve|call-off|pause|remove|resume|undo|unguard)\b|"
+    r"\bsteward reconcile (?:apply|approve|clean|pause|resume|undo)\b|"
     r"\bvirsh (?:destroy|shutdown|undefine)\b"
 )
 

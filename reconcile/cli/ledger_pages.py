@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import islice, takewhile
 from pathlib import Path
@@ -15,8 +15,10 @@ import msgspec
 from exporter.config.forms import parse_duration
 
 from ..ledger import Entry, Event, Ledger, newest_first
+from ..ledger.attempts import taken
 from ..ledger.history import History
 from ..ledger.manual import folder
+from ..plan.removal import GUARD
 from ..publish.attempt_summary import AttemptSummary, CanaryStop, CanaryStops, ending, summaries_of
 from ..publish.tallies import Counts, counts_of
 
@@ -82,6 +84,31 @@ def entries_about(directory: Path, attempt: str) -> list[Entry]:
     return found
 
 
+def known_guards(directory: Path | None) -> dict[str, str]:
+    """The attempts that put a guard and were not taken back, by the UIDs of what they guard. Raises LedgerError."""
+    found: dict[str, str] = {}
+    by_attempt: dict[str, list[Entry]] = {}
+    for entry in entries_of(directory) if directory is not None else ():
+        plan = entry.plan
+        if entry.event is Event.INTENDED and plan is not None and plan.remediation == GUARD:
+            if not entry.undoes:
+                found[plan.target.uid] = entry.attempt
+                by_attempt[entry.attempt] = []
+            elif entry.undoes in by_attempt:
+                by_attempt[entry.attempt] = by_attempt[entry.undoes]
+        if entry.attempt in by_attempt:
+            by_attempt[entry.attempt].append(entry)
+    return {uid: attempt for uid, attempt in found.items() if _stands(by_attempt[attempt], attempt)}
+
+
+def _stands(entries: Iterable[Entry], attempt: str) -> bool:
+    try:
+        taken(entries, attempt)
+    except ValueError:
+        return False
+    return True
+
+
 def summary_of(directory: Path) -> Summary:
     """Raises LedgerError."""
     counts: Counts = []
@@ -142,7 +169,7 @@ def _unopened(entry: Entry) -> Entry:
     return msgspec.structs.replace(entry, opens=None) if entry.opens is not None else entry
 
 
-def given(option: str, text: str, now: float) -> float:
+def given(text: str, now: float) -> float:
     """A time, or how long before `now` it is; in seconds since 1970, as `now` is. Raises ValueError."""
     try:
         return now - parse_duration(text).total_seconds()
@@ -152,4 +179,4 @@ def given(option: str, text: str, now: float) -> float:
         found = datetime.fromisoformat(text)
         return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
     except ValueError as error:
-        raise ValueError(f"{option} {text!r} is no time; write it as 7d, or as 2026-07-01T18:00:00Z") from error
+        raise ValueError(f"--since {text!r} is no time; write it as 7d, or as 2026-07-01T18:00:00Z") from error

@@ -63,17 +63,39 @@ def _approve(commands: Any) -> None:
     parser.set_defaults(run=lazily("reconcile.cli.commands.approve"))
 
 
-def _call_off(commands: Any) -> None:
+def _clean(commands: Any) -> None:
     parser = commands.add_parser(
-        "call-off",
-        help="cancel the evacuations of a node that nobody drains any more",
-        description="Confirms each evacuation request for a node on fresh reads, shows the plans, asks, and cancels "
-        "one after the other with your permissions. It stops if the node is cordoned or tainted again, or a gate is "
-        "closed.",
+        "clean",
+        help="list what repairs left in the cluster, or take it away",
+        description="Lists what repairs left on objects for themselves, and changes nothing: annotations, guards, and "
+        "the label of migrations that are over. With --all, --guards or --requests it shows what goes, asks, and takes "
+        "it away, each confirmed on fresh reads. What repairs mended stays.",
     )
-    parser.add_argument("node", metavar="NODE", help="that the requests name; it has to be uncordoned")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--all", action="store_true", help="all that is listed, before an uninstall; no sidecar may run")
+    what.add_argument(
+        "--guards", action="store_true", help="the guards of instancetypes and preferences alone; these are paused"
+    )
+    what.add_argument(
+        "--requests",
+        metavar="NODE",
+        help="evacuation requests that name this node, which has to be uncordoned; stops if it is cordoned or "
+        "tainted again, or a gate is closed",
+    )
+    parser.add_argument(
+        "-n", "--namespace", metavar="NAME", help="with --guards: only of this namespace, and none of the cluster"
+    )
+    copy = Lost.COPY.value
+    parser.add_argument(
+        "--accept",
+        action="append",
+        default=[],
+        choices=(copy,),
+        metavar="LOSS",
+        help=f"with --guards: {copy}, to give up what VMs without a copy depend on, where its deletion waits",
+    )
     add_writing_options(parser)
-    parser.set_defaults(run=lazily("reconcile.cli.commands.call_off"))
+    parser.set_defaults(run=lazily("reconcile.cli.commands.clean"))
 
 
 def _count(text: str) -> int:
@@ -99,6 +121,12 @@ def _ledger(commands: Any) -> None:
     shapes = parser.add_mutually_exclusive_group()
     shapes.add_argument(
         "--daily", action="store_true", help="count by day and remediation, in UTC; default: of the last 14 days"
+    )
+    shapes.add_argument(
+        "--summary",
+        action="store_true",
+        help="count by remediation, with the canaries that stopped, who resumed them, what failed and why; default: of "
+        "the last 14 days",
     )
     shapes.add_argument("--by-cause", action="store_true", help="one row for all that one act would mend")
     parser.add_argument(
@@ -178,42 +206,6 @@ def _plan(commands: Any) -> None:
     parser.set_defaults(run=lazily("reconcile.cli.commands.plan"))
 
 
-def _remove(commands: Any) -> None:
-    parser = commands.add_parser(
-        "remove",
-        help="take off what repairs left on objects, before an uninstall",
-        description="Lists what repairs left on objects for themselves: annotations, guards, and the label of "
-        "migrations that are over; asks, and takes it off. Not while a sidecar runs. What repairs mended stays.",
-    )
-    add_writing_options(parser, findings=False)
-    parser.set_defaults(run=lazily("reconcile.cli.commands.remove"))
-
-
-def _report(commands: Any) -> None:
-    parser = commands.add_parser(
-        "report",
-        help="what was found, approved, written, and what came of it, to attach to a ticket",
-        description="Reports from the ledger alone what was found, planned, approved and by whom, written, verified, "
-        "what came back, what was undone, which canaries stopped and who resumed them, and what mode shadow would have "
-        "written: by remediation and by cause.",
-    )
-    parser.add_argument(
-        "--since",
-        default="7d",
-        metavar="TIME",
-        help="from then on: 7d before the end, or 2026-07-01T18:00:00Z; default: 7d",
-    )
-    parser.add_argument(
-        "--until", default="", metavar="TIME", help="until before then, in the same forms; default: now"
-    )
-    parser.add_argument(
-        "-o", "--output", choices=("table", "md", "html", "json"), help="default: table on a terminal, elsewhere md"
-    )
-    add_ledger_option(parser)
-    add_options(parser, findings=False)
-    parser.set_defaults(run=lazily("reconcile.cli.commands.report"))
-
-
 def _role(commands: Any) -> None:
     parser = commands.add_parser(
         "role",
@@ -261,43 +253,13 @@ def _undo(commands: Any) -> None:
     parser.set_defaults(run=lazily("reconcile.cli.commands.undo"))
 
 
-_COPY = Lost.COPY.value
-
-
-def _unguard(commands: Any) -> None:
-    parser = commands.add_parser(
-        "unguard",
-        help="take the guard off instancetypes and preferences",
-        description="Confirms on fresh reads that the finalizer of guard_instancetype can be taken off each "
-        "instancetype and preference that has it, shows what that comes to, asks, and takes it off. The objects are "
-        "paused.",
-    )
-    parser.add_argument("--all", action="store_true", required=True, help="of all of them, or of those of -n")
-    parser.add_argument("-n", "--namespace", metavar="NAME", help="only in this namespace, and none of the cluster")
-    parser.add_argument(
-        "--accept",
-        action="append",
-        default=[],
-        choices=(_COPY,),
-        metavar="LOSS",
-        help=f"{_COPY}: give up what VMs without a copy depend on, where its deletion waits",
-    )
-    add_writing_options(parser, findings=False)
-    parser.set_defaults(run=lazily("reconcile.cli.commands.unguard"))
-
-
-COMMANDS: tuple[Callable[[Any], None], ...] = (
-    _apply,
-    _approve,
-    _call_off,
-    _ledger,
-    _pausing,
-    _plan,
-    _remove,
-    _report,
-    _role,
-    _run,
-    _undo,
-    _unguard,
-)
+COMMANDS: tuple[Callable[[Any], None], ...] = (_apply, _approve, _clean, _ledger, _pausing, _plan, _role, _run, _undo)
 """Each adds its command to the subparsers that it is given; in the order of `--help`."""
+
+GONE = {
+    "call-off": "clean --requests NODE",
+    "remove": "clean --all",
+    "report": "ledger --summary",
+    "unguard": "clean --guards",
+}
+"""What commands were called that there are no more, with what has taken their place."""

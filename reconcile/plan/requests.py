@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from exporter.facts.record import Ref
 from exporter.store.kind import ApiKind
 
 from .plan import Create, Delete, Patch, Step
@@ -132,6 +133,11 @@ def metadata(whole: Mapping[str, Any]) -> Mapping[str, Any]:
     """The metadata of an object; empty where it has none."""
     found = whole.get("metadata")
     return found if isinstance(found, dict) else {}
+
+
+def ref_of(kind: str, whole: Mapping[str, Any]) -> Ref:
+    meta = metadata(whole)
+    return Ref(kind, str(meta.get("namespace") or ""), str(meta.get("name")), str(meta.get("uid") or ""))
 
 
 def _identity(whole: Mapping[str, Any]) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from ..plan.annotations import said_by
 from ..plan.plan import Plan
 from ..plan.text import sentence
 
+_WRONG = frozenset({Event.FAILED, Event.UNCLEAR, Event.RESOLVED, Event.PERSISTS, Event.RETURNED})
 _ENDS = frozenset({Event.DONE, Event.FAILED, Event.UNCLEAR, Event.RESOLVED})
 
 
@@ -23,8 +24,8 @@ class AttemptSummary(msgspec.Struct, kw_only=True, rename="camel", omit_defaults
 
     `end`: done, failed, not written, not known, unclear, no end, or shadowed. `by` is who approved of it or made it,
     empty where the configuration lets it; of an approval whose name no policy held to its author it is `(as given)`.
-    `went` is when the finding of what was shadowed went, and `somebody` whether the object then showed what would have
-    been written.
+    `why` is the last that is known of why it failed or did not hold. `went` is when the finding of what was shadowed
+    went, and `somebody` whether the object then showed what would have been written.
     """
 
     attempt: str
@@ -50,6 +51,7 @@ class AttemptSummary(msgspec.Struct, kw_only=True, rename="camel", omit_defaults
     undone: float | None = None
     went: float | None = None
     somebody: bool | None = None
+    why: str = ""
 
     @property
     def shadow(self) -> bool:
@@ -122,6 +124,8 @@ def _by(entry: Entry) -> str:
 
 def _take(attempt: AttemptSummary, entry: Entry) -> None:
     event = entry.event
+    if event in _WRONG:
+        attempt.why = entry.why or attempt.why
     if event in _ENDS:
         attempt.end, attempt.ended = ending(entry), entry.at
     elif event is Event.TAKEN_BACK:

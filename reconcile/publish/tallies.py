@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
@@ -12,7 +12,7 @@ from exporter.findings.causes import Reference
 
 from ..ledger import Counted, Entry, Event
 from ..plan.text import words
-from .attempt_summary import AttemptSummary
+from .attempt_summary import AttemptSummary, CanaryStop
 
 _FIRST = 5  # objects that are named
 
@@ -74,6 +74,17 @@ class DayRow(msgspec.Struct, frozen=True):
     tally: Tally
 
 
+class Account(msgspec.Struct, frozen=True, rename="camel"):
+    """What was done in a time, by remediation. `canaries` are those that stopped or were resumed in it, and `failed`
+    the attempts that failed or did not hold, or of which nothing is known, the newest first.
+    """
+
+    since: float
+    remediations: dict[str, Tally]
+    canaries: list[CanaryStop]
+    failed: list[AttemptSummary]
+
+
 class CauseRow(msgspec.Struct, frozen=True, rename="camel"):
     """One remediation and one cause. `what` is the cause in words, `first` are some of its `objects`, and `last` is
     when the last of its attempts was begun.
@@ -92,6 +103,9 @@ class CauseRow(msgspec.Struct, frozen=True, rename="camel"):
     tally: Tally
 
 
+WRONG = ("failed", "unclear", "persists", "returned")
+"""What a tally counts of attempts that did not do what they were to."""
+
 Counts = list[tuple[float, dict[str, Counted]]]
 """What was counted, by remediation, and when."""
 
@@ -105,11 +119,27 @@ def counts_of(entry: Entry, into: Counts) -> Entry:
     return entry
 
 
-def by_remediation(attempts: Iterable[AttemptSummary], counts: Counts, span: Span) -> dict[str, Tally]:
-    """In the order of their names."""
+def account(
+    attempts: Sequence[AttemptSummary],
+    counts: Counts,
+    stops: Sequence[CanaryStop],
+    span: Span,
+    limit: int | None = None,
+) -> Account:
+    """Of attempts and canaries, the oldest first; at most `limit` of those that are listed."""
     found = _summed(attempts, span, lambda attempt, _: attempt.remediation)
     _count(found, counts, span, lambda remediation, _: remediation)
-    return dict(sorted(found.items()))
+    return Account(
+        since=span.since,
+        remediations=dict(sorted(found.items())),
+        canaries=[each for each in reversed(stops) if span.has(each.at) or span.has(each.resumed or 0.0)][:limit],
+        failed=[each for each in reversed(attempts) if any(wrong(each, span))][:limit],
+    )
+
+
+def wrong(attempt: AttemptSummary, span: Span) -> Iterator[str]:
+    """What went wrong with it in a time, in the words of `COLUMNS`."""
+    return (COLUMNS[name] for name, at in attempt.happenings() if name in WRONG and span.has(at))
 
 
 def by_day(attempts: Iterable[AttemptSummary], counts: Counts, span: Span) -> list[DayRow]:

@@ -186,7 +186,7 @@ def test_nothing_is_left_of_what_kustomize_applied(variant: str, server: ApiServ
 def take_off(shell: Shell, block: str, variant: str) -> None:
     """What repairs left, before the sidecar's namespace goes."""
     if "repairs" in variant:
-        said = run(shell, block.replace("reconcile remove", "reconcile remove --yes --ledger ledger"))
+        said = run(shell, block.replace("clean --all", "clean --all --yes --ledger ledger"))
         assert said.count(": taken off, attempt ") == 3
 
 

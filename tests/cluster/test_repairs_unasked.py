@@ -89,7 +89,7 @@ def test_a_canary_stops_at_the_first_finding_that_comes_back(ground: Ground) -> 
         shown = steward("reconcile", "plan", *own, *ledger, "--exporter", ground.exporter.url, "-n", stage.namespace)
         assert why in shown.stdout
         assert f"steward reconcile resume --remediation {REPAIR}" in unaimed(shown.stdout)
-        (stop,) = json.loads(steward("reconcile", "report", *ledger, "-o", "json").stdout)["canaries"]
+        (stop,) = json.loads(steward("reconcile", "ledger", "--summary", *ledger, "-o", "json").stdout)["canaries"]
         assert (stop["remediation"], f"{stop['object']}: {stop['why']}"[: len(why)]) == (REPAIR, why)
         assert "resumed" not in stop
         sidecar.runs_again(3)

@@ -141,7 +141,7 @@ def test_the_walk_of_who_switches_repairs_on(walk: Walk) -> None:
         approved(walk)
         taken_back(walk)
         switched_off(walk)
-    walk.says("report", "--since", "30d", "-o", "md")
+    walk.says("ledger", "--summary", "--since", "30d")
     missing = [line for line in walk.shown() if not told(walk, line)]
     assert missing == []
 

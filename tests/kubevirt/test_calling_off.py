@@ -30,7 +30,7 @@ class Person:
         config = self._folder / "reconcile.yaml"
         config.write_text(json.dumps({"budgets": {"fleetShare": share}}), encoding="utf-8")
         own = ("--kubeconfig", str(self._kubeconfig), "--ledger", str(self._folder / "ledger"), "--config", str(config))
-        return steward("reconcile", "call-off", node, *own, *more)
+        return steward("reconcile", "clean", "--requests", node, *own, *more)
 
 
 @pytest.fixture

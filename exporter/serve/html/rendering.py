@@ -150,19 +150,14 @@ def visible(value: Any) -> Any:
     return Markup(shown) if isinstance(value, Markup) else shown  # noqa: S704 - as safe as it was
 
 
-def templates_of(package: str) -> Environment:
-    """Those in the folder `templates` of a package."""
-    return Environment(
-        loader=PackageLoader(package),
-        autoescape=True,
-        finalize=visible,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-_TEMPLATES = templates_of("exporter.serve.html")
+_TEMPLATES = Environment(
+    loader=PackageLoader("exporter.serve.html"),
+    autoescape=True,
+    finalize=visible,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 _TEMPLATES.filters.update(FILTERS)
 
 

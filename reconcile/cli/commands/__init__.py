@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from ..parsers import COMMANDS
+from ..parsers import COMMANDS, GONE
 
 __all__ = ["add", "described"]
 
@@ -19,6 +19,7 @@ def add(commands: Any) -> None:
         description="Plans repairs of findings, and carries out what is approved. With the defaults it writes nothing.",
     )
     own = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    own.gone = GONE
     for declare in COMMANDS:
         declare(own)
 

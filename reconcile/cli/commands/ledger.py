@@ -23,8 +23,8 @@ from ...ledger.proving import Proof
 from ...plan.annotations import PREFIX, said_by
 from ...plan.plan import Delete, moment
 from ...plan.text import sentence
-from ...publish.attempt_summary import AttemptSummary
-from ...publish.tallies import COLUMNS, CauseRow, DayRow, Span, Tally, by_cause, by_day
+from ...publish.attempt_summary import AttemptSummary, CanaryStop
+from ...publish.tallies import COLUMNS, Account, CauseRow, DayRow, Span, Tally, account, by_cause, by_day, wrong
 from ..fitting import fitted, readable, rows_whole
 from ..leases import lease_path, travelling
 from ..ledger_pages import AttemptRow, entries_about, given, newest, rows, summary_of
@@ -97,8 +97,8 @@ async def accept(arguments: argparse.Namespace) -> int:
     return 0
 
 
-# Tables of what ledgers have: what was written, what was only shadowed, by cause, and by day. `columns` is how wide
-# the terminal is, None for no limit.
+# Tables of what ledgers have: what was written, what was only shadowed, by cause, by day, and in sum. `columns` is how
+# wide the terminal is, None for no limit.
 
 _BY_DAY = ("found", "planned", "shadowed", "written", "verified", "returned", "undone")
 _OF_CAUSE = ("shadowed", "went", "written", "failed", "unclear", "verified", "persists", "returned", "undone")
@@ -153,6 +153,37 @@ def of_days(found: Iterable[DayRow], columns: int | None) -> str:
     return rows_whole(head, rows, columns) if rows else "Nothing was counted.\n"
 
 
+def of_account(found: Account, columns: int | None) -> str:
+    """By remediation; and what of it needs somebody, with why."""
+    tallies = [(name, _numbers(tally, COLUMNS)) for name, tally in found.remediations.items()]
+    text = rows_whole(("REMEDIATION", "WHAT CAME OF IT"), tallies, columns) if tallies else "Nothing was done.\n"
+    canaries = [
+        (
+            *(moment(each.at), each.remediation, each.object, f"{each.reason} {each.fingerprint}".strip()),
+            *(each.attempt, _resumed(each), each.why),
+        )
+        for each in found.canaries
+    ]
+    if canaries:
+        of_canaries = ("CANARY STOPPED", "REMEDIATION", "OF", "FINDING", "ATTEMPT", "RESUMED", "WHY")
+        text += f"\n{rows_whole(of_canaries, canaries, columns)}"
+    span = Span(found.since, math.inf)
+    failed = [
+        (moment(each.at), each.attempt, ", ".join(wrong(each, span)), each.remediation, each.write, each.why)
+        for each in found.failed
+    ]
+    if failed:
+        head = ("AT", "ATTEMPT", "OUTCOME", "REMEDIATION", "WRITE", "WHY")
+        text += f"\n{rows_whole(head, failed, columns)}"
+    return text
+
+
+def _resumed(stop: CanaryStop) -> str:
+    if stop.resumed is None:
+        return "no"
+    return f"{moment(stop.resumed)}{f' by {stop.by}' if stop.by else ''}{f': {stop.because}' if stop.because else ''}"
+
+
 def _numbers(tally: Tally, names: Iterable[str]) -> str:
     """Those that are not 0, with their words."""
     return ", ".join(f"{number} {COLUMNS[name]}" for name in names if (number := getattr(tally, name)))
@@ -186,9 +217,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _listed(arguments: argparse.Namespace, directory: Path) -> int:
-    since = given("--since", arguments.since, time.time()) if arguments.since else 0.0
+    since = given(arguments.since, time.time()) if arguments.since else 0.0
     if not arguments.attempt:
-        if arguments.daily or arguments.by_cause or arguments.shadow:
+        if arguments.daily or arguments.summary or arguments.by_cause or arguments.shadow:
             say(_accounted(arguments, directory, since), arguments.output)
             return 0
         if arguments.output == "table":
@@ -208,11 +239,14 @@ def _listed(arguments: argparse.Namespace, directory: Path) -> int:
 
 
 def _accounted(arguments: argparse.Namespace, directory: Path, since: float) -> str:
-    """By day, by cause, or one by one. Raises LedgerError."""
-    attempts, counts, _ = summary_of(directory)
+    """By day, by remediation, by cause, or one by one. Raises LedgerError."""
+    attempts, counts, stops = summary_of(directory)
     output, limit = arguments.output, arguments.limit
+    span = Span(since or time.time() - _DAYS * _DAY, math.inf)
+    if arguments.summary:
+        found = account(attempts, counts, stops, span, limit)
+        return written(found, output, lambda found: of_account(found, width()))
     if arguments.daily:
-        span = Span(since or time.time() - _DAYS * _DAY, math.inf)
         return written(by_day(attempts, counts, span)[:limit], output, lambda found: of_days(found, width()))
     own = [each for each in attempts if each.shadow is arguments.shadow]
     if arguments.by_cause:

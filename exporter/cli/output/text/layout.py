@@ -198,7 +198,7 @@ def yaml_of(report: Any) -> str:
 
 _CLIENT = re.compile(r"(?<![\w./-])(kubectl|virtctl)(?= )")
 _LOOKS = "check|drain|explain|features|ignore|impact|instancetypes|networks|status|vm"
-_REPAIRS = "apply|approve|call-off|pause|plan|remove|resume|undo|unguard"  # `ledger` and `role` ask no cluster
+_REPAIRS = "apply|approve|clean|pause|plan|resume|undo"  # `ledger` and `role` ask no cluster
 _STEWARD = re.compile(rf"(?<![\w./-])steward (?:{_LOOKS}|reconcile (?:{_REPAIRS}))(?![\w-])")
 
 

@@ -10,8 +10,8 @@ by the annotation `steward.kubevirt-steward.io/guard-allowed: "true"`. What virt
 removes what others write on it (pkg/virt-operator/resource/apply/instancetypes.go of kubevirt/kubevirt).
 
 Undo: the undo of its entry in the ledger takes the finalizer off; while a deletion waits, and a VM has no copy, only if
-that is accepted. Without the ledger, off all objects, and before the steward is uninstalled: `steward reconcile unguard
---all`. By hand, once each VM has a copy: `kubectl patch RESOURCE NAME --type=json` with an operation `remove` of its
+that is accepted. Without the ledger, off all objects, and before the steward is uninstalled: `steward reconcile clean
+--guards`. By hand, once each VM has a copy: `kubectl patch RESOURCE NAME --type=json` with an operation `remove` of its
 place in `/metadata/finalizers`.
 """
 

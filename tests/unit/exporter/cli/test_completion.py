@@ -148,9 +148,7 @@ def test_a_file_is_offered_where_one_is_named(shell: str, tmp_path: Path, reques
 
 def every_command() -> list[Command]:
     commands = list(tree(steward()))
-    assert {"check", "vm", "ignore", "reconcile call-off", "reconcile unguard", "demo"} <= {
-        each.at for each in commands
-    }
+    assert {"check", "vm", "ignore", "reconcile clean", "reconcile undo", "demo"} <= {each.at for each in commands}
     return commands
 
 

@@ -14,6 +14,16 @@ from tests.all_of import each_of
         (["chek"], "steward: no command is called 'chek'; did you mean check?"),
         (["zzz"], "steward: no command is called 'zzz'; `steward help` says what it takes"),
         (["reconcile", "lan"], "steward reconcile: no command is called 'lan'; did you mean plan?"),
+        (
+            ["reconcile", "report", "-o", "html"],
+            "steward reconcile: report is gone: `steward reconcile ledger --summary` ",
+        ),
+        (["reconcile", "remove", "--yes"], "steward reconcile: remove is gone: `steward reconcile clean --all` has "),
+        (["reconcile", "unguard", "--all"], "steward reconcile: unguard is gone: `steward reconcile clean --guards` "),
+        (
+            ["reconcile", "call-off", "n"],
+            "steward reconcile: call-off is gone: `steward reconcile clean --requests NODE`",
+        ),
         (["check", "--sevrity", "info"], "steward check: no option is called --sevrity; did you mean --severity?"),
         (["networks", "--zzz=1"], "steward networks: no option is called --zzz; `steward help networks` says what it"),
         (["reconcile", "plan", "--zz"], "steward reconcile plan: no option is called --zz; `steward help reconcile p"),

@@ -15,8 +15,11 @@ from tests.all_of import each_of
         ("steward reconcile undo a1 --accept copy; or wait", "steward reconcile undo OWN a1 --accept copy; or wait"),
         ("`steward reconcile plan` lists them.", "`steward reconcile plan OWN` lists them."),
         ("Run steward reconcile resume VM a/b.\n", "Run steward reconcile resume OWN VM a/b.\n"),
-        ("do: steward reconcile unguard --all --accept copy", "do: steward reconcile unguard OWN --all --accept copy"),
-        ("steward reconcile call-off node05", "steward reconcile call-off OWN node05"),
+        (
+            "do: steward reconcile clean --guards --accept copy",
+            "do: steward reconcile clean OWN --guards --accept copy",
+        ),
+        ("steward reconcile clean --requests node05", "steward reconcile clean OWN --requests node05"),
         ("steward reconcile ledger a1 --object", "steward reconcile ledger a1 --object"),
         (
             "steward reconcile ledger a1 --object | kubectl create -f -",

@@ -16,20 +16,21 @@ COMMANDS = [
     ["approve", "3f9c2a"],
     ["undo", "3f9c2a-1"],
     ["ledger", "--verify", "--lease", "steward/kubevirt-steward-reconcile"],
-    ["remove"],
-    ["unguard", "--all"],
-    ["call-off", "node05"],
+    ["clean"],
+    ["clean", "--all"],
+    ["clean", "--guards"],
+    ["clean", "--requests", "node05"],
     ["pause"],
     ["resume"],
 ]
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_a_server_that_is_not_there(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"http://127.0.0.1:{free_ports(1)[0]}"
     ledger = tmp_path / "ledger"
     ledger.mkdir()
-    kept = [] if command[0] in ("plan", "call-off", "pause", "resume") else ["--ledger", str(ledger)]
+    kept = [] if command[0] in ("plan", "pause", "resume") else ["--ledger", str(ledger)]
     code = main(["reconcile", *command, *kept, "--kubeconfig", str(kubeconfig(tmp_path, url))])
     shown = capsys.readouterr()
     sentence = (

@@ -8,7 +8,7 @@ import pytest
 
 from exporter.facts.record import Ref
 from exporter.store.kinds import virtual_machine
-from reconcile.cli.commands.remove import Leftover
+from reconcile.cli.commands.clean import Leftover
 from reconcile.cli.several import Listed
 
 

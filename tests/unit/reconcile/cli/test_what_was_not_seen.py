@@ -40,9 +40,10 @@ ANSWERING = {
     "reconcile plan -o json": ["reconcile", "plan", "-o", "json"],
     "reconcile apply": ["reconcile", "apply", "--remediation", REPAIR, "-A", "--yes"],
     "reconcile approve": ["reconcile", "approve", ID],
-    "reconcile call-off": ["reconcile", "call-off", "node01"],
-    "reconcile unguard": ["reconcile", "unguard", "--all", "--yes"],
-    "reconcile remove": ["reconcile", "remove", "--yes"],
+    "reconcile clean": ["reconcile", "clean"],
+    "reconcile clean --all": ["reconcile", "clean", "--all", "--yes"],
+    "reconcile clean --guards": ["reconcile", "clean", "--guards", "--yes"],
+    "reconcile clean --requests": ["reconcile", "clean", "--requests", "node01"],
     "reconcile undo": ["reconcile", "undo", "a1"],
     "reconcile pause": ["reconcile", "pause"],
     "reconcile resume": ["reconcile", "resume"],
@@ -58,7 +59,7 @@ WITHIN = {
 # What needs no cluster, reads what earlier commands wrote, or does not end by itself.
 OF_NO_CLUSTER = {
     *("certificate", "completion", "config", "demo", "diff", "help", "rules", "serve", "version", "reconcile"),
-    *("reconcile ledger", "reconcile report", "reconcile role", "reconcile run"),
+    *("reconcile ledger", "reconcile role", "reconcile run"),
 }
 UNKNOWN_NAMES = [
     ["check", "-n", "shpo"],
@@ -92,8 +93,8 @@ UNKNOWN_NAMES = [
     ["reconcile", "apply", "--remediation", REPAIR, "-n", "shpo", "--yes"],
     ["reconcile", "apply", "--remediation", "persist_uuid", "-A", "--yes"],
     ["reconcile", "approve", ID],
-    ["reconcile", "call-off", "node1"],
-    ["reconcile", "unguard", "--all", "-n", "shpo", "--yes"],
+    ["reconcile", "clean", "--requests", "node1"],
+    ["reconcile", "clean", "--guards", "-n", "shpo", "--yes"],
     ["reconcile", "undo", "a1"],
     ["reconcile", "pause", "-n", "shpo"],
     ["reconcile", "pause", "VirtualMachine", "shop/wbe"],
@@ -235,6 +236,10 @@ async def test_where_all_is_seen_there_is_an_all_clear(ask: Ask) -> None:
         (["reconcile", "plan"], "There is nothing to repair."),
         (["reconcile", "plan", "-n", "shop"], "There is nothing to repair."),
         (["reconcile", "apply", "--remediation", REPAIR, "-A", "--yes"], "There is nothing to repair."),
+        (["reconcile", "clean"], "Nothing of repairs is left on any object."),
+        (["reconcile", "clean", "--all", "--yes"], "Nothing of repairs is left on any object."),
+        (["reconcile", "clean", "--guards", "--yes"], "Nothing bears the guard."),
+        (["reconcile", "clean", "--requests", "node01", "--yes"], "No VMI is asked to leave node01."),
     ):
         code, out, err = await ask(*words)
         assert (code, err) == (0, ""), (words, out)

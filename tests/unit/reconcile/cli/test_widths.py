@@ -1,4 +1,4 @@
-"""On a terminal no row of plans, ledgers and reports is wider than that, and nothing is cut off."""
+"""On a terminal no row of plans and ledgers is wider than that, and nothing is cut off."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> OnTerminal:
 @WIDTHS
 @pytest.mark.parametrize(
     "words",
-    [(), ("--shadow",), ("--shadow", "--by-cause"), ("--daily", *SPAN), ("ATTEMPT",)],
+    [(), ("--shadow",), ("--shadow", "--by-cause"), ("--daily", *SPAN), ("--summary", *SPAN), ("ATTEMPT",)],
     ids=lambda words: " ".join(words) or "list",
 )
 def test_a_ledger_is_whole_in_any_width(
@@ -90,23 +90,6 @@ def test_a_ledger_is_whole_in_any_width(
     main(command)
     assert text.split() == capsys.readouterr().out.split()
     assert max(map(len, text.splitlines())) <= columns
-
-
-@WIDTHS
-def test_a_report_on_a_terminal_has_what_markdown_has_without_noughts(
-    on_terminal: OnTerminal, capsys: pytest.CaptureFixture[str], written: tuple[Path, str], columns: int
-) -> None:
-    command = ["reconcile", "report", *SPAN, "--ledger", str(written[0])]
-    text = on_terminal(lambda: main(command), columns)
-
-    assert max(map(len, text.splitlines())) <= columns
-    whole = " ".join(text.split())
-    assert "44 found, 42 planned, 1 shadowed, 1 written, 1 failed, 1 verified" in whole
-    assert " 0 " not in whole
-    assert "alice@example.com" in whole
-    assert '["kubevirt.io/persistent-ipam"]' in whole
-    main(command)
-    assert capsys.readouterr().out.startswith("# Repairs of kubevirt-steward\n")
 
 
 @WIDTHS

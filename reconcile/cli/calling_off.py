@@ -1,10 +1,7 @@
-"""`steward reconcile call-off`: cancels the evacuations of one node, once nobody drains it any more."""
+"""Cancels the evacuation requests for one node, once nobody drains it any more."""
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -20,18 +17,21 @@ from exporter.store.decode import ObjectDecoder
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import kube_virt, node, virtual_machine_instance
 
-from ...carry_out.attempt import AttemptState
-from ...carry_out.confirm import Confirmed
-from ...carry_out.fresh_reads import Reads, document
-from ...config.settings import Mode
-from ...decide.repair import Found, Hint, Repair
-from ...plan.plan import Call, Refused
-from ...plan.remediations.drains.cancel_stale_evacuation import REMEDIATION
-from ..applying import Applying
-from ..fitting import readable
-from ..plan_text import shown
-from ..session import Session, finish, open_session
-from ..writing import agreed
+from ..carry_out.attempt import AttemptState
+from ..carry_out.confirm import Confirmed
+from ..carry_out.fresh_reads import Reads, document
+from ..config.settings import Mode
+from ..decide.repair import Found, Hint
+from ..plan.plan import Call, Refused
+from ..plan.remediations._grounds import table
+from ..plan.remediations.drains.cancel_stale_evacuation import REMEDIATION
+from ..plan.requests import ref_of
+from .applying import Applying
+from .fitting import readable
+from .plan_text import shown
+from .session import Session
+from .several import repair_of
+from .writing import agreed
 
 # The evacuations of one node: whom it asks to leave, and whether it is closed, read afresh each time.
 
@@ -42,17 +42,9 @@ async def asked_to_leave(reads: Reads, name: str) -> list[Ref]:
     """The VMIs whose evacuation request names a node, wherever they are, in order. Raises KubeError."""
     kind = virtual_machine_instance.KIND
     objects = map(document, await reads.listed(kind, await reads.served(kind), None))
-    return sorted(_ref(each) for each in objects if _table(each, "status").get("evacuationNodeName") == name)
-
-
-def _table(whole: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = whole.get(name)
-    return found if isinstance(found, Mapping) else {}
-
-
-def _ref(whole: Mapping[str, Any]) -> Ref:
-    meta = _table(whole, "metadata")
-    return Ref("VirtualMachineInstance", *(str(meta.get(each) or "") for each in ("namespace", "name", "uid")))
+    return sorted(
+        ref_of(kind.name, each) for each in objects if table(each.get("status")).get("evacuationNodeName") == name
+    )
 
 
 async def closed(reads: Reads, name: str) -> str:
@@ -111,30 +103,23 @@ async def planned(at: Session, name: str, vmi: Ref) -> tuple[Found, Confirmed | 
 _OVER = ("finding_holds", "same_object", "not_being_deleted")  # it is over without us
 
 
-def run(arguments: argparse.Namespace) -> int:
-    return finish(_run(arguments))
-
-
-async def _run(arguments: argparse.Namespace) -> int:
-    """Raises ValueError, KubeError, SourceError, LedgerError."""
-    async with open_session(arguments) as at:
-        name = arguments.node
-        if why := await closed(at.reads, name):
-            complain(f"{why}: a drain may wait for its VMIs to leave; uncordon it first")
-            return 1
-        asked = await asked_to_leave(at.reads, name)
-        made = [await planned(at, name, each) for each in asked]
-        say(
-            readable(shown([_repair(*each) for each in made]), arguments)
-            if made
-            else f"No VMI is asked to leave {name}.\n"
-        )
-        plans = [(found, plan) for found, plan in made if isinstance(plan, Confirmed)]
-        if not plans or not agreed(arguments, f"Call off {len(plans)} of {len(made)}?"):
-            return 1 if made else 0
-        async with Applying.begun(at, await at.observed()) as applying:
-            code = await _all(at, name, plans, applying)
-        return code or (1 if len(plans) < len(made) else 0)
+async def called_off(at: Session, name: str) -> int:
+    """Shows the plans, asks, and carries them out; the exit code. Raises ValueError, KubeError, SourceError,
+    LedgerError.
+    """
+    if why := await closed(at.reads, name):
+        complain(f"{why}: a drain may wait for its VMIs to leave; uncordon it first")
+        return 1
+    asked = await asked_to_leave(at.reads, name)
+    made = [await planned(at, name, each) for each in asked]
+    repairs = [repair_of(found, REMEDIATION, plan, Mode.APPLY) for found, plan in made]
+    say(readable(shown(repairs), at.arguments) if made else f"No VMI is asked to leave {name}.\n")
+    plans = [(found, plan) for found, plan in made if isinstance(plan, Confirmed)]
+    if not plans or not agreed(at.arguments, f"Call off {len(plans)} of {len(made)}?"):
+        return 1 if made else 0
+    async with Applying.begun(at, await at.observed()) as applying:
+        code = await _all(at, name, plans, applying)
+    return code or (1 if len(plans) < len(made) else 0)
 
 
 async def _all(at: Session, name: str, plans: list[tuple[Found, Confirmed]], applying: Applying) -> int:
@@ -164,8 +149,3 @@ async def _all(at: Session, name: str, plans: list[tuple[Found, Confirmed]], app
         complain(f"stopped; {len(plans) - number - (0 if refused else 1)} of {len(plans)} are left as they are")
         return 1 if refused else 2
     return 0
-
-
-def _repair(found: Found, made: Confirmed | Refused) -> Repair:
-    repair = Repair.of(found, REMEDIATION.id, Mode.APPLY, time.time())
-    return repair.unplanned(made) if isinstance(made, Refused) else repair.planned(made.plan)

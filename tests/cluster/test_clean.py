@@ -1,4 +1,6 @@
-"""`remove` on a real API server: what repairs left goes, what has to stay is named, and no sidecar runs meanwhile."""
+"""`clean` on a real API server: what repairs left is listed, and goes; what has to stay is named. All of it goes while
+no sidecar runs, guards alone at any time.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,19 @@ from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.exporter import Exporter, grant
 from tests.cluster.repair_faults import KUBEVIRT, SIZE
-from tests.cluster.resources import EVENTS, INSTANCETYPES, LEASES, NAMESPACES, VMIMS, VMS, Resource
-from tests.cluster.sidecar import Sidecar, steward
+from tests.cluster.resources import (
+    CLUSTER_INSTANCETYPES,
+    EVENTS,
+    INSTANCETYPES,
+    KUBEVIRTS,
+    LEASES,
+    NAMESPACES,
+    PREFERENCES,
+    VMIMS,
+    VMS,
+    Resource,
+)
+from tests.cluster.sidecar import Sidecar, steward, unaimed
 from tests.cluster.test_gated_commands import APPROVE
 from tests.manifests import Object
 
@@ -36,9 +49,9 @@ from .shell import OnTerminal
 
 pytestmark = pytest.mark.long
 
-KIND = "VirtualMachineInstancetype"
+KIND, PREFERENCE = "VirtualMachineInstancetype", "VirtualMachinePreference"
 LEASE = "kubevirt-steward-reconcile"
-MINE = "example.com/mine"
+MINE, OTHER = "example.com/mine", "example.com/other"
 MADE_BY = "app.kubernetes.io/managed-by"
 ALLOWED = f"{PREFIX}guard-allowed"
 
@@ -54,8 +67,11 @@ class Ground:
     def own(self) -> tuple[str, ...]:
         return ("--ledger", str(self.folder / "ledger"), "--kubeconfig", str(self.kubeconfig))
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return steward("reconcile", "remove", *words, *self.own)
+    def run(self, *words: str, verb: str = "clean") -> subprocess.CompletedProcess[str]:
+        return steward("reconcile", verb, *words, *self.own)
+
+    def guards(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return self.run("--guards", "-n", self.namespace, *words)
 
     def vm(self, name: str, notes: dict[str, str], run_strategy: str = "Halted", **status: Any) -> Object:
         vm = fleet.vm(self.namespace, name)
@@ -79,6 +95,21 @@ class Ground:
             }
         )
 
+    def guarded(self, name: str, *others: str, kind: str = KIND) -> Object:
+        """With the finalizer between those of others."""
+        first, *rest = (*others, "") if others else ("",)
+        finalizers = [each for each in (first, FINALIZER, *rest) if each]
+        return self.client.create(its.kept(kind, self.namespace, name, SIZE, finalizers=finalizers))
+
+    def used(self, name: str) -> None:
+        vm = fleet.vm(self.namespace, "db")
+        vm["spec"]["instancetype"] = {"name": name, "kind": KIND}
+        self.client.create(vm)
+
+    def meta(self, name: str, of: Resource = INSTANCETYPES) -> Object:
+        found = self.client.find(of, self.namespace, name)
+        return dict(found["metadata"]) if found is not None else {}
+
     def notes(self, resource: Resource, name: str, part: str = "annotations") -> Any:
         namespace = None if resource is NAMESPACES else self.namespace
         return self.client.get(resource, namespace, name)["metadata"].get(part, {})
@@ -100,12 +131,12 @@ def server(module_api_server: MakeApiServer) -> ApiServer:
 @pytest.fixture
 def ground(server: ApiServer, tmp_path: Path) -> Iterator[Ground]:
     """What is in it goes, since the command looks everywhere."""
-    name = f"remove-{uuid.uuid4().hex[:8]}"
+    name = f"clean-{uuid.uuid4().hex[:8]}"
     with server.client() as client:
         client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         yield Ground(client, server.kubeconfig("admin"), name, tmp_path)
         client.patch(NAMESPACES, None, name, {"metadata": {"annotations": {PAUSED: None}}})
-        for resource in (VMS, VMIMS, INSTANCETYPES):
+        for resource in (VMS, VMIMS, INSTANCETYPES, PREFERENCES):
             for each in client.list(resource, name)["items"]:
                 client.patch(resource, name, each["metadata"]["name"], {"metadata": {"finalizers": None}})
                 if client.find(resource, name, each["metadata"]["name"]) is not None:
@@ -125,7 +156,7 @@ def littered(ground: Ground) -> None:
 
 
 LISTED = """\
-Taken off:
+To take off:
   Namespace NS: annotation steward.kubevirt-steward.io/paused
   VirtualMachine NS/db: annotations steward.kubevirt-steward.io/approved-plan, \
 steward.kubevirt-steward.io/nudged-at, steward.kubevirt-steward.io/paused, steward.kubevirt-steward.io/resumed-at
@@ -147,12 +178,14 @@ LEFT = (
 
 def test_all_that_repairs_left_goes_and_nothing_of_others(ground: Ground) -> None:
     littered(ground)
-    asked = ground.run()
-    assert (asked.returncode, asked.stdout) == (1, LISTED.replace("NS", ground.namespace))
+    listed = ground.run()
+    assert (listed.returncode, listed.stdout, listed.stderr) == (1, LISTED.replace("NS", ground.namespace), "")
+    asked = ground.run("--all")
+    assert (asked.returncode, asked.stdout) == (1, listed.stdout)
     assert "standard input is no terminal to ask on" in asked.stderr
     assert ground.entries() == []
 
-    done = ground.run("--yes")
+    done = ground.run("--all", "--yes")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(LISTED.replace("NS", ground.namespace))
     assert done.stdout.count(": taken off, attempt ") == 5
@@ -168,8 +201,9 @@ def test_all_that_repairs_left_goes_and_nothing_of_others(ground: Ground) -> Non
     assert {each["reason"] for each in events} == {"RepairUndone"}
     assert any("Because: what repairs left is taken off (attempt " in each["message"] for each in events)
 
-    again = ground.run("--yes")
+    again = ground.run("--all", "--yes")
     assert (again.returncode, again.stdout) == (0, "Nothing of repairs is left on any object.\n")
+    assert (ground.run().returncode, ground.run().stdout) == (0, again.stdout)
 
 
 def test_what_has_to_stay_is_named_with_what_to_do(ground: Ground) -> None:
@@ -181,12 +215,12 @@ def test_what_has_to_stay_is_named_with_what_to_do(ground: Ground) -> None:
     ground.client.create(its.kept(KIND, ground.namespace, "small", SIZE, finalizers=[FINALIZER]))
     ground.client.delete(INSTANCETYPES, ground.namespace, "small")
 
-    done = ground.run("--yes")
+    done = ground.run("--all", "--yes")
     assert done.returncode == 1
-    left = done.stdout.partition("Left:\n")[2].splitlines()
+    left = done.stdout.partition("Stays:\n")[2].splitlines()
     own = f"kubectl --kubeconfig {ground.kubeconfig} annotate"
     assert left == [line.replace("NS", ground.namespace).replace("kubectl annotate", own) for line in LEFT]
-    assert "Taken off" not in done.stdout
+    assert "To take off" not in done.stdout
     assert ground.entries() == []
     assert ground.notes(VMS, "off") == {MINE: "x", STOPPED_FOR_DRAIN: "{}", PAUSED: "x"}
     assert ground.notes(INSTANCETYPES, "small", "finalizers") == [FINALIZER]
@@ -199,13 +233,14 @@ def test_while_a_sidecar_holds_the_lease_nothing_is_touched(ground: Ground, serv
         Sidecar(ground.folder / "sidecar", ground.kubeconfig, exporter.url, APPROVE) as sidecar,
     ):
         sidecar.runs_again(1)
-        refused = ground.run("--yes")
+        listed, refused = ground.run(), ground.run("--all", "--yes")
+    assert f"VirtualMachine {ground.namespace}/db: annotation {PAUSED}" in listed.stdout
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "a sidecar runs, " in refused.stderr
     assert "scale its Deployment to 0 first" in refused.stderr
     assert PAUSED in ground.notes(VMS, "db")
 
-    done = ground.run("--yes")  # it gave the Lease up
+    done = ground.run("--all", "--yes")  # it gave the Lease up
     assert done.returncode == 0, done.stderr
     assert PAUSED not in ground.notes(VMS, "db")
 
@@ -224,7 +259,7 @@ def test_a_lease_that_nobody_renews_is_nobodys(ground: Ground) -> None:
     held(ground, "gone")
     try:
         begun = time.monotonic()
-        done = ground.run("--yes")
+        done = ground.run("--all", "--yes")
         assert (done.returncode, done.stderr) == (0, "")
         assert time.monotonic() - begun > 15  # as long as whoever holds it may take
     finally:
@@ -235,7 +270,7 @@ def test_a_lease_that_nobody_renews_is_nobodys(ground: Ground) -> None:
 def test_a_sidecar_that_starts_meanwhile_ends_it(ground: Ground) -> None:
     ground.vm("db", {PAUSED: "x"})
     held(ground, None)
-    with OnTerminal("reconcile", "remove", *ground.own) as command:
+    with OnTerminal("reconcile", "clean", "--all", *ground.own) as command:
         command.read_until("Take it off? [y/N] ")
         held(ground, "another", 2)
         code, _, err = command.answered("y")
@@ -244,7 +279,7 @@ def test_a_sidecar_that_starts_meanwhile_ends_it(ground: Ground) -> None:
     assert "a sidecar runs, another: it holds the Lease" in err
     assert PAUSED in ground.notes(VMS, "db")
     assert [each.event for each in ground.entries()] == [Event.INTENDED, Event.FAILED]
-    done = ground.run("--yes")
+    done = ground.run("--all", "--yes")
     assert done.returncode == 0, done.stderr
     assert PAUSED not in ground.notes(VMS, "db")
 
@@ -252,7 +287,7 @@ def test_a_sidecar_that_starts_meanwhile_ends_it(ground: Ground) -> None:
 def test_what_is_set_anew_meanwhile_stays_and_the_rest_goes(ground: Ground) -> None:
     ground.vm("db", {PAUSED: "x"})
     ground.vm("web", {PAUSED: "x"})
-    with OnTerminal("reconcile", "remove", *ground.own) as command:
+    with OnTerminal("reconcile", "clean", "--all", *ground.own) as command:
         command.read_until("Take it off? [y/N] ")
         ground.client.patch(VMS, ground.namespace, "db", {"metadata": {"annotations": {PAUSED: "since a minute"}}})
         code, out, err = command.answered("y")
@@ -261,14 +296,14 @@ def test_what_is_set_anew_meanwhile_stays_and_the_rest_goes(ground: Ground) -> N
     assert f"VirtualMachine {ground.namespace}/db:\n" in out
     assert ground.notes(VMS, "db")[PAUSED] == "since a minute"
     assert PAUSED not in ground.notes(VMS, "web")
-    assert ground.run("--yes").returncode == 0
+    assert ground.run("--all", "--yes").returncode == 0
     assert PAUSED not in ground.notes(VMS, "db")
 
 
 def test_it_goes_on_where_it_was_interrupted(ground: Ground) -> None:
     """A process that was killed has left an entry without an end, before the write or after it."""
     made = [ground.vm(name, {PAUSED: "x"}) for name in ("app", "db", "web")]
-    assert ground.run("--yes").returncode == 0
+    assert ground.run("--all", "--yes").returncode == 0
     first = ground.entries()
     for vm in made[:2]:
         ground.client.patch(VMS, ground.namespace, vm["metadata"]["name"], {"metadata": {"annotations": {PAUSED: "x"}}})
@@ -283,7 +318,7 @@ def test_it_goes_on_where_it_was_interrupted(ground: Ground) -> None:
             assert isinstance(plan.step, Patch)
             ledger.append(Event.INTENDED, plan=plan, whole=whole, mode="undo")
 
-    done = ground.run("--yes")
+    done = ground.run("--all", "--yes")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count(": taken off, attempt ") == 2
     for name in ("app", "db", "web"):
@@ -305,7 +340,7 @@ def test_whoever_may_not_is_told_which_permissions_are_missing(ground: Ground, s
     ground.client.create({**role, "rules": rules})
     somebody.grant(ground.namespace)
     theirs = Ground(ground.client, server.kubeconfig("somebody", somebody.token), ground.namespace, ground.folder)
-    done = theirs.run("--yes")
+    done = theirs.run("--all", "--yes")
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line == (
@@ -316,3 +351,156 @@ def test_whoever_may_not_is_told_which_permissions_are_missing(ground: Ground, s
     )
     assert PAUSED in ground.notes(VMS, "db")
     assert ground.notes(INSTANCETYPES, "small", "finalizers") == [MINE, FINALIZER]
+
+
+# Guards alone.
+
+
+def test_every_guard_of_a_namespace_goes_and_nothing_else(ground: Ground) -> None:
+    ground.guarded("alone")
+    ground.guarded("among", OTHER, "example.com/last")
+    ground.guarded("preferred", kind=PREFERENCE)
+    ground.client.create(its.kept(KIND, ground.namespace, "free", SIZE, finalizers=[OTHER]))
+    elsewhere = its.kept("VirtualMachineClusterInstancetype", "", ground.namespace, SIZE, finalizers=[FINALIZER])
+    ground.client.create(elsewhere)
+
+    asked = ground.guards()
+    assert (asked.returncode, ground.entries()) == (1, [])
+    assert "standard input is no terminal to ask on" in asked.stderr
+    assert f"Nothing prevents the deletion of {KIND} {ground.namespace}/alone any more." in asked.stdout
+
+    done = ground.guards("--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"It is paused; to resume it: steward reconcile resume {KIND} {ground.namespace}/alone" in unaimed(
+        done.stdout
+    )
+    assert "finalizers" not in ground.meta("alone")
+    assert ground.meta("among")["finalizers"] == [OTHER, "example.com/last"]
+    assert "finalizers" not in ground.meta("preferred", PREFERENCES)
+    assert ground.meta("free")["finalizers"] == [OTHER]
+    assert PAUSED not in ground.meta("free").get("annotations", {})
+    assert ground.meta("alone")["annotations"][PAUSED].startswith("taken back by ")
+    there = ground.client.get(CLUSTER_INSTANCETYPES, None, ground.namespace)
+    assert there["metadata"]["finalizers"] == [FINALIZER]  # -n is of that namespace
+    assert [(each.event, each.mode) for each in ground.entries()[:2]] == [(Event.INTENDED, "undo"), (Event.DONE, "")]
+    assert len(ground.entries()) == 6
+    events = ground.client.list(EVENTS, ground.namespace)["items"]
+    assert {each["involvedObject"]["name"] for each in events} == {"alone", "among", "preferred"}
+    assert {each["reason"] for each in events} == {"RepairUndone"}
+    assert all("Because: the guard is taken off (attempt " in each["message"] for each in events)
+
+    again = ground.guards("--yes")
+    assert (again.returncode, again.stdout) == (0, "Nothing bears the guard.\n")
+    whole = ground.run("--guards", "--yes")
+    assert whole.returncode == 0, whole.stderr
+    there = ground.client.get(CLUSTER_INSTANCETYPES, None, ground.namespace)
+    assert "finalizers" not in there["metadata"]
+    ground.client.remove(CLUSTER_INSTANCETYPES, None, ground.namespace)
+
+
+def test_under_vms_a_guard_stays_while_a_deletion_waits_and_the_others_go(ground: Ground) -> None:
+    ground.guarded("needed")
+    ground.used("needed")
+    ground.guarded("free")
+    ground.client.delete(INSTANCETYPES, ground.namespace, "needed")
+
+    done = ground.guards("--yes")
+    assert done.returncode == 1
+    stays = done.stdout.partition("Stays:\n")[2]
+    assert f"{KIND} {ground.namespace}/needed stays guarded, no_vm_without_copy: " in stays
+    assert "to give that up: steward reconcile clean --guards --accept copy" in unaimed(stays)
+    assert ground.meta("needed")["finalizers"] == [FINALIZER]
+    assert "finalizers" not in ground.meta("free")
+
+    done = ground.guards("--yes", "--accept", "copy")
+    assert done.returncode == 0, done.stderr
+    assert ground.meta("needed") == {}
+    plan = ground.entries()[-2].plan
+    assert plan is not None
+    assert plan.accepted == ("copy",)
+
+
+def test_a_word_is_accepted_only_where_it_is_lost(ground: Ground) -> None:
+    ground.guarded("needed")
+    ground.used("needed")
+    ground.guarded("free")
+    ground.client.delete(INSTANCETYPES, ground.namespace, "needed")
+    done = ground.guards("--yes", "--accept", "copy")
+    assert done.returncode == 0, done.stderr
+    plans = {entry.plan.target.name: entry.plan.accepted for entry in ground.entries() if entry.plan is not None}
+    assert plans == {"free": (), "needed": ("copy",)}
+
+
+def test_what_cannot_be_listed_is_not_taken_for_unguarded(ground: Ground, server: ApiServer) -> None:
+    ground.guarded("alone")
+    somebody = account(ground.client)
+    kubeconfig = server.kubeconfig("somebody", somebody.token)
+    done = Ground(ground.client, kubeconfig, ground.namespace, ground.folder).guards("--yes")
+    assert done.returncode == 2
+    assert "Nothing bears the guard" not in done.stdout
+    assert "may not list " in done.stderr
+    assert ground.meta("alone")["finalizers"] == [FINALIZER]
+
+
+def test_while_kubevirt_is_upgraded_guards_stay(ground: Ground) -> None:
+    ground.guarded("alone")
+    kubevirt = ground.client.get(KUBEVIRTS, "kubevirt", "kubevirt")
+    ground.client.update_status(kubevirt | {"status": kubevirt["status"] | {"targetKubeVirtVersion": "v1.8.0"}})
+    try:
+        done = ground.guards("--yes")
+    finally:
+        kubevirt = ground.client.get(KUBEVIRTS, "kubevirt", "kubevirt")
+        ground.client.update_status(kubevirt | {"status": KUBEVIRT["status"]})
+    assert done.returncode == 1
+    assert f"{KIND} {ground.namespace}/alone:\n" in done.stdout
+    assert "refused, upgrade: " in done.stderr
+    assert ground.meta("alone")["finalizers"] == [FINALIZER]
+
+
+def test_the_attempt_that_guarded_it_is_taken_back_in_the_ledger_that_has_it(ground: Ground) -> None:
+    of = its.kept(KIND, ground.namespace, "small", SIZE, annotations={ALLOWED: "true"})
+    ground.client.create(of)
+    ground.used("small")
+    done = ground.run("--remediation", "guard_instancetype", "-n", ground.namespace, "--yes", verb="apply")
+    assert done.returncode == 0, done.stderr
+    guarded = ground.entries()[0].attempt
+
+    done = ground.guards("--yes")
+    assert done.returncode == 0, done.stderr
+    assert ground.entries()[-2].undoes == guarded
+    assert ground.meta("small")["annotations"].keys() == {ALLOWED, PAUSED}  # what owners allowed is no guard
+    again = ground.run(guarded, "--yes", verb="undo")
+    assert again.returncode == 2
+    assert "was taken back before" in again.stderr
+
+
+def test_guards_go_while_a_sidecar_runs(ground: Ground) -> None:
+    ground.guarded("alone")
+    held(ground, "another")
+    try:
+        done = ground.guards("--yes")
+    finally:
+        held(ground, None)
+    assert done.returncode == 0, done.stderr
+    assert "finalizers" not in ground.meta("alone")
+    assert PAUSED in ground.meta("alone")["annotations"]  # or it would put it there again
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "--yes needs --all, --guards or --requests NODE"),
+        (("--guards", "-n", ""), "a name is empty"),
+        (("--requests", ""), "a name is empty"),
+        (("--guards", "--accept", "x"), "copy"),
+        (("--all", "--accept", "copy"), "-n and --accept are for --guards"),
+        (("--all", "-n", "shop"), "-n and --accept are for --guards"),
+        (("--all", "--guards"), "not allowed with argument"),
+    ],
+)
+def test_what_is_asked_for_by_halves_is_a_mistake(ground: Ground, words: tuple[str, ...], says: str) -> None:
+    ground.guarded("alone")
+    done = ground.run(*words, "--yes")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
+    assert ground.meta("alone")["finalizers"] == [FINALIZER]
