@@ -11,28 +11,38 @@ _MOST = 100  # plans that somebody looks at before saying yes
 
 def add_options(parser: argparse.ArgumentParser, *, findings: bool = True) -> None:
     """The options of commands that ask a cluster; with `findings`, also of those that need the findings."""
-    parser.add_argument("--config", type=Path, metavar="FILE", help="the sidecar's configuration, as YAML")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="Configuration of the sidecar, see docs/repairs.md")
     group = parser.add_argument_group("cluster")
-    group.add_argument("--kubeconfig", metavar="FILE", help="default: as of kubectl, else the pod's ServiceAccount")
-    group.add_argument("--context", metavar="NAME", help="context of the kubeconfig; default: the current one")
+    group.add_argument(
+        "--kubeconfig", metavar="FILE", help="Kubeconfig file (default as of kubectl, then the pod's ServiceAccount)"
+    )
+    group.add_argument("--context", metavar="NAME", help="Context of the kubeconfig (default the current context)")
     if findings:
         group.add_argument(
-            "--exporter", metavar="URL", help="take the findings from this exporter; default: look at the cluster"
+            "--exporter",
+            metavar="URL",
+            help="URL of a running exporter to take findings from (default: evaluate the cluster)",
         )
         for option, what in (
-            ("--token-file", "file with the bearer token for it; default: source.tokenFile of --config"),
-            ("--ca-file", "CA certificates to trust for it; default: source.caFile of --config, else the system's"),
+            ("--token-file", "File with a bearer token for the exporter (default source.tokenFile of --config)"),
+            ("--ca-file", "File with CA certificates to trust for the exporter (default source.caFile of --config)"),
         ):
             group.add_argument(option, type=Path, metavar="FILE", help=what)
         group.add_argument(
-            "--server-name", metavar="NAME", help="of its certificate; default: source.serverName, else the URL's host"
+            "--server-name",
+            metavar="NAME",
+            help="Name in the exporter's certificate (default source.serverName, then the host of the URL)",
         )
         group.add_argument(
-            "--timeout", type=float, default=60.0, metavar="SECONDS", help="to see a cluster; default: 60"
+            "--timeout",
+            type=float,
+            default=60.0,
+            metavar="SECONDS",
+            help="Time limit for reading the cluster, in seconds (default 60)",
         )
 
 
-def add_writing_options(parser: argparse.ArgumentParser, *, findings: bool = True, yes: str = "do not ask") -> None:
+def add_writing_options(parser: argparse.ArgumentParser, *, findings: bool = True, yes: str = "Don't ask") -> None:
     """Those of commands that ask, write and record it; `yes` is what --yes does."""
     parser.add_argument("--yes", action="store_true", help=yes)
     add_ledger_option(parser)
@@ -44,12 +54,12 @@ def add_ledger_option(parser: argparse.ArgumentParser) -> None:
         "--ledger",
         type=Path,
         metavar="DIRECTORY",
-        help="where writes are recorded; default: that of --config, else ~/.local/state/kubevirt-steward/ledger",
+        help="Directory of the ledger (default that of --config, then ~/.local/state/kubevirt-steward/ledger)",
     )
 
 
 def add_limit_option(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument("--limit", type=_limit, metavar="N", help=f"{what}, 1 to {_MOST}; default: {AT_ONCE}")
+    parser.add_argument("--limit", type=_limit, metavar="N", help=f"{what}, 1 to {_MOST} (default {AT_ONCE})")
 
 
 def _limit(text: str) -> int:

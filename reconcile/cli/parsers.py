@@ -18,18 +18,19 @@ from .options import add_ledger_option, add_limit_option, add_options, add_writi
 def _apply(commands: Any) -> None:
     parser = commands.add_parser(
         "apply",
-        help="carry out one plan now, or several of one remediation",
+        help="Carry out one plan, or several of one remediation",
         description="Confirms a finding on fresh reads, shows the plan, asks, and writes with your permissions. With "
-        "--remediation and no fingerprint: the first plans of that one, in the order of their causes, until one fails.",
+        "--remediation and without a fingerprint it carries out the first plans of that remediation, in the order of "
+        "their causes, until one fails.",
     )
-    parser.add_argument("fingerprint", nargs="?", metavar="FINGERPRINT", help="of the finding; its first digits do")
-    parser.add_argument("--remediation", metavar="ID", help="which one, where there are several")
+    parser.add_argument("fingerprint", nargs="?", metavar="FINGERPRINT", help="ID of the finding, or its first digits")
+    parser.add_argument("--remediation", metavar="ID", help="Remediation to use, if the finding has several")
     several = parser.add_argument_group("several plans of one remediation")
     where = several.add_mutually_exclusive_group()
-    where.add_argument("-n", "--namespace", metavar="NAME", help="of findings in this namespace")
-    where.add_argument("-A", "--all-namespaces", action="store_true", help="of findings anywhere")
-    add_limit_option(several, "at most so many plans")
-    parser.add_argument("--plan", metavar="HASH", help="only if it is still this plan")
+    where.add_argument("-n", "--namespace", metavar="NAME", help="Carry out plans in this namespace")
+    where.add_argument("-A", "--all-namespaces", action="store_true", help="Carry out plans in all namespaces")
+    add_limit_option(several, "Number of plans to carry out at most")
+    parser.add_argument("--plan", metavar="HASH", help="Carry it out only if the plan still has this hash")
     add_writing_options(parser)
     parser.set_defaults(run=lazily("reconcile.cli.commands.apply"))
 
@@ -47,44 +48,51 @@ def _duration(text: str) -> float:
 def _approve(commands: Any) -> None:
     parser = commands.add_parser(
         "approve",
-        help="let the sidecar carry out one plan, or those of one cause",
+        help="Approve one plan, or those of one cause",
         description="Confirms a finding, and annotates the object with the plan's hash, your name and an end. The "
-        "sidecar carries it out where the remediation's mode is approve; `steward reconcile apply` needs no sidecar. "
-        "Of a cause it shows the plans of the first objects, asks, and annotates each of them.",
+        "sidecar carries the plan out if the mode of the remediation is approve. `steward reconcile apply` needs no "
+        "sidecar. For a cause it shows the plans of the first objects, asks, and annotates each of them.",
     )
+    parser.add_argument("fingerprint", metavar="ID", help="ID of a finding or cause, or its first digits")
+    parser.add_argument("--remediation", metavar="ID", help="Remediation to use, if the finding has several")
+    add_limit_option(parser, "Number of objects of a cause to approve at most")
+    parser.add_argument("--plan", metavar="HASH", help="Approve only if the plan still has this hash")
     parser.add_argument(
-        "fingerprint", metavar="ID", help="fingerprint of a finding, or a cause's id; its first digits are enough"
+        "--for",
+        dest="lasting",
+        default=3600.0,
+        type=_duration,
+        metavar="TIME",
+        help="Duration of the approval (default 1h)",
     )
-    parser.add_argument("--remediation", metavar="ID", help="which one, where there are several")
-    add_limit_option(parser, "at most so many objects of a cause")
-    parser.add_argument("--plan", metavar="HASH", help="only if it is still this plan")
-    parser.add_argument("--for", dest="lasting", default=3600.0, type=_duration, metavar="TIME", help="default: 1h")
-    add_writing_options(parser, yes="do not ask; of one finding nothing is asked")
+    add_writing_options(parser, yes="Don't ask. For one finding nothing is asked.")
     parser.set_defaults(run=lazily("reconcile.cli.commands.approve"))
 
 
 def _clean(commands: Any) -> None:
     parser = commands.add_parser(
         "clean",
-        help="list what repairs left in the cluster, or take it away",
+        help="List or remove what repairs left in the cluster",
         description="Lists what repairs left on objects for themselves, and changes nothing: annotations, guards, and "
-        "the label of migrations that are over. With --all, --guards or --requests it shows what goes, asks, and takes "
-        "it away, each confirmed on fresh reads. What repairs mended stays.",
+        "the label of finished migrations. With --all, --guards or --requests it shows what it would remove, asks, and "
+        "removes it, each confirmed on fresh reads. What repairs fixed remains.",
     )
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--all", action="store_true", help="all that is listed, before an uninstall; no sidecar may run")
     what.add_argument(
-        "--guards", action="store_true", help="the guards of instancetypes and preferences alone; these are paused"
+        "--all",
+        action="store_true",
+        help="Remove all that is listed, before an uninstall. Refused while a sidecar runs.",
+    )
+    what.add_argument(
+        "--guards", action="store_true", help="Remove the guards of instancetypes and preferences, and pause these"
     )
     what.add_argument(
         "--requests",
         metavar="NODE",
-        help="evacuation requests that name this node, which has to be uncordoned; stops if it is cordoned or "
-        "tainted again, or a gate is closed",
+        help="Cancel leftover evacuation requests of this uncordoned node. Stops if the node is cordoned or tainted "
+        "again, or a gate is closed.",
     )
-    parser.add_argument(
-        "-n", "--namespace", metavar="NAME", help="with --guards: only of this namespace, and none of the cluster"
-    )
+    parser.add_argument("-n", "--namespace", metavar="NAME", help="With --guards: remove those of this namespace alone")
     copy = Lost.COPY.value
     parser.add_argument(
         "--accept",
@@ -92,7 +100,7 @@ def _clean(commands: Any) -> None:
         default=[],
         choices=(copy,),
         metavar="LOSS",
-        help=f"with --guards: {copy}, to give up what VMs without a copy depend on, where its deletion waits",
+        help=f"With --guards: {copy} gives up an object that is being deleted and that VMs without a copy depend on",
     )
     add_writing_options(parser)
     parser.set_defaults(run=lazily("reconcile.cli.commands.clean"))
@@ -107,46 +115,50 @@ def _count(text: str) -> int:
 def _ledger(commands: Any) -> None:
     parser = commands.add_parser(
         "ledger",
-        help="list what was written, or show one attempt",
-        description="Lists the attempts, the newest first; of one it shows all entries, and what brings back an object "
-        "that was deleted.",
+        help="List attempts, or show one",
+        description="Lists the attempts, the newest first. For one attempt it prints all entries, and how to restore "
+        "an object that was deleted.",
     )
-    parser.add_argument("attempt", nargs="?", metavar="ATTEMPT")
+    parser.add_argument("attempt", nargs="?", metavar="ATTEMPT", help="ID of the attempt to show (default: list all)")
     parser.add_argument(
-        "--since", default="", metavar="TIME", help="nothing older: 7d for a week ago, or as in 2026-07-01T18:00:00Z"
+        "--since", default="", metavar="TIME", help="Show nothing older than TIME, such as 7d or 2026-07-01T18:00:00Z"
     )
     parser.add_argument(
-        "--limit", type=_count, metavar="N", help="at most so many; default: 50 attempts, all days and causes"
+        "--limit", type=_count, metavar="N", help="Number of rows at most (default 50 attempts, all days and causes)"
     )
     shapes = parser.add_mutually_exclusive_group()
     shapes.add_argument(
-        "--daily", action="store_true", help="count by day and remediation, in UTC; default: of the last 14 days"
+        "--daily", action="store_true", help="Count by day in UTC and remediation (default the last 14 days)"
     )
     shapes.add_argument(
         "--summary",
         action="store_true",
-        help="count by remediation, with the canaries that stopped, who resumed them, what failed and why; default: of "
-        "the last 14 days",
+        help="Count by remediation, with stopped canaries and failed attempts (default the last 14 days)",
     )
-    shapes.add_argument("--by-cause", action="store_true", help="one row for all that one act would mend")
+    shapes.add_argument("--by-cause", action="store_true", help="Show one row for each cause")
     parser.add_argument(
-        "--shadow", action="store_true", help="what mode shadow left out, and whether its finding is there still"
+        "--shadow",
+        action="store_true",
+        help="Show what mode shadow would have written, and whether the finding is still open",
     )
     parser.add_argument(
         "--verify",
         action="store_true",
-        help="prove that no entry was altered or taken out; with --lease or --kubeconfig also that none is missing",
+        help="Prove that no entry was altered or removed. With --lease or --kubeconfig also that none is missing.",
     )
-    parser.add_argument("--lease", action="store_true", help="compare with the sidecar's Lease and the cluster, too")
+    parser.add_argument("--lease", action="store_true", help="Compare with the sidecar's Lease and the cluster")
     parser.add_argument(
         "--accept",
         metavar="WORD",
-        help="let the sidecar go on with a ledger that its Lease does not fit; its log has the word",
+        help="Let the sidecar continue with a ledger that doesn't match its Lease. The log of the sidecar has the "
+        "word.",
     )
     parser.add_argument(
-        "--object", action="store_true", help="print the object as it was before the attempt, to be created again"
+        "--object", action="store_true", help="Print the object as it was before the attempt, for `kubectl create`"
     )
-    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
+    parser.add_argument(
+        "-o", "--output", choices=("table", "json", "yaml"), default="table", help="Output format (default table)"
+    )
     add_ledger_option(parser)
     add_options(parser, findings=False)
     parser.set_defaults(run=lazily("reconcile.cli.commands.ledger"))
@@ -156,24 +168,26 @@ def _pausing(commands: Any) -> None:
     for name, text, story in (
         (
             "pause",
-            "stop repairs",
-            f"Sets annotation {PAUSED} on the Lease, on a Namespace or on an object. It holds over restarts.",
+            "Pause repairs",
+            f"Sets annotation {PAUSED} on the Lease, on a Namespace or on an object. It survives restarts.",
         ),
         (
             "resume",
-            "let repairs go on",
-            f"Takes annotation {PAUSED} off, and sets {RESUMED}: what was reverted before does not count any more.",
+            "Resume repairs",
+            f"Removes annotation {PAUSED} and sets {RESUMED}: what was reverted before then no longer counts.",
         ),
     ):
-        parser = commands.add_parser(
-            name, help=f"{text} of everything, of a namespace, or of one object", description=story
+        parser = commands.add_parser(name, help=f"{text} of everything, a namespace or an object", description=story)
+        parser.add_argument(
+            "kind", nargs="?", metavar="KIND", help="Kind of the object, such as VirtualMachine (default everything)"
         )
-        parser.add_argument("kind", nargs="?", metavar="KIND", help="such as VirtualMachine; default: everything")
-        parser.add_argument("name", nargs="?", metavar="NAMESPACE/NAME")
-        parser.add_argument("-n", "--namespace", metavar="NAME", help="all objects of this namespace")
+        parser.add_argument("name", nargs="?", metavar="NAMESPACE/NAME", help="Object")
+        parser.add_argument("-n", "--namespace", metavar="NAME", help="Namespace with all of its objects")
         if name == "resume":
-            parser.add_argument("--remediation", metavar="ID", help="one whose canary stopped, instead of a pause")
-        parser.add_argument("--because", default="", metavar="TEXT", help="why, for whoever finds it")
+            parser.add_argument(
+                "--remediation", metavar="ID", help="Remediation whose canary stopped, instead of a pause"
+            )
+        parser.add_argument("--because", default="", metavar="TEXT", help="Reason, shown with the pause")
         add_options(parser, findings=False)
         parser.set_defaults(run=lazily("reconcile.cli.commands.pausing"), verb=name)
 
@@ -181,26 +195,28 @@ def _pausing(commands: Any) -> None:
 def _plan(commands: Any) -> None:
     parser = commands.add_parser(
         "plan",
-        help="show what would be done about findings; writes nothing",
+        help="Show the repairs of findings, without writing",
         description="Confirms findings on fresh reads and shows the writes that would repair them. Nothing is written.",
     )
-    parser.add_argument("fingerprints", nargs="*", metavar="FINGERPRINT", help="of findings, or ids of causes")
-    parser.add_argument("--remediation", metavar="ID", help="only plans of this remediation")
-    parser.add_argument("-n", "--namespace", metavar="NAME", help="only findings of this namespace")
     parser.add_argument(
-        "--dry-run", action="store_true", help="also ask the API server and its webhooks, by a dry run of each write"
+        "fingerprints", nargs="*", metavar="FINGERPRINT", help="IDs of findings or causes (default all)"
     )
-    parser.add_argument("--by-cause", action="store_true", help="one row for all that one act would mend")
+    parser.add_argument("--remediation", metavar="ID", help="Show only plans of this remediation")
+    parser.add_argument("-n", "--namespace", metavar="NAME", help="Show only plans in this namespace")
+    parser.add_argument("--dry-run", action="store_true", help="Also send each write to the API server as a dry run")
+    parser.add_argument("--by-cause", action="store_true", help="Show one row for each cause")
     parser.add_argument(
         "-o",
         "--output",
         choices=("table", "wide", "json", "yaml", "diff", "kustomize"),
         default="table",
         metavar="FORMAT",
-        help="default: table; wide: one row for each, with what is in its way; json; yaml; diff: what each write does "
-        "to its object; kustomize: patches for what is in Git",
+        help="Output format: table, wide (a row for each plan, with what blocks it), json, yaml, diff (what each "
+        "write changes) or kustomize (patches for Git) (default table)",
     )
-    parser.add_argument("--directory", type=Path, metavar="DIR", help="with -o kustomize: write a component there")
+    parser.add_argument(
+        "--directory", type=Path, metavar="DIR", help="With -o kustomize: directory to write a component to"
+    )
     add_ledger_option(parser)
     add_options(parser)
     parser.set_defaults(run=lazily("reconcile.cli.commands.plan"))
@@ -209,29 +225,33 @@ def _plan(commands: Any) -> None:
 def _role(commands: Any) -> None:
     parser = commands.add_parser(
         "role",
-        help="print the roles that a configuration needs, and a policy of the same",
+        help="Print the roles and the policy that a configuration needs",
         description="Prints the roles and bindings for exactly what a configuration enables, and the "
         "ValidatingAdmissionPolicy by which the API server refuses what no plan of it makes, for `kubectl apply -f -`. "
         "What was bound for an earlier one stays bound: kubectl get clusterrolebindings,rolebindings -A "
         f"-l app.kubernetes.io/name={NAME}",
     )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="the sidecar's configuration; default: plan mode")
-    parser.add_argument("-n", "--namespace", required=True, metavar="NAME", help="of the ServiceAccount")
-    parser.add_argument("--service-account", default=NAME, metavar="NAME", help=f"default: {NAME}")
-    parser.add_argument("--no-policy", action="store_true", help="without the policy, which needs Kubernetes 1.30")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="Configuration of the sidecar (default mode plan)")
+    parser.add_argument("-n", "--namespace", required=True, metavar="NAME", help="Namespace of the ServiceAccount")
+    parser.add_argument(
+        "--service-account", default=NAME, metavar="NAME", help=f"Name of the ServiceAccount (default {NAME})"
+    )
+    parser.add_argument("--no-policy", action="store_true", help="Leave out the policy, which needs Kubernetes 1.30")
     parser.set_defaults(run=lazily("reconcile.cli.commands.role"))
 
 
 def _run(commands: Any) -> None:
     parser = commands.add_parser(
         "run",
-        help="the sidecar: plan repairs, and carry out what is approved",
+        help="Run the sidecar",
         description="Follows the findings of an exporter, plans repairs, and carries out those whose mode says so. "
         "The configuration file is reloaded when it changes, and on SIGHUP.",
     )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="YAML; docs/repairs.md has every key")
-    parser.add_argument("--kubeconfig", metavar="FILE", help="default: as of kubectl, else the pod's ServiceAccount")
-    parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig; default: the current one")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="Configuration file, see docs/repairs.md")
+    parser.add_argument(
+        "--kubeconfig", metavar="FILE", help="Kubeconfig file (default as of kubectl, then the pod's ServiceAccount)"
+    )
+    parser.add_argument("--context", metavar="NAME", help="Context of the kubeconfig (default the current context)")
     add_insecure_option(parser)
     parser.set_defaults(run=lazily("reconcile.cli.commands.run"), logs=True)
 
@@ -239,15 +259,15 @@ def _run(commands: Any) -> None:
 def _undo(commands: Any) -> None:
     parser = commands.add_parser(
         "undo",
-        help="take one write back",
-        description="Confirms on fresh reads that a write can be taken back, shows what that comes to, asks, and puts "
-        "back what a patch changed or deletes what was created. The object is paused. Of what was deleted it says how "
-        "to create it again.",
+        help="Undo one write",
+        description="Confirms on fresh reads that a write can be undone, shows what that changes, asks, and restores "
+        "what a patch changed or deletes what was created. The object is paused. For an object that was deleted it "
+        "prints how to create it again.",
     )
-    parser.add_argument("attempt", metavar="ATTEMPT", help="as `steward reconcile ledger` lists it")
+    parser.add_argument("attempt", metavar="ATTEMPT", help="ID of the attempt, as `steward reconcile ledger` lists it")
     words = ", ".join(Lost)
     parser.add_argument(
-        "--accept", action="append", default=[], metavar="LOSS", help=f"give up what would be lost: {words}"
+        "--accept", action="append", default=[], metavar="LOSS", help=f"Accept a loss: {words}. Repeatable."
     )
     add_writing_options(parser, findings=False)
     parser.set_defaults(run=lazily("reconcile.cli.commands.undo"))

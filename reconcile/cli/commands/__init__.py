@@ -15,7 +15,7 @@ def add(commands: Any) -> None:
     """Adds `reconcile` to the commands of `steward`, which finds this by its entry point."""
     parser = commands.add_parser(
         "reconcile",
-        help="plan repairs of findings, approve them, carry them out, take them back",
+        help="Plan, approve, carry out and undo repairs",
         description="Plans repairs of findings, and carries out what is approved. With the defaults it writes nothing.",
     )
     own = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
