@@ -18,7 +18,7 @@ EPOCH = $${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint types contracts test test-unit test-long test-python test-rules test-reference test-kubevirt test-networks test-repairs test-runbooks test-alerts test-deploy test-thanos \
+.PHONY: help demo check lint types contracts texts test test-unit test-long test-python test-rules test-reference test-kubevirt test-networks test-repairs test-runbooks test-alerts test-deploy test-thanos \
   test-examples fuzz mutants tiers generate artifacts verify lock audit sbom wheel krew image test-image site clean
 
 help: ## list the targets
@@ -36,6 +36,11 @@ lint: $(VENV)/.dev ## ruff, and no line that a merge left behind
 
 types: $(VENV)/.dev ## mypy --strict
 	$(BIN)/mypy
+
+texts: $(VENV)/.dev ## what users read, held to the style by Vale, page by page; WRITE=1 lowers what is allowed; not part of check
+	$(BIN)/python -m tests.tools.build vale
+	$(BIN)/pytest -q tests/style
+	$(BIN)/python -m tests.style $(if $(WRITE),--write)
 
 contracts: $(VENV)/.dev ## which package may import which
 	$(BIN)/lint-imports

@@ -26,7 +26,7 @@ _EXAMPLES = """\
 examples:
   steward check                List findings in the current cluster
   steward check --from dump/   List findings in a dump
-  steward vm NAMESPACE/NAME    Show where a VM could run and what it waits for
+  steward vm NAMESPACE/NAME    Show where a VM can run, and why not
 
 Run `steward help COMMAND` for details."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-_WHO = {"pager": "who is on call", "platform": "who runs the platform", "tenants": "the owners of the namespace"}
+_WHO = {"pager": "the on-call engineer", "platform": "cluster administrators", "tenants": "the owners of the namespace"}
 
 
 class Urgency(msgspec.Struct, frozen=True):
@@ -17,10 +17,10 @@ class Urgency(msgspec.Struct, frozen=True):
     @property
     def urgent(self) -> str:
         if not self.pages:
-            return "Not urgent: it is a warning, and nobody is woken."
+            return "Not urgent: a warning, which doesn't page."
         if self.always:
-            return "Urgent: it pages."
-        return "Urgent where it is critical: that pages. As a warning it does not."
+            return "Urgent: the alert pages."
+        return "Urgent if critical: a critical alert pages, a warning doesn't."
 
     @property
     def who(self) -> str:
@@ -33,5 +33,5 @@ class Urgency(msgspec.Struct, frozen=True):
     @property
     def morning(self) -> str:
         if not self.pages:
-            return "It is safe to leave it until the morning."
-        return "It is not safe to leave it until the morning" + ("." if self.always else " while it is critical.")
+            return "It can wait until the next working day."
+        return "Act at once." if self.always else "Act at once if it is critical."

@@ -54,7 +54,8 @@ def add_ledger_option(parser: argparse.ArgumentParser) -> None:
         "--ledger",
         type=Path,
         metavar="DIRECTORY",
-        help="Directory of the ledger (default that of --config, then ~/.local/state/kubevirt-steward/ledger)",
+        help="Directory of the ledger (default ledger.directory of --config, then "
+        "~/.local/state/kubevirt-steward/ledger)",
     )
 
 

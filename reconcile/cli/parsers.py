@@ -48,7 +48,7 @@ def _duration(text: str) -> float:
 def _approve(commands: Any) -> None:
     parser = commands.add_parser(
         "approve",
-        help="Approve one plan, or those of one cause",
+        help="Approve one plan, or all plans of one cause",
         description="Confirms a finding, and annotates the object with the plan's hash, your name and an end. The "
         "sidecar carries the plan out if the mode of the remediation is approve. `steward reconcile apply` needs no "
         "sidecar. For a cause it shows the plans of the first objects, asks, and annotates each of them.",
@@ -92,7 +92,9 @@ def _clean(commands: Any) -> None:
         help="Cancel leftover evacuation requests of this uncordoned node. Stops if the node is cordoned or tainted "
         "again, or a gate is closed.",
     )
-    parser.add_argument("-n", "--namespace", metavar="NAME", help="With --guards: remove those of this namespace alone")
+    parser.add_argument(
+        "-n", "--namespace", metavar="NAME", help="With --guards: remove guards in this namespace alone"
+    )
     copy = Lost.COPY.value
     parser.add_argument(
         "--accept",
@@ -174,7 +176,7 @@ def _pausing(commands: Any) -> None:
         (
             "resume",
             "Resume repairs",
-            f"Removes annotation {PAUSED} and sets {RESUMED}: what was reverted before then no longer counts.",
+            f"Removes annotation {PAUSED} and sets {RESUMED}: reverts before that time no longer count.",
         ),
     ):
         parser = commands.add_parser(name, help=f"{text} of everything, a namespace or an object", description=story)
@@ -226,10 +228,10 @@ def _role(commands: Any) -> None:
     parser = commands.add_parser(
         "role",
         help="Print the roles and the policy that a configuration needs",
-        description="Prints the roles and bindings for exactly what a configuration enables, and the "
-        "ValidatingAdmissionPolicy by which the API server refuses what no plan of it makes, for `kubectl apply -f -`. "
-        "What was bound for an earlier one stays bound: kubectl get clusterrolebindings,rolebindings -A "
-        f"-l app.kubernetes.io/name={NAME}",
+        description="Prints the roles and bindings that a configuration needs, and a ValidatingAdmissionPolicy by "
+        "which the API server rejects all other writes, for `kubectl apply -f -`. Bindings of an earlier "
+        "configuration remain. To list them: kubectl get clusterrolebindings,rolebindings -A -l "
+        f"app.kubernetes.io/name={NAME}",
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="Configuration of the sidecar (default mode plan)")
     parser.add_argument("-n", "--namespace", required=True, metavar="NAME", help="Namespace of the ServiceAccount")

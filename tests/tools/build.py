@@ -134,7 +134,9 @@ def _built(wanted: Tool) -> Path:
         why = f"building {wanted.name}: no {wanted} on PATH, none in {target.parent}"
         try:
             with _telling(why, f"{wanted.usual_seconds} s on two cores"):
-                _run(wanted, go, "build", *flags, "-o", str(half_done), wanted.package)
+                _run(
+                    wanted, go, "build", *flags, "-o", str(half_done), wanted.package, CGO_ENABLED=str(int(wanted.cgo))
+                )
             half_done.replace(target)
         finally:
             half_done.unlink(missing_ok=True)

@@ -77,6 +77,7 @@ class Tool:
     ldflags: str = "-s -w"
     tags: str = ""
     in_assets: bool = False
+    cgo: bool = False
 
     def __str__(self) -> str:
         return f"{self.name} {self.asked}" if self.asked else f"{self.name} {dotted(self.oldest)} or newer"

@@ -129,7 +129,7 @@ def add_explain(commands: Any) -> None:
 
 _FEATURES_EXIT = (
     "BITES says what a rejection stops: admission: each edit of the VM and each new VMI; edit: each edit of the VM, "
-    "which starts all the same; creation: new VMs and VMIs; pod, scheduling: the launcher pod, so that the VMI stays "
+    "which starts anyway; creation: new VMs and VMIs; pod, scheduling: the launcher pod, so that the VMI stays "
     "pending; object: another object than the VM, or a call of the API; live: nothing, the feature is ignored. "
     "Exit code: 0 everything is known, 2 an incomplete answer."
 )

@@ -1,0 +1,1 @@
+"""The style of what users read, held by Vale: `make texts`."""
