@@ -284,6 +284,7 @@ class ApiServer:
                 if not line.endswith(b"\n"):
                     continue
                 entry = json.loads(cut(line).text)  # whatever a body holds, Python reads it
+                entry["user"].setdefault("username", "")  # a request that names nobody
                 if entry["requestReceivedTimestamp"] >= self._audited_at:
                     yield entry
 

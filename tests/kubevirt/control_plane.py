@@ -45,6 +45,7 @@ SIDECAR = "system:serviceaccount:kubevirt:steward-reconcile"  # has just what is
 CONTROLLER_MANAGER_PORT = 10_257
 # Those of clouds and of networks have nothing to do here.
 CONTROLLERS = "*,-node-ipam-controller,-node-route-controller,-service-lb-controller,-cloud-node-lifecycle-controller"
+LONG = 86_400  # seconds that a token is good for, which these programs never get a second one of
 PATIENCE = 300  # seconds for what takes up to one minute on two cores
 # The programs end themselves, to be started again, when they find that the cluster has changed under them.
 FOREVER = 'while :; do setpriv --pdeathsig KILL -- "$@"; sleep 0.5; done'
@@ -202,7 +203,7 @@ class ControlPlane:
 
     def _kubeconfig_of(self, account: str) -> Path | None:
         path = SERVICE_ACCOUNTS.path(NAMESPACE, account, "token")
-        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": LONG}}
         try:
             token = self.admin.connection.request("POST", path, body)["status"]["token"]
         except ApiError as error:

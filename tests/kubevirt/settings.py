@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from typing import Any
 
 from tests.cluster.client import ApiError, Client
 from tests.cluster.resources import KUBEVIRTS
@@ -40,21 +41,22 @@ class Settings:
 
     def updates(self, *methods: str) -> None:
         """How VMs are updated that run otherwise than KubeVirt would start them now; without any, not at all."""
-        change = {"spec": {"workloadUpdateStrategy": {"workloadUpdateMethods": list(methods)}}}
-        self._admin.patch(KUBEVIRTS, NAMESPACE, NAME, change)
+        self._write({"spec": {"workloadUpdateStrategy": {"workloadUpdateMethods": list(methods)}}})
 
     def restore(self) -> None:
         self.updates()
         self._put(self.before)
 
     def _put(self, configuration: Object) -> None:
-        change = {"op": "replace", "path": "/spec/configuration", "value": configuration}
+        self._write(({"op": "replace", "path": "/spec/configuration", "value": configuration},))
+
+    def _write(self, change: Any) -> None:
         wait_until(lambda: self._accepted(change), 60, "virt-operator takes the configuration")
 
-    def _accepted(self, change: Object) -> bool:
+    def _accepted(self, change: Any) -> bool:
         """Its webhook is away for a while after virt-operator was."""
         try:
-            self._admin.patch(KUBEVIRTS, NAMESPACE, NAME, (change,))
+            self._admin.patch(KUBEVIRTS, NAMESPACE, NAME, change)
         except ApiError as error:
             if "failed calling webhook" in error.message:
                 return False

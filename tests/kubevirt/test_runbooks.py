@@ -195,7 +195,7 @@ def test_a_vm_that_shares_a_revision_has_its_own_after_the_runbook_and_outlives_
     wait_until(lambda: refers(stage, shared), 60, "its status refers to the other VM's revision")
     stage.client.delete(CONTROLLER_REVISIONS, stage.namespace, own)
     follow(UNFIT, "kind: ControllerRevision", seen(stage, shared))
-    follow(UNFIT, "--subresource=status --type=json", seen(stage, shared))
+    follow(UNFIT, '"op": "replace", "path": "/status/$REFERENCE', seen(stage, shared))
 
     stage.client.delete(VMS, stage.namespace, "first")
     wait_until(lambda: stage.client.find(VMS, stage.namespace, "first") is None, 60, "the other VM is gone")
