@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -138,6 +139,13 @@ def test_the_wheel_has_the_runbooks_and_the_commands_of_the_sidecar(steward: Pat
     assert f"/blob/v{VERSION}/rules/runbooks/StewardDown.md" in rules.stdout, rules.stderr
     packages = next((steward.parents[1] / "lib").glob("python*/site-packages"))
     assert (packages / "exporter/runbooks/StewardDown.md").is_file()
+
+
+def test_the_wheel_has_what_is_compiled_of_the_pages_of_checks_and_no_page(built: dict[str, bytes]) -> None:
+    with zipfile.ZipFile(io.BytesIO(built[WHEEL])) as wheel:
+        names = wheel.namelist()
+    assert "exporter/findings/pages.json" in names
+    assert [name for name in names if name.startswith("exporter/checks/") and not name.endswith(".py")] == []
     assert "kind: ClusterRole" in run(steward, "reconcile", "role", "-n", "monitoring").stdout
 
 
