@@ -48,10 +48,7 @@ spec:
   virtualMachineSnapshotName: SNAPSHOT
   patches:
 """
-_OTHERS = (
-    "Delete the clone before it has made its VM, and make it anew with others in FIELDS, or without: KubeVirt gives the"
-    " VM a new serial and UUID, and KubeMacPool a new MAC address where it manages the namespace."
-)
+_REASONS = reasons_of("copies_ahead")
 
 
 class _Same(NamedTuple):
@@ -170,7 +167,7 @@ def _finding(
         related=tuple(sorted({one.ref for each in found for one in each.of})[:_MOST]),
         vm=target,
         message=message,
-        next=filled(_OTHERS, {"FIELDS": ", ".join(fields)}) if reason == "CloneWillDuplicate" else "",
+        next=filled(_REASONS[reason].next, {"FIELDS": ", ".join(fields)}) if reason == "CloneWillDuplicate" else "",
         commands=(filled(_DELETE, values), *anew),
         does=(Act.DELETE,),
         evidence={
@@ -206,7 +203,7 @@ CHECK = Check(
     scope=Scope("what a restore or clone in progress copies", UNDER_WAY),
     # Few are in progress, and what they will have may be any VM's.
     looks_up=(COPYING, *(Presence(each, whatever=True) for each in (IDENTITY, SERIAL, MAC_ON_LINK, VM, NAD_KEY))),
-    reasons=reasons_of("copies_ahead"),
+    reasons=_REASONS,
     find=find,
     fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
     requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND),

@@ -12,15 +12,13 @@ from ...facts.naming import the
 from ...findings.advice import filled
 from ...findings.check import PER_NAMESPACE, Check, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import command, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.templates import VirtualMachineInstanceReplicaSet, VirtualMachinePool
 
 _COMMANDS = {
     "VirtualMachinePool": "kubectl get virtualmachinepools.pool.kubevirt.io -n NAMESPACE NAME -o yaml",
-    "VirtualMachineInstanceReplicaSet": (
-        "kubectl get virtualmachineinstancereplicasets.kubevirt.io -n NAMESPACE NAME -o yaml"
-    ),
+    "VirtualMachineInstanceReplicaSet": command("show_replica_set"),
 }
 
 

@@ -23,15 +23,14 @@ from ...domain.identity.indexes import RESTORED_FROM, SAVING
 from ...findings.advice import filled, values_of
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding, Since
-from ...findings.pages import reasons_of
+from ...findings.pages import command, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import vm_key
 from ...store.kinds.snapshots import VirtualMachineRestore, VirtualMachineSnapshot
 from ...store.kinds.virtual_machine import VirtualMachine
 
-_SNAPSHOTS, _RESTORES = "virtualmachinesnapshots.snapshot.kubevirt.io", "virtualmachinerestores.snapshot.kubevirt.io"
-_RESTORE = f"kubectl get {_RESTORES} -n NAMESPACE NAME -o yaml"
-_DELETE_RESTORE = f"kubectl delete {_RESTORES} -n NAMESPACE NAME"
+_RESTORE = command("show_restore")
+_DELETE_RESTORE = "kubectl delete virtualmachinerestores.snapshot.kubevirt.io -n NAMESPACE NAME"
 _STOP = "virtctl stop -n NAMESPACE VMNAME"
 _INFO, _WARNING = Severity.INFO, Severity.WARNING
 

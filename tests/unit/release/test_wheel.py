@@ -95,6 +95,13 @@ def test_whoever_may_read_the_wheel_may_read_its_files(built: dict[str, bytes], 
     assert {name: mode for name, mode in modes.items() if mode != 0o644} == {}
 
 
+def test_the_wheel_has_what_is_compiled_of_the_pages_of_checks_and_no_page(built: dict[str, bytes]) -> None:
+    with zipfile.ZipFile(io.BytesIO(built[WHEEL])) as wheel:
+        names = wheel.namelist()
+    assert "exporter/findings/pages.json" in names
+    assert [name for name in names if name.startswith("exporter/checks/") and not name.endswith(".py")] == []
+
+
 @pytest.fixture(scope="module")
 def steward(built: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The command, installed from the wheel into an environment with the locked packages and nothing else."""
@@ -139,13 +146,6 @@ def test_the_wheel_has_the_runbooks_and_the_commands_of_the_sidecar(steward: Pat
     assert f"/blob/v{VERSION}/rules/runbooks/StewardDown.md" in rules.stdout, rules.stderr
     packages = next((steward.parents[1] / "lib").glob("python*/site-packages"))
     assert (packages / "exporter/runbooks/StewardDown.md").is_file()
-
-
-def test_the_wheel_has_what_is_compiled_of_the_pages_of_checks_and_no_page(built: dict[str, bytes]) -> None:
-    with zipfile.ZipFile(io.BytesIO(built[WHEEL])) as wheel:
-        names = wheel.namelist()
-    assert "exporter/findings/pages.json" in names
-    assert [name for name in names if name.startswith("exporter/checks/") and not name.endswith(".py")] == []
     assert "kind: ClusterRole" in run(steward, "reconcile", "role", "-n", "monitoring").stdout
 
 
