@@ -2,10 +2,10 @@
 
 A page has two parts. `metrics` are its metric families by name, each once in all pages; one without `help` has the
 meaning of its only reason. `reasons` has a section for each reason, with the fields of `exporter.findings.check.Reason`
-in the order of `_SECTION`; what has its default is left out, and so is the metric family of a page that has one. A
-command is the name of one in `commands.yaml`, or, where
-no other page has it, the command itself. With `as: CHECK` a section has what that of its name has in the page of this
-check, but for what it says itself; `null`, or a list without entries, takes something of that away.
+in the order of `_SECTION`. What has its default is left out, and so is the metric family where the page has just one. A
+command is the name of one in `commands.yaml`, or, where no other reason has it, the command itself. With `as: CHECK` a
+section is as that of its name in the page of this check, but for what it says itself; `null`, or an empty list, takes
+something of that away.
 
 It imports no check, since none can be imported before its page is compiled.
 """
@@ -16,14 +16,13 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from exporter.config.forms import parse_duration
 from exporter.domain.acts import Act, Among
 from exporter.findings.causes import Cause
-from exporter.findings.check import Family
 from exporter.findings.severity import Severity
 
 from .files import TOP, kept
@@ -44,10 +43,20 @@ def generated() -> dict[str, str]:
     return {FILE: compiled([CHECKS])}
 
 
+class _Page(NamedTuple):
+    file: str
+    metrics: dict[str, Any]
+    reasons: dict[str, Any]
+
+
+_Pages = Mapping[str, _Page]
+_Sections = dict[str, dict[str, Any]]
+
+
 def compiled(folders: Iterable[Path]) -> str:
     """The pages below the folders; of two of one check that of the later folder counts."""
     commands: dict[str, str] = {}
-    pages: dict[str, tuple[str, dict[str, Any]]] = {}
+    pages: dict[str, _Page] = {}
     for folder in folders:
         here: dict[str, str] = {}
         for path in sorted(folder.rglob("*.yaml")):
@@ -58,10 +67,11 @@ def compiled(folders: Iterable[Path]) -> str:
             if path.stem in here:
                 raise PageError(f"{file}: check {path.stem} has another page, {here[path.stem]}")
             here[path.stem] = file
-            pages[path.stem] = (file, _fields(file, "", _read(path, file), _PAGE))
-    reasons = {check: _reasons(check, pages) for check in sorted(pages)}
+            parts = _fields(file, "", _read(path, file), _PAGE)
+            pages[path.stem] = _Page(file, parts.get("metrics", {}), parts.get("reasons", {}))
+    reasons = {check: _sections(pages[check], pages) for check in sorted(pages)}
     metrics = _metrics(pages, reasons)
-    _commands_of(pages, reasons, commands)
+    _look_at_commands(pages, reasons, commands)
     return _written({"commands": commands, "metrics": metrics, "reasons": reasons})
 
 
@@ -178,40 +188,26 @@ def _fields(file: str, section: str, given: Any, fields: _Fields, *, over: bool 
     return made
 
 
-def _reasons(check: str, pages: Mapping[str, tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
-    file, page = pages[check]
-    return {name: _section(file, f"reasons.{name}", given, pages) for name, given in page.get("reasons", {}).items()}
+def _sections(page: _Page, pages: _Pages) -> _Sections:
+    return {name: _section(page, name, pages) for name in page.reasons}
 
 
-def _section(
-    file: str, section: str, given: Any, pages: Mapping[str, tuple[str, dict[str, Any]]], *, last: bool = False
-) -> dict[str, Any]:
-    other = given.get("as") if isinstance(given, dict) else None
-    made = _fields(file, section, given, _SECTION, over=other is not None)
-    if other is not None:
-        made = {**_taken(file, section, made.pop("as"), pages, last=last), **made}
-    elif made.get("forbids") is not None:
-        made["forbids"] = _forbids(file, section, made["forbids"])
-    if other is not None and isinstance(given.get("forbids"), dict):
-        made["forbids"] = _forbids(file, section, given["forbids"])
-    own = [*pages[Path(file).stem][1].get("metrics", {})]
-    if len(own) == 1:
-        made.setdefault("metric", own[0])
-    made = {name: made[name] for name in _SECTION if made.get(name) is not None}
+def _section(page: _Page, reason: str, pages: _Pages, *, taken: bool = False) -> dict[str, Any]:
+    """One reason; `taken` by another page, for which it may not be as a third one."""
+    section, given = f"reasons.{reason}", page.reasons[reason]
+    made = _fields(page.file, section, given, _SECTION, over=isinstance(given, dict) and "as" in given)
+    if made.get("forbids") is not None:
+        made["forbids"] = _forbids(page.file, section, made["forbids"])
+    if other := made.pop("as", ""):
+        if taken or other not in pages or reason not in pages[other].reasons:
+            raise PageError(f"{page.file}: {section} is as that of {other}, which has none of its own")
+        made = {**_section(pages[other], reason, pages, taken=True), **made}
+    if len(page.metrics) == 1:
+        made.setdefault("metric", *page.metrics)
     for name in ("severity", "metric", "meaning"):
         if not made.get(name):
-            raise PageError(f"{file}: {section} has no {name}")
-    return made
-
-
-def _taken(
-    file: str, section: str, check: str, pages: Mapping[str, tuple[str, dict[str, Any]]], *, last: bool
-) -> dict[str, Any]:
-    there, page = pages.get(check, ("", {}))
-    given = page.get("reasons", {}).get(section.removeprefix("reasons."))
-    if given is None or last:
-        raise PageError(f"{file}: {section} is as that of {check}, which has none of its own")
-    return _section(there, section, given, pages, last=True)
+            raise PageError(f"{page.file}: {section} has no {name}")
+    return {name: made[name] for name in _SECTION if made.get(name) is not None}
 
 
 def _forbids(file: str, section: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -222,34 +218,29 @@ def _forbids(file: str, section: str, given: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _metrics(
-    pages: Mapping[str, tuple[str, dict[str, Any]]], reasons: Mapping[str, Mapping[str, dict[str, Any]]]
-) -> dict[str, dict[str, Any]]:
-    """Every metric family, as the struct `Family` has it."""
+def _metrics(pages: _Pages, reasons: Mapping[str, _Sections]) -> dict[str, dict[str, Any]]:
+    """Every metric family, as `Family` has it."""
     meanings: dict[str, list[str]] = {}
     for sections in reasons.values():
         for each in sections.values():
             meanings.setdefault(each["metric"], []).append(each["meaning"])
     found: dict[str, dict[str, Any]] = {}
     for check in sorted(pages):
-        file, page = pages[check]
-        for name, given in page.get("metrics", {}).items():
-            made = _fields(file, f"metrics.{name}", given or {}, _METRIC)
+        for name, given in pages[check].metrics.items():
+            where = f"{pages[check].file}: metrics.{name}"
+            made = _fields(pages[check].file, f"metrics.{name}", given, _METRIC)
             if name in found:
-                raise PageError(f"{file}: metrics.{name} is in another page too")
+                raise PageError(f"{where} is in another page too")
             if name not in meanings:
-                raise PageError(f"{file}: metrics.{name} is of no reason")
+                raise PageError(f"{where} is of no reason")
             if "help" not in made and len(meanings[name]) > 1:
-                raise PageError(f"{file}: metrics.{name} has no help, and several reasons")
+                raise PageError(f"{where} has no help, and several reasons")
             found[name] = {"name": name, "help": meanings[name][0], **made}
     for check, sections in reasons.items():
-        for name, section in sections.items():
+        for reason, section in sections.items():
             if section["metric"] not in found:
-                raise PageError(f"{pages[check][0]}: reasons.{name} has an unknown metric {section['metric']}")
-    return {name: {key: each for key, each in found[name].items() if each != _USUAL.get(key)} for name in sorted(found)}
-
-
-_USUAL = {"aged": Family.aged, "stability": Family.stability}
+                raise PageError(f"{pages[check].file}: reasons.{reason} has an unknown metric {section['metric']}")
+    return dict(sorted(found.items()))
 
 
 def _command(file: str, name: str, given: Any) -> str:
@@ -258,16 +249,13 @@ def _command(file: str, name: str, given: Any) -> str:
     return given
 
 
-def _commands_of(
-    pages: Mapping[str, tuple[str, dict[str, Any]]],
-    reasons: Mapping[str, Mapping[str, dict[str, Any]]],
-    commands: Mapping[str, str],
-) -> None:
+def _look_at_commands(pages: _Pages, reasons: Mapping[str, _Sections], commands: Mapping[str, str]) -> None:
     """Whether each command is known, and each that several reasons have has a name."""
-    names, first = {text: name for name, text in commands.items()}, dict[str, str]()
+    names = {text: name for name, text in commands.items()}
+    first: dict[str, str] = {}
     for check, sections in reasons.items():
         for reason, section in sections.items():
-            where = f"{pages[check][0]}: reasons.{reason}"
+            where = f"{pages[check].file}: reasons.{reason}"
             for each in section.get("commands", ()):
                 if " " not in each and each not in commands:
                     raise PageError(f"{where} has an unknown command {each}")

@@ -123,7 +123,10 @@ MISTAKES = {
         "reasons.Odd has an unknown metric kubevirt_y",
     ),
     "no metric": ("reasons:\n  Odd:\n    severity: [info]\n    meaning: x\n", "reasons.Odd has no metric"),
-    "no help": (replaced("    help: Something is odd.\n", "", _SEVERAL), "metrics.kubevirt_x has no help, and several"),
+    "no help": (
+        replaced("kubevirt_x:\n    help: Something is odd.\n", "kubevirt_x: {}\n", _SEVERAL),
+        "metrics.kubevirt_x has no help, and several",
+    ),
     "no meaning": (replaced("    meaning: It is odd.\n", ""), "reasons.Odd has no meaning"),
     "no severity": (replaced("    severity: [warning]\n", ""), "reasons.Odd has no severity"),
     "empty": (replaced("It is odd.", '""'), "reasons.Odd: meaning has to be a text"),
