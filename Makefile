@@ -128,6 +128,7 @@ tiers: $(VENV)/.dev ## what CI leaves out, where its paths changed since it last
 	$(BIN)/python -m tests.tools.tiers $(TIERS)
 
 generate: $(VENV)/.dev ## write the generated files again
+	$(BIN)/python -m docs.generator.pages
 	$(BIN)/python -m tests.tools.fields_read
 	$(BIN)/python -m docs.generator
 	$(BIN)/python -m release.licences

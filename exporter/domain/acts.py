@@ -1,6 +1,7 @@
 """What a next step does to a VM, so that no finding of a VM asks for what another one warns of.
 
-A check declares it (`Reason.does`, `Remedy.does`); of a command it follows from what the command calls.
+The page of a check declares it (`does` of a reason), or a remedy does (`Remedy.does`); of a command it follows from
+what the command calls.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class Family:
 
 @dataclass(frozen=True)
 class Reason:
-    """One entry of a check's closed list. The first severity is the usual one.
+    """One entry of a check's closed list, as its page declares it (`pages.py`). The first severity is the usual one.
 
     `grace` (seconds) is for a state that healthy objects pass through: its findings open once it has lasted so long.
     With `lasting` one without a known beginning waits for it in the first evaluation too: it says how long it lasted.

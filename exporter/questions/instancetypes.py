@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..checks.instancetypes._commands import RESOURCES
 from ..counts.instancetypes import InstancetypeTarget, InstancetypeUsage, InstancetypeUse, role_of
 from ..domain.instancetypes.conflicts import differing
 from ..domain.instancetypes.indexes import UNVERSIONED, object_key
@@ -21,7 +20,7 @@ from ..facts.record import Ref
 from ..findings.finding import Finding
 from ..store.cluster import Cluster
 from ..store.kinds.controller_revision import ControllerRevision, Stash
-from ..store.kinds.instancetypes import CLUSTER_WIDE, INSTANCETYPES, Kept
+from ..store.kinds.instancetypes import CLUSTER_WIDE, INSTANCETYPES, RESOURCES, Kept
 from ..store.kinds.kube_virt import KubeVirt
 from ..store.kinds.templates import VirtualMachinePool
 from ..store.kinds.virtual_machine import VirtualMachine

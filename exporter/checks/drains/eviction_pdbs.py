@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...domain.acts import Act
-from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.drains import KUBEVIRT_PDB
 from ...store.indexes.networks import VM, vm_key
@@ -24,38 +24,6 @@ from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 _WITHOUT = (1, 6)  # from this release on KubeVirt makes no PDBs
-_ALERT = "VMEvictionPDBBlocks"
-_SHOW = "kubectl get poddisruptionbudgets.policy -n NAMESPACE NAME -o yaml"
-_DELETE = (
-    """echo '{"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "UID"}}' | """
-    "kubectl delete --raw /apis/policy/v1/namespaces/NAMESPACE/poddisruptionbudgets/NAME -f -"
-)
-_RUNNING = "kubectl get pods -A -l kubevirt.io=virt-controller -o wide"
-_FAMILY = Family("kubevirt_eviction_pdb_left", "A PDB that KubeVirt made and that should no longer be there.")
-_REASONS = {
-    "OrphanPDB": Reason(
-        (Severity.INFO, Severity.WARNING),
-        "The VMI that the PDB was made for is gone; a warning where it selects a pod that lives.",
-        _FAMILY,
-        grace=600.0,
-        next="Delete the PDB: nothing needs it any more.",
-        commands=(_SHOW, _DELETE),
-        alert=_ALERT,
-        remediation="delete_orphan_pdb",
-        does=(Act.DELETE,),
-    ),
-    "LegacyPDBPresent": Reason(
-        (Severity.WARNING,),
-        "KubeVirt's release makes no PDBs and deletes those of earlier releases, but has not deleted this one.",
-        _FAMILY,
-        grace=600.0,
-        next="Check that virt-controller runs, which deletes the PDB; if it stays, delete it.",
-        commands=(_RUNNING, _SHOW, _DELETE),
-        alert=_ALERT,
-        remediation="delete_orphan_pdb",
-        does=(Act.DELETE,),
-    ),
-}
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -120,7 +88,7 @@ CHECK = Check(
     reads=(PodDisruptionBudget.KIND, VirtualMachineInstance.KIND, Pod.KIND, KubeVirt.KIND),
     scope=Scope("one PDB", KUBEVIRT_PDB),
     looks_up=(VM,),
-    reasons=_REASONS,
+    reasons=reasons_of("eviction_pdbs"),
     find=find,
     fields_read=(VirtualMachineInstance.KIND, Pod.KIND, KubeVirt.KIND),
     requires=(VirtualMachineInstance.KIND,),

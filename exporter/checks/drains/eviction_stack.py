@@ -12,42 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...domain.acts import Act, Among, Forbids
 from ...domain.drains.eviction import webhook_down
 from ...facts.record import Ref
 from ...findings.causes import Cause
-from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...findings.partial import known
 from ...findings.severity import Severity
 from ...store.indexes.drains import LAUNCHERS, VIRT_API
 from ...store.kinds.components import EndpointSlice
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.pod import Pod
-
-_REASONS = {
-    "WebhookDown": Reason(
-        (Severity.CRITICAL,),
-        "virt-api has no ready endpoint: no launcher pod can be evicted, and no node drained.",
-        Family(
-            "kubevirt_eviction_webhook_down",
-            "KubeVirt's eviction webhook has no endpoint, and no launcher pod can be evicted.",
-        ),
-        grace=120.0,
-        next="Bring virt-api back; do not delete its webhook, without which evictions shut VMs down.",
-        commands=(
-            "kubectl get endpointslices.discovery.k8s.io -n NAMESPACE -l kubernetes.io/service-name=virt-api -o wide",
-            "kubectl get pods -n NAMESPACE -l kubevirt.io=virt-api -o wide",
-            "kubectl get events -n NAMESPACE --sort-by=.lastTimestamp",
-        ),
-        alert="KubeVirtEvictionWebhookDown",
-        forbids=Forbids(
-            (Act.START, Act.STOP, Act.RESTART, Act.END, Act.MIGRATE, Act.DRAIN),
-            "no virt-api is ready, and without it KubeVirt's objects are neither made nor changed",
-            Among.CLUSTER,
-        ),
-    )
-}
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -75,7 +51,7 @@ CHECK = Check(
     reads=(EndpointSlice.KIND, KubeVirt.KIND, Pod.KIND),
     scope=Scope("the eviction webhook", VIRT_API, (LAUNCHERS,)),
     cause=Cause.SUBJECT,
-    reasons=_REASONS,
+    reasons=reasons_of("eviction_stack"),
     find=find,
     fields_read=(Pod.KIND, KubeVirt.KIND),
     requires=(KubeVirt.KIND,),

@@ -17,16 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...domain.acts import Act
 from ...domain.drains.departure.signs import goes_on
 from ...facts.drain_stop import DrainStop
 from ...facts.naming import filled
 from ...facts.record import epoch
 from ...facts.times import UNKNOWN, Since
-from ...findings.causes import Cause
-from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
-from ...findings.severity import Severity
+from ...findings.pages import command, reasons_of
 from ...store.indexes.drains import DRAINED_NODE, STOPPED
 from ...store.indexes.networks import VM
 from ...store.kinds.kube_virt import KubeVirt
@@ -34,44 +32,15 @@ from ...store.kinds.node import Node, NodeMaintenance
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
-_START = "virtctl start -n NAMESPACE NAME"
-_SHOW = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME -o yaml"
-_FORGET = (
-    "kubectl annotate virtualmachines.kubevirt.io -n NAMESPACE NAME steward.kubevirt-steward.io/stopped-for-drain-"
-)
-_NODE = "kubectl get nodes NODE -o yaml"
+_REASONS = reasons_of("eviction_stops")
+_START, _SHOW, _FORGET = command("start_vm"), command("show_vm"), command("forget_drain_stop")
 _LEAVE = "or, if it is to stay off, remove the annotation."
 # `virtctl start` of a VM that is Halted sets Always: any other run strategy has to be put back first.
 _STARTS = {
-    "Always": f"Start the VM again; {_LEAVE}",
+    "Always": _REASONS["StoppedAfterDrain"].next,
     "Manual": f"Put run strategy Manual back and start the VM; {_LEAVE}",
 }
 _PUT_BACK = f"Put run strategy RUNSTRATEGY back, which starts the VM; {_LEAVE}"
-_FAMILY = Family(
-    "kubevirt_vm_stopped_for_drain", "A VM that was stopped for the drain of a node and has not been started again."
-)
-_REASONS = {
-    "StoppedForDrain": Reason(
-        (Severity.INFO,),
-        "The VM was stopped for the drain of a node, which is not over.",
-        _FAMILY,
-        next="Wait until node NODE takes VMs again; or start the VM now, if another node can take it.",
-        commands=(_NODE, _SHOW),
-        cause=Cause.NODE,
-        does=(Act.START,),
-    ),
-    "StoppedAfterDrain": Reason(
-        (Severity.WARNING,),
-        "The VM was stopped for the drain of a node, which is over, and nobody has started it again.",
-        _FAMILY,
-        grace=300.0,
-        next=_STARTS["Always"],
-        commands=(_SHOW, _START, _FORGET),
-        alert="VMStoppedAfterDrain",
-        remediation="start_stopped_vm",
-        does=(Act.START,),
-    ),
-}
 
 
 def find(view: View) -> Iterator[Finding]:

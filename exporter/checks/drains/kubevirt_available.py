@@ -13,26 +13,11 @@ from collections.abc import Iterator
 
 from ...facts.times import Since
 from ...findings.causes import Cause
-from ...findings.check import PER_CLUSTER, Check, Family, Reason, View
+from ...findings.check import PER_CLUSTER, Check, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
-
-_REASONS = {
-    "KubeVirtUnavailable": Reason(
-        (Severity.WARNING,),
-        "The KubeVirt object is not available for half an hour, by its condition.",
-        Family("kubevirt_unavailable", "The condition Available of the KubeVirt object is False."),
-        grace=1800.0,
-        next="Look at KubeVirt's conditions, its pods, and the log of virt-operator; its VMs need no restart.",
-        commands=(
-            "kubectl get kubevirts.kubevirt.io -n NAMESPACE NAME -o yaml",
-            "kubectl get pods -n NAMESPACE -o wide",
-            "kubectl get deployments.apps -n NAMESPACE",
-        ),
-        alert="KubeVirtUnavailable",
-    )
-}
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -57,7 +42,7 @@ CHECK = Check(
     reads=(KubeVirt.KIND,),
     scope=PER_CLUSTER,
     cause=Cause.SUBJECT,
-    reasons=_REASONS,
+    reasons=reasons_of("kubevirt_available"),
     find=find,
     fields_read=(KubeVirt.KIND,),
     requires=(KubeVirt.KIND,),

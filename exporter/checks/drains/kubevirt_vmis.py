@@ -20,8 +20,9 @@ from heapq import nsmallest
 
 from ...facts.naming import NAMED, named
 from ...findings.causes import Cause
-from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.drains import LEFT, OUTDATED, UNMOVABLE
 from ...store.kinds.kube_virt import KubeVirt
@@ -30,46 +31,6 @@ from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInst
 
 _INFO = Severity.INFO
 _IF_POSSIBLE = (1, 0)  # the first release with the strategy LiveMigrateIfPossible
-_OLD = "kubectl get virtualmachineinstances.kubevirt.io -A -l kubevirt.io/outdatedLauncherImage"
-_SETTINGS = "kubectl get kubevirts.kubevirt.io -n NAMESPACE NAME -o jsonpath='{.spec.workloadUpdateStrategy}'"
-_DEFAULT = "kubectl get kubevirts.kubevirt.io -n NAMESPACE NAME -o jsonpath='{.spec.configuration.evictionStrategy}'"
-_MIGRATABLE = (
-    "kubectl get virtualmachineinstances.kubevirt.io -A -o custom-columns='Namespace:.metadata.namespace,"
-    "Name:.metadata.name,Strategy:.spec.evictionStrategy,"
-    'Migratable:.status.conditions[?(@.type=="LiveMigratable")].status\''
-)
-_OLD_LAUNCHERS = Family("kubevirt_launchers_outdated", "VMIs are left in launchers of an earlier release of KubeVirt.")
-
-_REASONS = {
-    "LaunchersNotUpdated": Reason(
-        (_INFO,),
-        "VMIs run in launchers of an earlier release, and no workload update is under way though one is configured.",
-        _OLD_LAUNCHERS,
-        grace=3600.0,
-        next="Look in the log of virt-controller for why it updates none of them. Migrate them meanwhile (virtctl"
-        " migrate): that gives them a launcher of this release; those that can't be migrated get it at their restart.",
-        commands=(_OLD, _SETTINGS, "kubectl get pods -A -l kubevirt.io=virt-controller"),
-    ),
-    "LaunchersKept": Reason(
-        (_INFO,),
-        "VMIs run in launchers of an earlier release, and KubeVirt is configured to update none.",
-        _OLD_LAUNCHERS,
-        grace=3600.0,
-        next="Migrate these VMIs when it suits (virtctl migrate), or restart them where they can't be migrated. With"
-        " LiveMigrate in workloadUpdateMethods of the KubeVirt object it does that by itself.",
-        commands=(_OLD, _SETTINGS),
-    ),
-    "DefaultRefusesEvictions": Reason(
-        (_INFO,),
-        "VMIs can't be live-migrated, and the cluster's eviction strategy allows nothing else: a drain of their nodes"
-        " does not end.",
-        Family("kubevirt_default_refuses_evictions", "The cluster's eviction strategy refuses evictions for good."),
-        grace=600.0,
-        next="Give these VMs the eviction strategy POSSIBLE, or set that in the KubeVirt object, if an eviction may"
-        " shut their guests down; or give them disks that can be migrated.",
-        commands=(_DEFAULT, _MIGRATABLE),
-    ),
-}
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -139,7 +100,7 @@ CHECK = Check(
     reads=(KubeVirt.KIND, VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND),
     scope=Scope("VMIs that are left as they are", LEFT),
     cause=Cause.SUBJECT,
-    reasons=_REASONS,
+    reasons=reasons_of("kubevirt_vmis"),
     find=find,
     fields_read=(KubeVirt.KIND, VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND),
     requires=(KubeVirt.KIND, VirtualMachineInstance.KIND),

@@ -20,86 +20,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ...domain.acts import Act, Forbids
-from ...domain.drains.departure import REMEDIES
 from ...domain.drains.eviction import drain_taints
 from ...domain.drains.health import unheard
 from ...domain.features.node_sets import SCHEDULABLE, UNSCHEDULABLE, closed
 from ...facts.naming import NAMED
 from ...facts.times import Since
-from ...findings.causes import Cause
-from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.drains import NODE
 from ...store.kinds.node import Node
 from ...store.kinds.pod import DrainRole, Pod
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ._remedies import remedied
 
 _WARNING = Severity.WARNING
-_POD = Family("kubevirt_vmi_launcher_pod_trouble", "The launcher pod of a VMI is not there, or does not end.")
-_ALERT = "VMLauncherPodStuck"
-_EVENTS = "kubectl get events -n NAMESPACE --sort-by=.lastTimestamp"
-_HANDLERS = "kubectl get pods -A -l kubevirt.io=virt-handler -o wide"
-
-_REASONS = {
-    "NodeUnheard": Reason(
-        (_WARNING,),
-        "A node is Ready and open, VMIs are on it, and virt-handler there gives no sign.",
-        Family("kubevirt_node_unheard", "virt-handler of a node with VMIs gives no sign, though the node is Ready."),
-        grace=600.0,
-        next=REMEDIES["NodeUnheard"].next,
-        commands=REMEDIES["NodeUnheard"].commands,
-        alert="KubeVirtNodeUnheard",
-        forbids=Forbids((Act.MIGRATE, Act.DRAIN), "virt-handler on its node gives no sign, and hands no guest over"),
-        cause=Cause.NODE,
-    ),
-    "PodMissing": Reason(
-        (_WARNING,),
-        "A VMI counts as Running on a node that is Ready, and it has no launcher pod.",
-        _POD,
-        grace=600.0,
-        next="Make sure that no guest of it runs on node NODE, then restart the VM; look at virt-handler there.",
-        commands=("kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE NAME -o yaml", _HANDLERS, _EVENTS),
-        alert=_ALERT,
-        does=(Act.RESTART,),
-    ),
-    "PausedByIOError": Reason(
-        (_WARNING,),
-        "QEMU has paused the guest of a VMI for an IO error on one of its disks.",
-        Family("kubevirt_vmi_paused_by_io_error", "A guest is paused for an IO error on one of its disks."),
-        grace=60.0,
-        next="Look at its volumes and their storage first. Once they work, unpause the VMI; where a disk was detached"
-        " under the guest, stop and start the VM instead, with its owner's consent.",
-        commands=(
-            "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE NAME -o yaml",
-            "kubectl get pods -n NAMESPACE -o wide",
-            _EVENTS,
-        ),
-        alert="VMPausedByIOError",
-        does=(Act.RESTART,),
-    ),
-    "PodNotStarting": Reason(
-        (_WARNING,),
-        "The launcher pod of a VMI has had a node for a quarter of an hour and does not start.",
-        _POD,
-        grace=900.0,
-        next="Find out what the pod waits for: an image, a volume, the network, an init container that does not end.",
-        commands=("kubectl get pods -n NAMESPACE NAME -o yaml", _EVENTS),
-        alert=_ALERT,
-        forbids=Forbids((Act.START,), "its launcher pod does not start"),
-    ),
-    "PodNotEnding": Reason(
-        (_WARNING,),
-        "The launcher pod of a VMI is being deleted and does not end, though its node is Ready.",
-        _POD,
-        grace=600.0,
-        next="Find out why the kubelet of node NODE does not end the pod: its containers, its volumes. Delete it by"
-        " force only once its guest is known to be off.",
-        commands=("kubectl get pods -n NAMESPACE NAME -o yaml", _EVENTS),
-        alert=_ALERT,
-    ),
-}
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -214,7 +150,7 @@ CHECK = Check(
     title="Launcher pods that are missing, do not start or do not end; guests stopped by IO errors; silent nodes",
     reads=(VirtualMachineInstance.KIND, Pod.KIND, Node.KIND),
     scope=Scope("one node", NODE),
-    reasons=_REASONS,
+    reasons=remedied(reasons_of("launchers")),
     find=find,
     fields_read=(VirtualMachineInstance.KIND, Pod.KIND, Node.KIND),
     requires=(VirtualMachineInstance.KIND,),

@@ -22,16 +22,15 @@ QEMU runs in a pod.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from ...domain.acts import Act, Forbids
-from ...domain.drains.departure import REMEDIES, Departure, Remedy, drain_context
+from ...domain.drains.departure import Departure, drain_context
 from ...domain.drains.departure.vmi import VMIContext
 from ...domain.drains.failures import CLASSES
 from ...domain.drains.moving import doubled, moving, troubles
 from ...facts.naming import NAMED
-from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.drains import MIGRATED, PART, TARGET
 from ...store.kinds.kube_virt import KubeVirt
@@ -39,86 +38,11 @@ from ...store.kinds.node import Node
 from ...store.kinds.pod import Pod
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ._remedies import remedied
 
-_TROUBLE = Family(
-    "kubevirt_vmi_migration_trouble",
-    "A migration of a VMI fails again and again, waits or hangs, and nobody drains the VMI's node.",
-)
-_DOUBLED = Family(
-    "kubevirt_vmi_source_pod_left", "Two launcher pods of one VMI run though its last migration has ended."
-)
 _INFO, _WARNING, _CRITICAL = Severity.INFO, Severity.WARNING, Severity.CRITICAL
 
-
-def _trouble(
-    meaning: str, grace: float, remedy: str, *, lasting: bool = False, forbids: Forbids | None = None
-) -> Reason:
-    found = REMEDIES[remedy]
-    made = Reason((_WARNING, _INFO), meaning, _TROUBLE, grace=grace, lasting=lasting, alert="VMMigrationStuck")
-    advised = replace(made, next=found.next, commands=found.commands, does=found.does, forbids=forbids)
-    return replace(advised, remediation="propose_next_step")
-
-
-_LEFT = Remedy(
-    "Look in both pods where a guest runs, at once. If one runs in LEFTPOD too, stop the VM and check its disks; if"
-    " none does, delete LEFTPOD.",
-    (
-        "kubectl exec -n NAMESPACE LEFTPOD -c compute -- virsh list --all",
-        "kubectl exec -n NAMESPACE POD -c compute -- virsh list --all",
-    ),
-)
-
-_REASONS = {
-    "SourcePodLeft": Reason(
-        (_CRITICAL, _WARNING),
-        "Two launcher pods of the VMI run minutes after its last migration ended: a warning where that one failed.",
-        _DOUBLED,
-        grace=600.0,
-        next=_LEFT.next,
-        commands=_LEFT.commands,
-        alert="VMSourcePodLeft",
-        does=(Act.STOP_NOW,),
-        forbids=Forbids((Act.START, Act.RESTART, Act.MIGRATE, Act.DRAIN), "its guest may run in two pods"),
-    ),
-    "MigrationFailing": _trouble(
-        "At least two migrations of the VMI in a row failed; `cause` says of what the last one did, where that is"
-        " known, and `failures` of what each did.",
-        0.0,
-        "MigrationFailing",
-    ),
-    "MigrationHanging": _trouble(
-        "The migration of the VMI has a target pod and waits for somebody who does not act, which KubeVirt never ends;"
-        " `cause` says for whom.",
-        300.0,
-        "MigrationHanging",
-        forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
-    ),
-    "TargetUnschedulable": _trouble(
-        "No node takes the target pod of the VMI's migration.",
-        60.0,
-        "TargetUnschedulable",
-        forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
-    ),
-    "TargetNotStarting": _trouble(
-        "The target pod of the VMI's migration has a node and does not start; `waiting` says what it waits for.",
-        300.0,
-        "TargetNotStarting",
-        forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
-    ),
-    "MigrationPending": _trouble(
-        "The migration of the VMI is held up; `cause` says by what.",
-        300.0,
-        "MigrationPending",
-        forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
-    ),
-    "MigrationOverdue": _trouble(
-        "The migration of the VMI has waited for its turn for an hour.",
-        3600.0,
-        "MigrationQueued",
-        lasting=True,
-        forbids=Forbids((Act.MIGRATE,), "a migration of it is under way"),
-    ),
-}
+_REASONS = remedied(reasons_of("migrations"))
 
 
 def find(view: View) -> Iterator[Finding | None]:

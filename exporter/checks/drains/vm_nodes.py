@@ -14,23 +14,13 @@ from collections.abc import Iterator
 from ...domain.drains.eviction import drain_taints
 from ...domain.features.node_sets import SCHEDULABLE, UNSCHEDULABLE, closed
 from ...findings.causes import Cause
-from ...findings.check import PER_CLUSTER, Check, Family, Reason, View
+from ...findings.check import PER_CLUSTER, Check, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.node import Node
 
-_REASONS = {
-    "NoNodeTakesVMs": Reason(
-        (Severity.WARNING,),
-        "Every node of KubeVirt is cordoned, drained, not Ready or not schedulable: no VM starts or moves.",
-        Family("kubevirt_no_node_takes_vms", "No node takes VMs: none starts, and none is migrated."),
-        grace=300.0,
-        next="Uncordon a node, or bring one back: until then every start and every migration waits.",
-        commands=("kubectl get nodes -o wide", "kubectl get pods -A -l kubevirt.io=virt-handler -o wide"),
-        alert="KubeVirtNoNodeTakesVMs",
-    )
-}
 _NAMED = 6
 _UNHEARD = (
     "Find out why virt-handler gives no sign on these nodes (its pods, its log, its device plugins): until then every"
@@ -71,7 +61,7 @@ CHECK = Check(
     reads=(Node.KIND, KubeVirt.KIND),
     scope=PER_CLUSTER,
     cause=Cause.SUBJECT,
-    reasons=_REASONS,
+    reasons=reasons_of("vm_nodes"),
     find=find,
     fields_read=(Node.KIND, KubeVirt.KIND),
     requires=(KubeVirt.KIND, Node.KIND),

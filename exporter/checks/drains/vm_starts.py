@@ -10,29 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.drains import FAILING_STARTS
 from ...store.kinds.virtual_machine import VirtualMachine
 
 _MANY = 3
-
-_REASONS = {
-    "StartsFailing": Reason(
-        (Severity.WARNING,),
-        f"At least {_MANY} starts of the VM in a row failed, and KubeVirt goes on trying.",
-        Family("kubevirt_vm_starts_failing", "The starts of a VM fail again and again."),
-        next="Read its events, and while its VMI is there the condition Synchronized and the log of its launcher pod:"
-        " they say what is wrong with its spec, its disks or its firmware. Halt the VM if nobody needs it.",
-        commands=(
-            "kubectl get events -n NAMESPACE --sort-by=.lastTimestamp",
-            "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE NAME -o yaml",
-            "kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME -o yaml",
-        ),
-        alert="VMStartsFailing",
-    )
-}
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -56,7 +41,7 @@ CHECK = Check(
     title="VMs whose starts fail again and again",
     reads=(VirtualMachine.KIND,),
     scope=Scope("one VM whose starts fail", FAILING_STARTS),
-    reasons=_REASONS,
+    reasons=reasons_of("vm_starts"),
     find=find,
     fields_read=(VirtualMachine.KIND,),
     requires=(VirtualMachine.KIND,),

@@ -5,14 +5,9 @@ from __future__ import annotations
 from ...domain.features.known_bugs import KnownBug, bugs_in
 from ...facts.record import Ref
 from ...facts.versions import Version
-from ...findings.check import Family, Reason
 from ...findings.finding import Finding
 from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
-
-
-def reason(family: str, meaning: str) -> Reason:
-    return Reason((Severity.INFO,), meaning, Family(family, meaning))
 
 
 def bugs_of(kubevirt: KubeVirt, version: Version) -> tuple[KnownBug, ...]:

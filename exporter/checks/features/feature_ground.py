@@ -21,64 +21,19 @@ from ...domain.features.indexes import OFFERED, TAKES
 from ...facts.record import UnansweredError
 from ...facts.versions import number_of
 from ...findings.causes import Cause
-from ...findings.check import PER_CLUSTER, Check, Family, Reason, View
+from ...findings.check import PER_CLUSTER, Check, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.node import Node
-from ._commands import HANDLERS, KUBELETS, NODES, READ_KUBEVIRT
-
-_GROUND = Family(
-    "kubevirt_feature_ground_mismatch",
-    "KubeVirt is set to something that its nodes do not support, whatever the single VMs ask for.",
-)
-_SWEPT = 300.0  # seconds: device plugins of a node go and come back with its virt-handler
 
 _NEW, _DEFAULT = (1, 31), (1, 35)  # releases of Kubernetes since which there are image volumes, and all have them
 _OF_HOST = ("host-model", "host-passthrough")
 
 _SETTINGS = {"NoKVM": "developerConfiguration.useEmulation", "NoNodeForDefaultModel": "cpuModel"}
 
-_REASONS = {
-    "GateWithoutNodes": Reason(
-        (Severity.CRITICAL,),
-        "A feature gate has every launcher pod ask for a device that no node offers: no VM starts or migrates.",
-        _GROUND,
-        grace=_SWEPT,
-        next="Switch the feature gate off until nodes offer the device.",
-        commands=(READ_KUBEVIRT, NODES, HANDLERS),
-        alert="KubeVirtFeatureGround",
-    ),
-    "NoKVM": Reason(
-        (Severity.CRITICAL,),
-        "No node offers KVM, and useEmulation is not set: no VM starts or migrates.",
-        _GROUND,
-        grace=_SWEPT,
-        next="Find out why nodes have no /dev/kvm (virtualization is off in their firmware, a nested cloud VM, "
-        "virt-handler does not run), or set useEmulation for a cluster that is only for trials.",
-        commands=(READ_KUBEVIRT, NODES, HANDLERS),
-        alert="KubeVirtFeatureGround",
-    ),
-    "NoNodeForDefaultModel": Reason(
-        (Severity.CRITICAL,),
-        "The CPU model that VMs without one of their own get is offered by no node: they do not start.",
-        _GROUND,
-        grace=_SWEPT,
-        next="Set cpuModel to a model that nodes have a label of, or leave it out for that of the node.",
-        commands=(READ_KUBEVIRT, NODES, HANDLERS),
-        alert="KubeVirtFeatureGround",
-    ),
-    "ImageVolumeUnsupported": Reason(
-        (Severity.WARNING, Severity.CRITICAL),
-        "Container disks are mounted as image volumes, which some kubelets have not on by default, or not at all "
-        "(critical): VMs with a container disk do not start there.",
-        _GROUND,
-        next="Switch the feature gate ImageVolume of KubeVirt off until all nodes support image volumes. `steward "
-        "features image_volume` lists the VMs with a container disk.",
-        commands=(READ_KUBEVIRT, KUBELETS),
-        alert="KubeVirtFeatureGround",
-    ),
-}
+_REASONS = reasons_of("feature_ground")
 
 
 def find(view: View) -> Iterator[Finding]:

@@ -17,45 +17,28 @@ from dataclasses import replace
 
 import msgspec
 
-from ...domain.acts import Act
 from ...domain.features.configuration import chosen
 from ...domain.features.hco import way_of_gate
 from ...domain.features.indexes import DEVICE
 from ...findings.causes import Cause
-from ...findings.check import Check, Reason, Scope, View
+from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
-from ...findings.severity import Severity
+from ...findings.pages import reasons_of
 from ...store.kinds.components import MutatingWebhookConfiguration
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ._commands import INJECTORS, RESOURCES
 from .feature_mismatch.evaluation import mismatches
-from .feature_mismatch.reasons import REASONS
 
 _GATE = "ExternalNetResourceInjection"
 _INSTALL = f"Install the network resources injector, or disable feature gate {_GATE} of KubeVirt."
-# What comes before that, and after it.
-_STEPS = {
-    "PendingBlocked": "{} Then restart the VM: launcher pods get the request when they are created.",
-    "StartBlocked": "{}",
-    "StoppedRequestsDisabled": "{}",
-    "WillFailAtRestart": "Do not restart the VM. {}",
-    "RunningStartedBefore": "Do not restart the VM. {}",
-    "MigrationBlocked": "Do not drain the node. {}",
-    "BreaksAtUpgrade": "{}",
-}
+_PAGE = reasons_of("feature_networks")
 
 
-def _reason(name: str) -> Reason:
-    """As that of feature_mismatch, whose alerts fire for it."""
-    as_there = REASONS[name]
-    severities = tuple(each for each in as_there.severities if each is Severity.WARNING) or as_there.severities
-    commands = (*as_there.commands, RESOURCES, INJECTORS)
-    step = _STEPS[name].format(_INSTALL)
-    does = (Act.RESTART,) if name == "PendingBlocked" else ()
-    return replace(as_there, severities=severities, next=step, commands=commands, does=does)
+def _step(reason: str, install: str) -> str:
+    """The next step of a reason, in whose page INSTALL stands for what makes somebody request the devices."""
+    return _PAGE[reason].next.replace("INSTALL", install)
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -63,7 +46,7 @@ def find(view: View) -> Iterator[Finding]:
     kubevirt = chosen(view.all(KubeVirt))
     by_hco = isinstance(kubevirt, KubeVirt) and kubevirt.managed_by_hco
     for found in mismatches(view, injected=injected):
-        step = _STEPS.get(found.reason, "").format(way_of_gate(_GATE).sentence(True)) if by_hco else ""
+        step = _step(found.reason, way_of_gate(_GATE).sentence(True)) if by_hco else ""
         yield msgspec.structs.replace(found, next=step)
 
 
@@ -79,7 +62,7 @@ CHECK = Check(
     ),
     scope=Scope("one VM", DEVICE),
     cause=Cause.FEATURE,
-    reasons={"HealsAtRestart": REASONS["HealsAtRestart"], **{name: _reason(name) for name in _STEPS}},
+    reasons={name: replace(each, next=_step(name, _INSTALL)) for name, each in _PAGE.items()},
     find=find,
     fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
     requires=(VirtualMachine.KIND, NetworkAttachmentDefinition.KIND),

@@ -18,32 +18,18 @@ from ...facts.rule import Ground, Rule, Stage
 from ...facts.rules import BY_ID
 from ...facts.rules.networks import IMPLICIT
 from ...findings.causes import Cause
-from ...findings.check import PER_NAMESPACE, Check, Family, Reason, View
+from ...findings.check import PER_NAMESPACE, Check, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.templates import VirtualMachineInstanceReplicaSet
-from ._commands import READ_CONFIGURATION, READ_REPLICA_SET
 from .feature_mismatch.evaluation import next_step, refusals
-from .feature_mismatch.reasons import OR_ALLOWED
 
 _DEFAULT = ("", IMPLICIT)
 _BITES = (Stage.ADMISSION, Stage.CREATION, Stage.POD)
 
-_REASONS = {
-    "TemplateRequestsDisabled": Reason(
-        (Severity.WARNING,),
-        "The template of a replica set asks for a feature that the cluster does not allow: its next VMI is refused, or "
-        "stays pending.",
-        Family(
-            "kubevirt_feature_template_mismatch",
-            "The template of a VirtualMachineInstanceReplicaSet asks for a feature that the cluster does not allow.",
-        ),
-        next=f"Before the replica set needs another VMI, take the feature out of the template{OR_ALLOWED}.",
-        commands=(READ_REPLICA_SET, READ_CONFIGURATION),
-        alert="VMFeatureMismatch",
-    )
-}
+_REASONS = reasons_of("feature_templates")
 
 
 def find(view: View) -> Iterator[Finding]:

@@ -14,16 +14,10 @@ from ...domain.features.configuration import Effective, chosen
 from ...findings.causes import Cause
 from ...findings.check import PER_VM, Check, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ._known_bugs import bugs_of, found, reason
-
-_REASONS = {
-    "KnownBugOfFeature": reason(
-        "kubevirt_vmi_known_bug",
-        "The VMI uses a feature of which a bug is known in this release of KubeVirt, and mended in a later one.",
-    )
-}
+from ._known_bugs import bugs_of, found
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -47,7 +41,7 @@ CHECK = Check(
     reads=(VirtualMachineInstance.KIND, KubeVirt.KIND),
     scope=PER_VM,
     cause=Cause.FEATURE,
-    reasons=_REASONS,
+    reasons=reasons_of("known_bugs"),
     find=find,
     fields_read=(VirtualMachineInstance.KIND,),
 )

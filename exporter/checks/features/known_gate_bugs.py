@@ -13,15 +13,9 @@ from ...domain.features.configuration import effective
 from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...store.kinds.kube_virt import KubeVirt
-from ._known_bugs import bugs_of, found, reason
-
-_REASONS = {
-    "KnownBugOfGate": reason(
-        "kubevirt_known_gate_bug",
-        "A feature gate is on of which a bug is known in this release of KubeVirt, and mended in a later one.",
-    )
-}
+from ._known_bugs import bugs_of, found
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -40,6 +34,6 @@ CHECK = Check(
     reads=(KubeVirt.KIND,),
     scope=PER_CLUSTER,
     cause=Cause.FEATURE,
-    reasons=_REASONS,
+    reasons=reasons_of("known_gate_bugs"),
     find=find,
 )

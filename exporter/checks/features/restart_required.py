@@ -24,53 +24,13 @@ from collections.abc import Iterator, Sequence
 from ...domain.features.restarts import UUID, by_template, by_uuid, keeps_it, waiting
 from ...domain.identity.identity import owned
 from ...facts.naming import listed, named
-from ...findings.check import PER_VM, Check, Family, Reason, View
+from ...findings.check import PER_VM, Check, View
 from ...findings.finding import Finding, Since
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-
-_FAMILY = Family("kubevirt_vm_restart_required", "KubeVirt reports that a change of the VM waits for a restart.")
-_CONDITION = (
-    "kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME "
-    "-o jsonpath='{.status.conditions[?(@.type==\"RestartRequired\")]}'"
-)
-_STARTED_WITH = (
-    "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE NAME "
-    "-o jsonpath='{.status.virtualMachineRevisionName}'"
-)
-_REASONS = {
-    "ChangeWaitsForRestart": Reason(
-        (Severity.INFO,),
-        "A change of the VM waits for its next start; until then KubeVirt changes nothing of it live.",
-        _FAMILY,
-        grace=300.0,
-        next="The change can wait for the next planned restart. The VM's other findings say whether it "
-        "would start then, and as what.",
-        commands=(_CONDITION, _STARTED_WITH, "steward check -n NAMESPACE"),
-    ),
-    "RestartReportedOfNothing": Reason(
-        (Severity.INFO,),
-        "KubeVirt reports a change that waits for a restart, and in all that is compared the VM's template and its VMI "
-        "agree.",
-        _FAMILY,
-        grace=300.0,
-        next="The restart can wait for the next planned one, which clears the report; until then CPU and memory are "
-        "not changed live. The VM's other findings say whether it would start then, and as what.",
-        commands=(_CONDITION, _STARTED_WITH, "steward check -n NAMESPACE"),
-    ),
-    "RestartReportedOfUUID": Reason(
-        (Severity.INFO,),
-        "KubeVirt reports a change that waits for a restart, and perhaps all that it saw is the firmware UUID that it "
-        "wrote itself.",
-        _FAMILY,
-        grace=300.0,
-        next="Nothing, unless CPU or memory are to be changed live: that waits for a restart, or for the upgrade to a "
-        "release without the bug (v1.6.4, v1.7.1, v1.8.0).",
-        commands=(_CONDITION,),
-    ),
-}
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -129,7 +89,7 @@ CHECK = Check(
     title="VMs with a change that waits for a restart",
     reads=(VirtualMachine.KIND, VirtualMachineInstance.KIND, KubeVirt.KIND),
     scope=PER_VM,
-    reasons=_REASONS,
+    reasons=reasons_of("restart_required"),
     find=find,
     fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, KubeVirt.KIND),
     requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND),

@@ -30,8 +30,9 @@ from ...facts.naming import the
 from ...facts.record import Record
 from ...facts.vm_networks import parted
 from ...findings.causes import Cause
-from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import VM
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
@@ -43,33 +44,7 @@ from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInst
 from ._collisions import Collisions, copies_in, copy_among, of_copy, of_one_vm
 from .firmware_duplicates.members import Member, MemberRole, group_of
 
-_ADDRESS = Family(
-    "kubevirt_vm_ip_duplicate",
-    "The guest of a VM reports an IP address that another guest on the same network reports too.",
-)
-_VMIS = (
-    "kubectl get virtualmachineinstances.kubevirt.io -A -o custom-columns='NS:.metadata.namespace,VMI:.metadata.name,"
-    "ON:.status.nodeName,MACS:.status.interfaces[*].mac,IPS:.status.interfaces[*].ipAddresses' "
-    "| grep -F -e 'IPADDRESS'"
-)
-_GIVEN = (
-    "kubectl get pods -n NAMESPACE -l kubevirt.io=virt-launcher,vm.kubevirt.io/name=NAME "
-    "-o jsonpath='{.items[*].metadata.annotations.k8s\\.v1\\.cni\\.cncf\\.io/network-status}'"
-)
 _CLUSTER_WIDE = "whereabouts"
-_REASONS = {
-    "DuplicateGuestIP": Reason(
-        (Severity.WARNING, Severity.INFO),
-        "Another guest on the same network reports the same IP address; information where it takes bridges of two "
-        "nodes to be one network, and no IPAM of the cluster gives the addresses out.",
-        _ADDRESS,
-        grace=300,  # an address that is handed over is with both until each guest agent has reported
-        next="Find out which guest should have the address, and give the other one an address, a machine-id and a DHCP "
-        "client id of its own.",
-        commands=(_VMIS, _GIVEN, "virtctl guestosinfo -n NAMESPACE NAME"),
-        alert="VMIPAddressDuplicate",
-    )
-}
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -168,7 +143,7 @@ CHECK = Check(
     scope=Scope("one IP address on one network", IP_ON_LINK),
     looks_up=(VM,),
     cause=Cause.GROUP,
-    reasons=_REASONS,
+    reasons=reasons_of("address_duplicates"),
     find=find,
     fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
     requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),

@@ -25,8 +25,9 @@ from ...facts.addresses import comparable as comparable_mac
 from ...facts.firmware import DOMAIN, Changes, after, comparable, serial_key
 from ...facts.record import Record
 from ...findings.advice import filled
-from ...findings.check import Check, Family, Presence, Reason, Scope, View
+from ...findings.check import Check, Presence, Scope, View
 from ...findings.finding import Finding
+from ...findings.pages import command, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import NAD_KEY, VM, vm_key
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
@@ -35,9 +36,8 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_clone import VirtualMachineClone
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
-_FAMILY = Family("kubevirt_vm_copy_duplicates", "A restore or a clone will give a VM what another one has.")
 _UUID, _SERIAL = f"{DOMAIN}/firmware/uuid", f"{DOMAIN}/firmware/serial"
-_DELETE = "kubectl delete RESOURCE -n NAMESPACE NAME"
+_DELETE = command("delete_resource")
 _RESTORE = """\
 kubectl create -f - <<'RESTORE'
 apiVersion: snapshot.kubevirt.io/v1beta1
@@ -48,33 +48,7 @@ spec:
   virtualMachineSnapshotName: SNAPSHOT
   patches:
 """
-_ANEW = (
-    "Delete the restore before it has made its VM, and make it anew with patches that take that out, and what else its"
-    " spec has. KubeVirt gives the VM a new UUID and serial, and KubeMacPool a new MAC address where it manages the"
-    " namespace; else let the patch set one, spelled with dashes."
-)
-_OTHERS = (
-    "Delete the clone before it has made its VM, and make it anew with others in FIELDS, or without: KubeVirt gives the"
-    " VM a new serial and UUID, and KubeMacPool a new MAC address where it manages the namespace."
-)
-_REASONS = {
-    "RestoreWillDuplicate": Reason(
-        (Severity.INFO,),
-        "A restore that has not made its VM yet keeps a UUID, serial or MAC address that another VM has.",
-        _FAMILY,
-        next=_ANEW,
-        commands=(_DELETE,),
-        does=(Act.DELETE,),
-    ),
-    "CloneWillDuplicate": Reason(
-        (Severity.INFO,),
-        "A clone that has not made its VM yet sets a UUID, serial or MAC address that another VM has.",
-        _FAMILY,
-        next=_OTHERS,
-        commands=(_DELETE,),
-        does=(Act.DELETE,),
-    ),
-}
+_REASONS = reasons_of("copies_ahead")
 
 
 class _Same(NamedTuple):
@@ -193,7 +167,7 @@ def _finding(
         related=tuple(sorted({one.ref for each in found for one in each.of})[:_MOST]),
         vm=target,
         message=message,
-        next=filled(_OTHERS, {"FIELDS": ", ".join(fields)}) if reason == "CloneWillDuplicate" else "",
+        next=filled(_REASONS[reason].next, {"FIELDS": ", ".join(fields)}) if reason == "CloneWillDuplicate" else "",
         commands=(filled(_DELETE, values), *anew),
         does=(Act.DELETE,),
         evidence={

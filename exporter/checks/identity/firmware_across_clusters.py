@@ -16,32 +16,18 @@ from itertools import chain, combinations, islice
 
 import msgspec
 
-from ...domain.acts import Act
 from ...domain.identity.identity import InCluster, MigrationEnd, in_cluster
 from ...facts.firmware import group_id
 from ...facts.naming import NAMED, named
 from ...findings.causes import Cause
-from ...findings.check import PER_FLEET, Check, Family, Reason, View
+from ...findings.check import PER_FLEET, Check, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.kinds import virtual_machine, virtual_machine_instance, virtual_machine_instance_migration
-from .firmware_duplicates.reasons import of_vmi
+from .firmware_duplicates.members import of_vmi
 
 _BEFORE = "Give one of them another firmware UUID before both run."
-
-_REASONS = {
-    "DuplicateAcrossClusters": Reason(
-        (Severity.WARNING, Severity.INFO),
-        "A VM of another cluster has the same firmware UUID; a warning while it runs in two clusters.",
-        Family(  # a state: Prometheus counts the clusters itself
-            "kubevirt_vm_firmware_uuid_info", "A VM's firmware UUID.", aged=False
-        ),
-        next="Stop the VM that should not run beside its original, or give one of them another firmware UUID.",
-        commands=("kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME -o yaml",),
-        alert="VMFirmwareUUIDDuplicateAcrossClusters",
-        does=(Act.STOP,),
-    )
-}
 
 
 class _Holder(msgspec.Struct, frozen=True, gc=False):
@@ -152,6 +138,6 @@ CHECK = Check(
     scope=PER_FLEET,
     facts=in_cluster,
     cause=Cause.GROUP,
-    reasons=_REASONS,
+    reasons=reasons_of("firmware_across_clusters"),
     find=find,
 )

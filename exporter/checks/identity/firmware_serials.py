@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...domain.acts import Act
 from ...domain.identity.indexes import SERIAL
 from ...facts.firmware import group_id
 from ...facts.naming import NAMED, named, the
 from ...findings.causes import Cause
-from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import VM
 from ...store.kinds import (
@@ -29,22 +29,8 @@ from ...store.kinds import (
     virtual_machine_instance_migration,
 )
 from ._collisions import Originals, copies_in, of_copy, of_one_vm
-from .firmware_duplicates.members import Member, MemberRole, SharedValue, group_of
-from .firmware_duplicates.reasons import of_vmi
+from .firmware_duplicates.members import Member, MemberRole, SharedValue, group_of, of_vmi
 
-_SERIAL = Family("kubevirt_vm_serial_duplicate", "A VM shares its serial with another one.")
-_REASONS = {
-    "SerialDuplicate": Reason(
-        (Severity.WARNING, Severity.INFO),
-        "Another VM has the same serial; a warning while both run.",
-        _SERIAL,
-        next="Stop the copy and give it another serial.",
-        commands=("kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME -o yaml",),
-        alert="VMSerialDuplicate",
-        remediation="reassign_serial",
-        does=(Act.STOP,),
-    )
-}
 _SEVERITY = {MemberRole.RUNS_TOGETHER: Severity.WARNING, MemberRole.MAY_COLLIDE: Severity.INFO}
 
 
@@ -102,7 +88,7 @@ CHECK = Check(
     scope=Scope("one serial", SERIAL),
     looks_up=(VM,),
     cause=Cause.GROUP,
-    reasons=_REASONS,
+    reasons=reasons_of("firmware_serials"),
     find=find,
     fields_read=(virtual_machine.KIND, virtual_machine_instance.KIND),
     requires=(virtual_machine.KIND, virtual_machine_instance.KIND),

@@ -10,28 +10,15 @@ from collections.abc import Iterator
 from ...facts.firmware import comparable, group_id
 from ...facts.naming import the
 from ...findings.advice import filled
-from ...findings.check import PER_NAMESPACE, Check, Family, Reason, View
+from ...findings.check import PER_NAMESPACE, Check, View
 from ...findings.finding import Finding
+from ...findings.pages import command, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.templates import VirtualMachineInstanceReplicaSet, VirtualMachinePool
 
-_TEMPLATE = Family(
-    "kubevirt_vm_template_pins_firmware_uuid", "A template sets the firmware UUID of all that is made from it."
-)
-_REASONS = {
-    "TemplatePinsUUID": Reason(
-        (Severity.WARNING, Severity.INFO),
-        "All that this pool or replica set makes has one firmware UUID; info while it makes no more than one.",
-        _TEMPLATE,
-        next="Remove the firmware UUID from the template, then give each VM that was made from it one of its own.",
-        alert="VMTemplatePinsFirmwareUUID",
-    )
-}
 _COMMANDS = {
     "VirtualMachinePool": "kubectl get virtualmachinepools.pool.kubevirt.io -n NAMESPACE NAME -o yaml",
-    "VirtualMachineInstanceReplicaSet": (
-        "kubectl get virtualmachineinstancereplicasets.kubevirt.io -n NAMESPACE NAME -o yaml"
-    ),
+    "VirtualMachineInstanceReplicaSet": command("show_replica_set"),
 }
 
 
@@ -63,6 +50,6 @@ CHECK = Check(
     title="Templates that set a firmware UUID",
     reads=(VirtualMachinePool.KIND, VirtualMachineInstanceReplicaSet.KIND),
     scope=PER_NAMESPACE,
-    reasons=_REASONS,
+    reasons=reasons_of("firmware_templates"),
     find=find,
 )

@@ -22,15 +22,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from ...domain.acts import Act, Forbids
 from ...domain.identity.indexes import MAC_ON_LINK, POD_NETWORK, PRIMARY, link_in
 from ...facts.firmware import group_id
 from ...facts.naming import the
 from ...facts.record import Record
 from ...facts.vm_networks import parted
 from ...findings.causes import Cause
-from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding, Since
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import VM, primary
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
@@ -42,43 +42,10 @@ from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInst
 from ._collisions import Collisions, copies_in, copy_among, of_copy, of_one_vm, vm_of
 from .firmware_duplicates.members import Member, MemberRole, group_of
 
-_MAC = Family("kubevirt_vm_mac_duplicate", "A VM shares a MAC address with another one on the same network.")
-_VMIS = (
-    "kubectl get virtualmachineinstances.kubevirt.io -A -o custom-columns='NS:.metadata.namespace,VMI:.metadata.name,"
-    "ON:.status.nodeName,MACS:.status.interfaces[*].mac' | grep -i -F -e 'MACADDRESS'"
-)
-_VMS = (
-    "kubectl get virtualmachines.kubevirt.io -A -o custom-columns='NS:.metadata.namespace,VM:.metadata.name,"
-    "CREATED:.metadata.creationTimestamp,MACS:.spec.template.spec.domain.devices.interfaces[*].macAddress' "
-    "| grep -i -F -e 'MACADDRESS'"
-)
-_COMMANDS = (_VMIS, _VMS)
 _DRAWN = (
     "Restart one of them, with its owner's consent: its spec sets no MAC address, so it gets another one. So that it "
     "does not happen again, set one in each VM's template, or have KubeMacPool do so."
 )
-_REASONS = {
-    "DuplicateMAC": Reason(
-        (Severity.CRITICAL, Severity.WARNING),
-        "The VM runs, and another one runs with the same MAC address on the same network; a warning where it takes "
-        "bridges of two nodes to be one network.",
-        _MAC,
-        next="Decide with their owners which one keeps the MAC address, stop the other one, and give it a new one.",
-        commands=_COMMANDS,
-        alert="VMMACAddressDuplicate",
-        remediation="reassign_mac_address",
-        does=(Act.STOP,),
-    ),
-    "LatentDuplicateMAC": Reason(
-        (Severity.INFO,),
-        "Another VM has the same MAC address on the same network, or starts with it: traffic breaks once both run.",
-        _MAC,
-        next="Give one of them a new MAC address before both run.",
-        commands=_COMMANDS,
-        remediation="reassign_mac_address",
-        forbids=Forbids((Act.START,), "it shares its MAC address with another VM"),
-    ),
-}
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -187,7 +154,7 @@ CHECK = Check(
     scope=Scope("one MAC address on one network", MAC_ON_LINK),
     looks_up=(VM, PRIMARY),
     cause=Cause.GROUP,
-    reasons=_REASONS,
+    reasons=reasons_of("mac_duplicates"),
     find=find,
     fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
     requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),

@@ -15,22 +15,12 @@ from collections.abc import Iterator
 from ...facts.firmware import group_id
 from ...facts.naming import NAMED, named
 from ...findings.causes import Cause
-from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.drains import SYSTEM_UUID
 from ...store.kinds.node import Node
-
-_REASONS = {
-    "DuplicateSystemUUID": Reason(
-        (Severity.WARNING,),
-        "Other nodes have the same system UUID: no VM can be migrated between them.",
-        Family("kubevirt_node_system_uuid_duplicate", "A node has the system UUID of another one."),
-        next="Give each node a system UUID of its own; that of a virtual node is its VM's firmware UUID.",
-        commands=("kubectl get nodes -o custom-columns='Node:.metadata.name,SystemUUID:.status.nodeInfo.systemUUID'",),
-        alert="KubeVirtNodeSystemUUIDDuplicate",
-    )
-}
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -58,6 +48,6 @@ CHECK = Check(
     reads=(Node.KIND,),
     scope=Scope("one system UUID", SYSTEM_UUID),
     cause=Cause.GROUP,
-    reasons=_REASONS,
+    reasons=reasons_of("node_identity"),
     find=find,
 )

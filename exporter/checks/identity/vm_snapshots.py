@@ -18,25 +18,20 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ...domain.acts import NOTHING_FORBIDDEN, Act, Forbids
+from ...domain.acts import NOTHING_FORBIDDEN
 from ...domain.identity.indexes import RESTORED_FROM, SAVING
 from ...findings.advice import filled, values_of
-from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding, Since
+from ...findings.pages import command, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import vm_key
 from ...store.kinds.snapshots import VirtualMachineRestore, VirtualMachineSnapshot
 from ...store.kinds.virtual_machine import VirtualMachine
 
-_SNAPSHOTS, _RESTORES = "virtualmachinesnapshots.snapshot.kubevirt.io", "virtualmachinerestores.snapshot.kubevirt.io"
-_CONTROLLER = "kubectl get pods -A -l kubevirt.io=virt-controller"
-_SNAPSHOT = f"kubectl get {_SNAPSHOTS} -n NAMESPACE NAME -o yaml"
-_RESTORE = f"kubectl get {_RESTORES} -n NAMESPACE NAME -o yaml"
-_DELETE = f"kubectl delete {_SNAPSHOTS} -n NAMESPACE NAME"
-_DELETE_RESTORE = f"kubectl delete {_RESTORES} -n NAMESPACE NAME"
+_RESTORE = command("show_restore")
+_DELETE_RESTORE = "kubectl delete virtualmachinerestores.snapshot.kubevirt.io -n NAMESPACE NAME"
 _STOP = "virtctl stop -n NAMESPACE VMNAME"
-_FAMILY = Family("kubevirt_vm_snapshot_stuck", "A snapshot or a restore of a VM makes no progress.")
-_ALERT = "VMSnapshotStuck"
 _INFO, _WARNING = Severity.INFO, Severity.WARNING
 
 _NO_SOURCE = "Source does not exist"  # KubeVirt's words
@@ -46,39 +41,6 @@ _OTHER_MAC = (
     "Delete the restore, then restore again with a patch in spec.patches that removes or changes each macAddress, and"
     " the firmware UUID."
 )
-
-_REASONS = {
-    "SnapshotWithoutSource": Reason(
-        (_INFO,),
-        "The VM that a snapshot is of does not exist, so the snapshot never becomes ready.",
-        _FAMILY,
-        grace=300.0,
-        next="Delete the snapshot, and make one of the VM that was meant.",
-        commands=(_DELETE,),
-    ),
-    "SnapshotOverdue": Reason(
-        (_WARNING, _INFO),
-        "A snapshot makes no progress, and has not failed at its deadline; an info where it does not lock its VM.",
-        _FAMILY,
-        grace=300.0,
-        next="Look in the log of virt-controller for what keeps it from going on, then delete the snapshot. Where the"
-        " next one ends in the same way, update KubeVirt.",
-        commands=(_SNAPSHOT, _CONTROLLER, _DELETE),
-        alert=_ALERT,
-        forbids=Forbids((Act.START, Act.STOP, Act.RESTART), "a snapshot of it is in progress, which locks it"),
-    ),
-    "RestoreStuck": Reason(
-        (_WARNING, _INFO),
-        "A restore makes no progress; an info where it does not lock its VM.",
-        _FAMILY,
-        grace=600.0,
-        next="Mend what KubeVirt reports of the restore, which it tries again and again.",
-        commands=(_RESTORE, _CONTROLLER),
-        alert=_ALERT,
-        does=(Act.STOP, Act.DELETE),
-        forbids=Forbids((Act.START,), "a restore into it is in progress, which locks it"),
-    ),
-}
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -182,7 +144,7 @@ CHECK = Check(
     reads=(VirtualMachineSnapshot.KIND, VirtualMachineRestore.KIND, VirtualMachine.KIND),
     scope=Scope("one VM that is saved or restored", SAVING),
     looks_up=(RESTORED_FROM,),
-    reasons=_REASONS,
+    reasons=reasons_of("vm_snapshots"),
     find=find,
     fields_read=(VirtualMachine.KIND,),
     requires=(VirtualMachineSnapshot.KIND,),

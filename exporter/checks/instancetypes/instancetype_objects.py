@@ -26,50 +26,15 @@ from ...facts.matching import ROLES, MatcherRole
 from ...facts.naming import NAMED, named, the
 from ...facts.record import Ref
 from ...findings.causes import Cause
-from ...findings.check import Check, Family, Lookup, Reason, Scope, View
+from ...findings.check import Check, Lookup, Scope, View
 from ...findings.finding import Finding, Since
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.controller_revision import ControllerRevision
-from ...store.kinds.instancetypes import INSTANCETYPES, Kept, Sizing, Tuning
+from ...store.kinds.instancetypes import INSTANCETYPES, RESOURCES, Kept, Sizing, Tuning
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.reader import ClusterView
-from ._commands import LIST_USERS, RESOURCES
-
-_AT_RISK = Family(
-    "kubevirt_instancetype_deletable_in_use",
-    "VMs without a copy of it depend on an instancetype or preference, and nothing prevents its deletion.",
-)
-_DEPRECATED = Family(
-    "kubevirt_instancetype_deprecated",
-    "An instancetype or preference is deprecated and in use, or sets deprecated fields.",
-    aged=False,
-)
-
-REASONS = {
-    "DeletableInUse": Reason(
-        (Severity.WARNING, Severity.CRITICAL),
-        "VMs depend on the live object, since they have no copy of it; critical where it is being deleted.",
-        _AT_RISK,
-        grace=120.0,
-        next="Do not delete or change the object before each VM that uses it has a ControllerRevision.",
-        commands=(LIST_USERS, "kubectl get pods -A -l kubevirt.io=virt-controller"),
-        alert="VMInstancetypeUnversioned",
-        remediation="guard_instancetype",
-    ),
-    "DeprecatedInUse": Reason(
-        (Severity.INFO,),
-        "The provider of the instancetype or preference has deprecated it, and VMs use it.",
-        _DEPRECATED,
-        next="Let new VMs use another object; a VM that has a copy keeps the copy.",
-    ),
-    "DeprecatedFields": Reason(
-        (Severity.INFO,),
-        "The instancetype or preference sets fields or values that KubeVirt has deprecated.",
-        _DEPRECATED,
-        next="Replace the deprecated fields in the object's source; VMs that have a copy keep the copy.",
-    ),
-}
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -192,7 +157,7 @@ CHECK = Check(
     scope=Scope("one instancetype or preference", OBJECT),
     looks_up=(Lookup(UNVERSIONED, concerns=OBJECT), Lookup(USERS, concerns=OBJECT)),
     cause=Cause.SUBJECT,
-    reasons=REASONS,
+    reasons=reasons_of("instancetype_objects"),
     find=find,
     fields_read=(VirtualMachine.KIND, KubeVirt.KIND),
     requires=(VirtualMachine.KIND, *INSTANCETYPES[1::2]),

@@ -14,34 +14,13 @@ from ...domain.instancetypes.indexes import OBJECT, POOLS, REVISION
 from ...domain.instancetypes.resolving import LIVE, reference, target
 from ...facts.matching import ROLES, MatcherRole
 from ...findings.causes import Cause
-from ...findings.check import Check, Family, Lookup, Reason, Scope, View
+from ...findings.check import Check, Lookup, Scope, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.controller_revision import START, ControllerRevision
-from ...store.kinds.instancetypes import CLUSTER_WIDE, INSTANCETYPES
+from ...store.kinds.instancetypes import CLUSTER_WIDE, INSTANCETYPES, RESOURCES
 from ...store.kinds.templates import VirtualMachinePool
-from ._commands import RESOURCES
-
-_READ = (
-    "kubectl get virtualmachinepools.pool.kubevirt.io -n NAMESPACE NAME "
-    '-o jsonpath=\'{.spec.virtualMachineTemplate.spec.instancetype}{"\\n"}'
-    '{.spec.virtualMachineTemplate.spec.preference}{"\\n"}\''
-)
-REASONS = {
-    "PoolObjectMissing": Reason(
-        (Severity.WARNING,),
-        "The pool's template refers to an instancetype, a preference or a ControllerRevision that does not exist: the "
-        "VMs that it creates cannot start.",
-        Family(
-            "kubevirt_vmpool_instancetype_missing",
-            "A VirtualMachinePool's template refers to an instancetype or preference that does not exist.",
-        ),
-        grace=60.0,
-        next="Create the missing object again, or let the pool's template refer to one that exists.",
-        commands=(_READ, "kubectl get RESOURCE -A"),
-        alert="VMInstancetypeMissing",
-    )
-}
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -90,7 +69,7 @@ CHECK = Check(
     scope=Scope("one pool", POOLS),
     looks_up=(OBJECT, Lookup(REVISION, changes_of=(ControllerRevision,))),
     cause=Cause.REFERENT,
-    reasons=REASONS,
+    reasons=reasons_of("instancetype_pools"),
     find=find,
     requires=(VirtualMachinePool.KIND, *CLUSTER_WIDE),
 )

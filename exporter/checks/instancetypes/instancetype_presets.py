@@ -14,29 +14,12 @@ from collections.abc import Iterator, Sequence
 from ...domain.instancetypes.indexes import MERGED, MOST_PRESETS, PRESETS
 from ...facts.naming import listed, named
 from ...facts.record import Ref
-from ...findings.check import Check, Family, Lookup, Reason, Scope, View
+from ...findings.check import Check, Lookup, Scope, View
 from ...findings.finding import Finding, Since
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.instancetypes import VirtualMachineInstancePreset
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-
-REASONS = {
-    "PresetInUse": Reason(
-        (Severity.WARNING,),
-        "A VirtualMachineInstancePreset was merged into the VMI: without it, or in a KubeVirt that has none, the VM "
-        "starts as another one.",
-        Family(
-            "kubevirt_vmi_preset_in_use", "A deprecated VirtualMachineInstancePreset was merged into a VMI.", aged=False
-        ),
-        next="Write what the preset sets into the VM's template, or into an instancetype and a preference, and exclude "
-        "the VM from presets.",
-        commands=(
-            "kubectl get virtualmachineinstancepresets.kubevirt.io -n NAMESPACE -o yaml",
-            "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME -o yaml",
-        ),
-        alert="VMIPresetInUse",
-    )
-}
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -78,7 +61,7 @@ CHECK = Check(
     title="VMIs that a deprecated preset was merged into",
     reads=(VirtualMachineInstance.KIND, VirtualMachineInstancePreset.KIND),
     scope=Scope("one VMI with a preset", PRESETS),
-    reasons=REASONS,
+    reasons=reasons_of("instancetype_presets"),
     find=find,
     looks_up=(Lookup(MERGED, changes_of=(VirtualMachineInstancePreset,)),),
     fields_read=(VirtualMachineInstance.KIND,),

@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import nsmallest
 
-from ...domain.acts import Act, Forbids
 from ...domain.instancetypes.indexes import REVISION, revision_key
 from ...facts.naming import NAMED, named
 from ...facts.record import Record
-from ...findings.causes import Cause
-from ...findings.check import Check, Family, Lookup, Reason, Scope, View
+from ...findings.check import Check, Lookup, Scope, View
 from ...findings.finding import Finding, Since
+from ...findings.pages import reasons_of
 from ...findings.partial import known
 from ...findings.severity import Severity
 from ...store.indexes.networks import VM
@@ -29,44 +28,6 @@ from ...store.kinds.templates import VirtualMachinePool
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
-_ORPHANED = Family(
-    "kubevirt_instancetype_revision_orphaned",
-    "A ControllerRevision of an instancetype or preference is needed by nothing.",
-)
-_SHARED = Family(
-    "kubevirt_instancetype_revision_shared",
-    "Several VMs refer to one ControllerRevision of an instancetype or preference.",
-)
-_READ = "kubectl get controllerrevisions.apps -n NAMESPACE NAME -o yaml"
-_VMS = (
-    "kubectl get virtualmachines.kubevirt.io -n NAMESPACE -o custom-columns='VM:.metadata.name,"
-    "PIN:.spec.instancetype.revisionName,COPY:.status.instancetypeRef.controllerRevisionRef.name,"
-    "PREFERENCEPIN:.spec.preference.revisionName,"
-    "PREFERENCECOPY:.status.preferenceRef.controllerRevisionRef.name' | grep -F -w -e VM -e 'NAME'"
-)
-
-REASONS = {
-    "OrphanedRevision": Reason(
-        (Severity.INFO,),
-        "No VM, VMI, snapshot or restore needs the ControllerRevision.",
-        _ORPHANED,
-        grace=3600.0,
-        next="Delete it if it is in the way; the one of a VM goes together with the VM.",
-        commands=(_READ, _VMS),
-        remediation="delete_orphan_revision",
-        does=(Act.DELETE,),
-    ),
-    "SharedRevision": Reason(
-        (Severity.WARNING,),
-        "Several VMs refer to the ControllerRevision, which goes together with the one that owns it.",
-        _SHARED,
-        next="Give each VM a ControllerRevision of its own, before the VM that owns this one is deleted.",
-        commands=(_READ, _VMS),
-        alert="VMInstancetypeRevisionUnfit",
-        cause=Cause.SUBJECT,
-        forbids=Forbids((Act.DELETE,), "other VMs refer to it"),
-    ),
-}
 _SNAPSHOT = "VirtualMachineSnapshot"
 
 
@@ -137,7 +98,7 @@ CHECK = Check(
     ),
     scope=Scope("one ControllerRevision", REVISION),
     looks_up=(Lookup(VM, changes_of=(VirtualMachine,)),),
-    reasons=REASONS,
+    reasons=reasons_of("instancetype_revisions"),
     find=find,
     fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
     requires=(VirtualMachine.KIND, *CLUSTER_WIDE),

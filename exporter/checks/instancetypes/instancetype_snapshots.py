@@ -18,50 +18,15 @@ from collections.abc import Iterator
 from ...domain.instancetypes.indexes import REVISION, SAVED, SAVED_COPY, SAVED_OBJECT
 from ...domain.instancetypes.resolving import LIVE, backs, reference, target
 from ...facts.matching import ROLES, MatcherRole, Reference
-from ...findings.causes import Cause
-from ...findings.check import Check, Family, Lookup, Reason, Scope, View
+from ...findings.check import Check, Lookup, Scope, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import VM
 from ...store.kinds.controller_revision import START, ControllerRevision
-from ...store.kinds.instancetypes import CLUSTER_WIDE, INSTANCETYPES
+from ...store.kinds.instancetypes import CLUSTER_WIDE, INSTANCETYPES, RESOURCES
 from ...store.kinds.snapshots import VirtualMachineSnapshotContent
 from ...store.kinds.virtual_machine import VirtualMachine
-from ._commands import COPIES, RESOURCES
-
-_FAMILY = Family(
-    "kubevirt_vmsnapshot_instancetype_missing",
-    "A restore of the snapshot would not find its instancetype or preference, or the copy of one.",
-)
-_SAVED = "virtualmachinesnapshotcontents.snapshot.kubevirt.io"
-_READ = (
-    f"kubectl get {_SAVED} -n NAMESPACE NAME "
-    '-o jsonpath=\'{.spec.source.virtualMachine.spec.instancetype}{"\\n"}'
-    '{.spec.source.virtualMachine.spec.preference}{"\\n"}\''
-)
-REASONS = {
-    "SnapshotRevisionMissing": Reason(
-        (Severity.WARNING,),
-        "The ControllerRevision that the saved spec of a snapshot names does not exist: a restore fails.",
-        _FAMILY,
-        grace=60.0,
-        next="Create the ControllerRevision again from another copy of the same object and generation, or take a new "
-        "snapshot of the VM and delete this one.",
-        commands=(_READ, COPIES),
-        alert="VMSnapshotInstancetypeMissing",
-    ),
-    "SnapshotObjectMissing": Reason(
-        (Severity.WARNING, Severity.INFO),
-        "A snapshot has no copy of its instancetype or preference, and that does not exist: a VM that is restored from "
-        "it cannot start; info where the VM that was saved still has a copy, by which it can be restored in place.",
-        _FAMILY,
-        grace=60.0,
-        next="Create the missing object again, best from a copy of it, before anybody restores the snapshot.",
-        commands=(_READ, "kubectl get RESOURCE -A", COPIES),
-        alert="VMSnapshotInstancetypeMissing",
-        cause=Cause.REFERENT,
-    ),
-}
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -132,7 +97,7 @@ CHECK = Check(
         Lookup(REVISION, changes_of=(ControllerRevision,), concerns=SAVED_COPY),
         Lookup(VM, changes_of=(VirtualMachine,)),
     ),
-    reasons=REASONS,
+    reasons=reasons_of("instancetype_snapshots"),
     find=find,
     fields_read=(VirtualMachine.KIND,),
     requires=(VirtualMachineSnapshotContent.KIND, *CLUSTER_WIDE),

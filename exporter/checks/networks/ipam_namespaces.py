@@ -11,146 +11,17 @@ subnets and ranges that are not CIDRs; types of settings that OVN-Kubernetes alo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from ...domain.acts import Act, Among, Forbids
-from ...findings.causes import Cause
-from ...findings.check import PER_NAMESPACE, Check, Family, Reason, View
+from ...findings.check import PER_NAMESPACE, Check, View
 from ...findings.finding import Finding, Since
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.namespace import PRIMARY
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.user_defined_networks import ClusterUserDefinedNetwork, UserDefinedNetwork
-from ._commands import CUDNS, PODS_ON_NAD, READ_NAD, UDNS
 
-_MISCONFIGURED = Family("kubevirt_ipam_network_misconfigured", "The NAD or user-defined network is misconfigured.")
-_NAD = (READ_NAD, PODS_ON_NAD)
-_UDN = (
-    UDNS,
-    CUDNS,
-    (
-        "kubectl get deployments.apps -A -o custom-columns='NS:.metadata.namespace,DEPLOYMENT:.metadata.name,"
-        "ARGS:.spec.template.spec.containers[*].args,COMMAND:.spec.template.spec.containers[*].command' "
-        "| grep -F -e ovnkube-control-plane"
-    ),
-)
-
-
-def _reason(
-    severity: Severity,
-    meaning: str,
-    next_step: str,
-    commands: tuple[str, ...] = _NAD,
-    alert: str = "VMNetworkMisconfigured",
-    cause: Cause | None = None,
-    forbids: Forbids | None = None,
-) -> Reason:
-    declared = Reason((severity,), meaning, _MISCONFIGURED, next=next_step, commands=commands, alert=alert)
-    return replace(declared, cause=cause, forbids=forbids)
-
-
-_ACTS = (Act.START, Act.STOP, Act.RESTART, Act.END, Act.MIGRATE, Act.DRAIN)
-_NO_POD = Forbids(
-    _ACTS, "no launcher pod can be created in its namespace, where a NAD can't be decoded", Among.NAMESPACE
-)
-_REJECTED = Forbids(_ACTS, "OVN-Kubernetes does not accept a NAD that it is on")
-_BLOCKS = (READ_NAD, "kubectl get events -n NAMESPACE --field-selector reason=FailedCreate", PODS_ON_NAD)
-_REASONS = {
-    "BadJson": _reason(
-        Severity.CRITICAL,
-        "The configuration is not valid: no launcher pod can be created in the NAD's namespace.",
-        "Repair spec.config of the NAD, or delete the NAD if nothing uses it.",
-        _BLOCKS,
-        "VMNetworkBlocksNamespace",
-        forbids=_NO_POD,
-    ),
-    "SubnetsNotString": _reason(
-        Severity.CRITICAL,
-        "`subnets` is not a string, so ipam-extensions can't decode it: no launcher pod can be created in the NAD's "
-        "namespace.",
-        "Write subnets in spec.config of the NAD as one comma-separated string.",
-        _BLOCKS,
-        "VMNetworkBlocksNamespace",
-        forbids=_NO_POD,
-    ),
-    "MultiplePrimary": _reason(
-        Severity.CRITICAL,
-        "The namespace has more than one primary network: OVN-Kubernetes rejects the second, and ovnkube-control-plane "
-        "fails at its next start.",
-        "Make one of the two networks secondary, or delete it.",
-        forbids=_REJECTED,
-    ),
-    "PersistentWithoutSubnets": _reason(
-        Severity.CRITICAL,
-        "A layer-2 network allows persistent IPs and has no subnets: it is not created, and ovnkube-control-plane "
-        "fails at its next start.",
-        "Add the subnets to spec.config of the NAD, or remove allowPersistentIPs.",
-        forbids=_REJECTED,
-    ),
-    "PersistentLocalnetWithoutSubnets": _reason(
-        Severity.WARNING,
-        "A localnet network allows persistent IPs and has no subnets: its IPAMClaims stay empty.",
-        "Add the subnets to spec.config of the NAD, or remove allowPersistentIPs.",
-    ),
-    "PersistentLayer3": _reason(
-        Severity.CRITICAL,
-        "A layer-3 network does not support persistent IPs: OVN-Kubernetes rejects the NAD.",
-        "Remove allowPersistentIPs from spec.config of the NAD.",
-        forbids=_REJECTED,
-    ),
-    "NameMismatch": _reason(
-        Severity.CRITICAL,
-        "`netAttachDefName` is not the NAD's own namespace and name: OVN-Kubernetes rejects it.",
-        "Set netAttachDefName in spec.config to the NAD's own namespace and name.",
-        forbids=_REJECTED,
-    ),
-    "Conflist": _reason(
-        Severity.WARNING,
-        "A plugin list sets `allowPersistentIPs` in only one of the two places where it is read.",
-        "Set allowPersistentIPs both at the top of spec.config and in its first plugin.",
-    ),
-    "NotOvn": _reason(
-        Severity.WARNING,
-        "`allowPersistentIPs` is set for a CNI plugin that does not support it: its IPAMClaims stay empty.",
-        "Remove allowPersistentIPs from spec.config of the NAD.",
-    ),
-    "FlagOff": _reason(
-        Severity.CRITICAL,
-        "A network requests persistent IPs, and OVN-Kubernetes runs without --enable-persistent-ips.",
-        "Have --enable-persistent-ips set in the configuration of OVN-Kubernetes, once no other finding says that "
-        "ovnkube-control-plane fails at its next start.",
-        _UDN,
-        cause=Cause.CLUSTER,
-    ),
-    "OverlappingExcludes": _reason(
-        Severity.CRITICAL,
-        "Excluded, reserved or infrastructure ranges overlap: the network is not created, and ovnkube-control-plane "
-        "fails at its next start.",
-        "Change the excluded, reserved and infrastructure ranges so that they do not overlap.",
-        forbids=_REJECTED,
-    ),
-    "ExcludeOutsideSubnets": _reason(
-        Severity.CRITICAL,
-        "An excluded range is outside the subnets: OVN-Kubernetes rejects the NAD.",
-        "Remove or correct the excluded range that is outside the subnets.",
-        forbids=_REJECTED,
-    ),
-    "ExcludesGateway": _reason(
-        Severity.CRITICAL,
-        "An excluded range covers the gateway or management address of a primary network: it is not created, and "
-        "ovnkube-control-plane fails at its next start.",
-        "Start the excluded range after the gateway and management addresses.",
-        forbids=_REJECTED,
-    ),
-    "NetworkNotCreated": _reason(
-        Severity.WARNING,
-        "OVN-Kubernetes could not create a user-defined network.",
-        "Repair what the message of the condition says; OVN-Kubernetes then retries by itself.",
-        _UDN,
-        cause=Cause.NETWORK,
-    ),
-}
+_REASONS = reasons_of("ipam_namespaces")
 
 # Such a network is tried again and again while the control plane runs; while it starts each failure ends it.
 _FAILS = "ovnkube-control-plane fails at its next start"

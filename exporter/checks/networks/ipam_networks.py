@@ -17,13 +17,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from ...domain.acts import Act, Forbids
 from ...facts.naming import NAMED, named
 from ...facts.pool import Pool
 from ...facts.record import Ref
 from ...findings.causes import Cause
-from ...findings.check import PER_NETWORK, Check, Family, Reason, View
+from ...findings.check import PER_NETWORK, Check, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import NAD, NETWORK, UNKNOWN_HOLDER, VM, unknown_holders
 from ...store.kinds.ipam_claim import IPAMClaim
@@ -31,70 +31,10 @@ from ...store.kinds.network_attachment_definition import NetworkAttachmentDefini
 from ...store.kinds.pod import GIVEN, Pod
 from ...store.kinds.user_defined_networks import ClusterUserDefinedNetwork, UserDefinedNetwork
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ._commands import CUDNS, NADS, NETWORK_CLAIMS, PODS_ON_NAD, READ_NAD, UDNS
 
 __all__ = ["CHECK", "FULL"]
 
 FULL, _NEARLY = 0.95, 0.80  # of the fullest subnet
-
-_CONFLICT = Family("kubevirt_ipam_network_config_conflict", "The NAD conflicts with another NAD of the same network.")
-_DISABLED = Family(
-    "kubevirt_ipam_network_persistence_disabled",
-    "The network does not allow persistent IPs, and IPAMClaims hold addresses of it.",
-)
-_PRESSURE = Family("kubevirt_ipam_pool_pressure", "The network is short of free addresses.")
-_WITHOUT = Family("kubevirt_ipam_pool_without_capacity", "A subnet of the network has no allocatable address.")
-
-_REASONS = {
-    "NetworkConfigConflict": Reason(
-        (Severity.CRITICAL,),
-        "Two NADs of one network conflict: pods on one of them hang, and ovnkube-control-plane fails at its next "
-        "start.",
-        _CONFLICT,
-        next="Do not restart ovnkube-control-plane; agree on the settings and write them into all NADs of the network.",
-        commands=(
-            NADS,
-            READ_NAD,
-            (
-                "kubectl get network-attachment-definitions.k8s.cni.cncf.io -A -o custom-columns="
-                "'NS:.metadata.namespace,NAD:.metadata.name,OF:.metadata.annotations.k8s\\.ovn\\.org/network-name,"
-                "ID:.metadata.annotations.k8s\\.ovn\\.org/network-id,OWNER:.metadata.ownerReferences[*].kind'"
-            ),
-            PODS_ON_NAD,
-        ),
-        alert="VMNetworkConfigConflict",
-        forbids=Forbids(
-            (Act.START, Act.STOP, Act.RESTART, Act.END, Act.MIGRATE, Act.DRAIN),
-            "NADs of a network that it is on conflict, and pods on one of them hang",
-        ),
-    ),
-    "PersistenceDisabled": Reason(
-        (Severity.CRITICAL,),
-        "IPAMClaims hold addresses of a network that does not allow persistent IPs: those of stopped VMs can be "
-        "allocated to others.",
-        _DISABLED,
-        next="Do not stop VMs of this network; set allowPersistentIPs again in all NADs of the network.",
-        commands=(NADS, UDNS, CUDNS, NETWORK_CLAIMS),
-        alert="VMNetworkPersistenceDisabled",
-    ),
-    "PoolPressure": Reason(
-        (Severity.WARNING, Severity.CRITICAL),
-        "80 % of a subnet's addresses are in use; critical from 95 %, or where an IPAMClaim got none.",
-        _PRESSURE,
-        next="Release the reclaimable addresses that `steward networks` lists, or enlarge the network; the subnets of a"
-        " UDN can't be changed, so its VMs need another one.",
-        commands=(NADS, NETWORK_CLAIMS),
-        alert="VMNetworkPoolPressure",
-    ),
-    "NetworkWithoutAddresses": Reason(
-        (Severity.WARNING,),
-        "A subnet has no allocatable address: it is too small, or all of it is excluded or reserved.",
-        _WITHOUT,
-        next="Write a larger subnet into all NADs of the network, or exclude less.",
-        commands=(NADS, UDNS, CUDNS),
-        alert="VMNetworkMisconfigured",
-    ),
-}
 
 
 class _Members:
@@ -277,7 +217,7 @@ CHECK = Check(
     scope=PER_NETWORK,
     looks_up=(VM, UNKNOWN_HOLDER),
     cause=Cause.NETWORK,
-    reasons=_REASONS,
+    reasons=reasons_of("ipam_networks"),
     find=find,
     fields_read=(Pod.KIND, VirtualMachineInstance.KIND),
     requires=(IPAMClaim.KIND, NetworkAttachmentDefinition.KIND),

@@ -18,12 +18,13 @@ from dataclasses import replace
 
 import msgspec
 
-from ...domain.acts import NOTHING_FORBIDDEN, Act, Among, Forbids
+from ...domain.acts import NOTHING_FORBIDDEN
 from ...facts.record import Ref
 from ...findings.advice import advised
 from ...findings.causes import Cause
-from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding, Since
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import PERSISTENT, STACK
 from ...store.kinds.components import (
@@ -38,76 +39,7 @@ from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ._explained import EXPLAINED, broken
 
-_FAMILY = Family("kubevirt_ipam_stack_degraded", "A component that creates or honours IPAMClaims does not work.")
-
-
-# The webhook rejects every launcher pod, of whatever network, where it is registered and does not answer.
-_NO_POD = Forbids(
-    (Act.START, Act.STOP, Act.RESTART, Act.END, Act.MIGRATE, Act.DRAIN),
-    "the IPAM webhook does not answer, and without that no launcher pod is created",
-    Among.CLUSTER,
-)
-
-
-def _reason(
-    meaning: str, next_step: str, commands: tuple[str, ...], alert: str, forbids: Forbids | None = None
-) -> Reason:
-    declared = Reason((Severity.CRITICAL,), meaning, _FAMILY, grace=300.0, next=next_step, commands=commands)
-    return replace(declared, alert=alert, forbids=forbids)
-
-
-_DEPLOYMENT = (
-    "kubectl get deployments.apps -n NAMESPACE NAME -o yaml",
-    "kubectl get pods -n NAMESPACE -o wide",
-    "kubectl get events -n NAMESPACE --sort-by=.lastTimestamp",
-    "kubectl logs -n NAMESPACE deployments/NAME --all-containers --tail=100",
-)
-_WEBHOOK = (
-    (
-        "kubectl get mutatingwebhookconfigurations.admissionregistration.k8s.io -o custom-columns="
-        "'CONFIGURATION:.metadata.name,WEBHOOKS:.webhooks[*].name,CA:.webhooks[*].clientConfig.caBundle' "
-        "| grep -F -e ipam-claims.k8s.cni.cncf.io"
-    ),
-    (
-        "kubectl get deployments.apps -A "
-        "| grep -F -e kubevirt-ipam-controller -e cluster-network-addons-operator -e cert-manager"
-    ),
-)
-_REASONS = {
-    "ControllerNotReady": _reason(
-        "KubeVirt's IPAM controller has no ready replica: no VM starts, and IPAMClaims of deleted VMs get stuck.",
-        "Look at the events and logs of the Deployment's pods: mostly the image, the webhook's certificate or RBAC.",
-        _DEPLOYMENT,
-        "KubeVirtIPAMControllerDown",
-        _NO_POD,
-    ),
-    "ControlPlaneNotReady": _reason(
-        "OVN-Kubernetes' control plane has no ready replica: no address is allocated or released.",
-        "Find in the last lines of the Deployment's log the network or IPAMClaim that it fails over, and repair that.",
-        _DEPLOYMENT,
-        "VMNetworkControlPlaneDown",
-    ),
-    "WebhookMissing": _reason(
-        "The IPAM controller runs and its webhook is not registered: VMs start without referring to their IPAMClaims.",
-        "Apply the manifests of the installed version again, or restart the operator that installed them.",
-        _WEBHOOK,
-        "KubeVirtIPAMWebhookBroken",
-    ),
-    "ControllerMissing": _reason(
-        "NADs allow persistent IPs, and neither KubeVirt's IPAM controller nor its webhook is installed: VMs lose "
-        "their addresses when they stop.",
-        "Install KubeVirt's IPAM controller (ipam-extensions), or remove allowPersistentIPs from the NADs.",
-        _WEBHOOK,
-        "KubeVirtIPAMWebhookBroken",
-    ),
-    "WebhookUntrusted": _reason(
-        "The webhook has no CA bundle, so the API server can't call it: no launcher pod can be created.",
-        "Check cert-manager or the operator that injects the CA bundle, and restart it.",
-        _WEBHOOK,
-        "KubeVirtIPAMWebhookBroken",
-        _NO_POD,
-    ),
-}
+_REASONS = reasons_of("ipam_stack")
 _SCALED_DOWN = {
     "ControllerNotReady": "Find out who scaled the Deployment to 0 and why, then scale it up.",
     "ControlPlaneNotReady": "Find out who scaled the Deployment to 0 and why; make sure that "

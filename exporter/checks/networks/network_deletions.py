@@ -17,9 +17,9 @@ from ...domain.networks.users import NetworkUsers, users_of
 from ...facts.naming import named
 from ...facts.record import Ref, UnseenError
 from ...findings.causes import Cause
-from ...findings.check import PER_NETWORK, Check, Family, Lookup, Reason, View
+from ...findings.check import PER_NETWORK, Check, Lookup, View
 from ...findings.finding import Finding, Since
-from ...findings.severity import Severity
+from ...findings.pages import reasons_of
 from ...store.indexes.networks import ATTACHMENT, INTERFACE, NAD, NAD_KEY, ON_POD_NETWORK
 from ...store.kinds.namespace import Namespace
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
@@ -27,47 +27,8 @@ from ...store.kinds.pod import Pod
 from ...store.kinds.user_defined_networks import PROTECTION, ClusterUserDefinedNetwork, UserDefinedNetwork
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ._commands import CUDNS, NETWORK_NADS, NETWORK_STACK, PODS_ON_NETWORK, UDNS
 
-_STUCK = Family(
-    "kubevirt_vm_network_stuck_terminating", "The NAD or user-defined network is being deleted, and does not go."
-)
-_MINUTE = 60.0
-
-
-_LOOK = (UDNS, CUDNS, NETWORK_NADS, PODS_ON_NETWORK)
-_REASONS = {
-    "NetworkDeletionHeld": Reason(
-        (Severity.WARNING,),
-        "The network is being deleted, and pods that are on it hold it: with the last of them it goes, and VMs that "
-        "refer to it can't start any more.",
-        _STUCK,
-        grace=10 * _MINUTE,  # pods take their time to end
-        next="Give these VMs another network before they stop: the deletion can't be taken back, and a network of the "
-        "same name can be created only after it.",
-        commands=_LOOK,
-        alert="VMNetworkDeletionStuck",
-    ),
-    "NetworkDeletionStuck": Reason(
-        (Severity.WARNING,),
-        "The network or NAD is being deleted, no pod is on it, and a finalizer holds it.",
-        _STUCK,
-        grace=10 * _MINUTE,
-        next="Look at the network's condition and at the logs of ovnkube-control-plane; do not remove the finalizer "
-        "yourself.",
-        commands=(*_LOOK, NETWORK_STACK),
-        alert="VMNetworkDeletionStuck",
-    ),
-    "NadDeletedByHand": Reason(
-        (Severity.INFO,),
-        "A NAD was deleted, and the network that OVN-Kubernetes rendered it from was not: its finalizer keeps it, and "
-        "it works, until that network is deleted or no longer selects the namespace.",
-        _STUCK,
-        grace=10 * _MINUTE,
-        next="Keep the finalizer; no step is needed before the network itself is to go.",
-        commands=_LOOK,
-    ),
-}
+_REASONS = reasons_of("network_deletions")
 _BY_POD = "End the pods that are on it, if nothing needs the network any more."
 _COMPLETED = "Delete the pods that the condition names, if they still exist as completed ones."
 _WITH_NAMESPACE = "Look at what is left in the namespace: it has to end before the NAD does."

@@ -15,28 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...findings.causes import Cause
-from ...findings.check import PER_VM, Check, Family, Reason, View
+from ...findings.check import PER_VM, Check, View
 from ...findings.finding import Finding, Since
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import REFERENCE
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ._commands import READ_VMI
 from ._referred import referred_to
-
-_REASONS = {
-    "AddressNotKept": Reason(
-        (Severity.INFO,),
-        "The VMI can migrate, and its primary network does not keep its address: it gets another one with each "
-        "migration, and its connections end.",
-        Family("kubevirt_vm_address_not_kept", "The VMI gets another address with each migration."),
-        next="If the VM needs its address, give its namespace a primary layer-2 network with ipam.lifecycle "
-        "Persistent; else no step is needed.",
-        commands=(READ_VMI, "kubectl get network-attachment-definitions.k8s.cni.cncf.io -n NAMESPACE NADNAME -o yaml"),
-        cause=Cause.NETWORK_THERE,
-    )
-}
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -83,7 +69,7 @@ CHECK = Check(
     reads=(VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
     scope=PER_VM,
     looks_up=(REFERENCE,),
-    reasons=_REASONS,
+    reasons=reasons_of("network_migrations"),
     find=find,
     fields_read=(VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
     requires=(VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),

@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ...domain.acts import NOTHING_FORBIDDEN, Act, Forbids
+from ...domain.acts import NOTHING_FORBIDDEN, Forbids
 from ...facts.naming import named
 from ...facts.record import Ref
-from ...findings.causes import Cause
-from ...findings.check import PER_NAMESPACE, Check, Family, Reason, View
+from ...findings.check import PER_NAMESPACE, Check, View
 from ...findings.finding import Finding, Since
+from ...findings.pages import reasons_of
 from ...findings.partial import known
 from ...findings.severity import Severity
 from ...store.indexes.networks import SELECTION, SELECTION_KEY
@@ -29,46 +29,7 @@ from ...store.kinds.network_attachment_definition import NetworkAttachmentDefini
 from ...store.kinds.user_defined_networks import ClusterUserDefinedNetwork, UserDefinedNetwork
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
-from ._commands import CUDNS
 
-_MISSING = Family("kubevirt_vm_network_missing", "A network that VMs of the namespace use is not there.")
-_BOTH = (Severity.CRITICAL, Severity.WARNING)
-_COMMANDS = (
-    "kubectl get namespaces NAME -o yaml",
-    "kubectl get userdefinednetworks.k8s.ovn.org -n NAME -o yaml",
-    CUDNS,
-    "kubectl get network-attachment-definitions.k8s.cni.cncf.io -n NAME",
-    "kubectl get virtualmachineinstances.kubevirt.io -n NAME",
-    "kubectl get events -n NAME --field-selector type=Warning",
-)
-_WITHOUT = Forbids((Act.START, Act.RESTART), "the primary network of its namespace is not there")
-_REASONS = {
-    "PrimaryNetworkMissing": Reason(
-        _BOTH,
-        "The namespace asks for a primary network of its own and has none: its pods get no address. Critical while VMs "
-        "wait.",
-        _MISSING,
-        grace=300.0,  # the namespace is created before its network
-        next="Create a primary UserDefinedNetwork in the namespace, or let a primary ClusterUserDefinedNetwork select "
-        "it.",
-        commands=_COMMANDS,
-        alert="VMNamespaceWithoutNetwork",
-        cause=Cause.SUBJECT,
-        forbids=_WITHOUT,
-    ),
-    "NetworkNotRendered": Reason(
-        _BOTH,
-        "A network is for this namespace, its VMs use it, and OVN-Kubernetes has rendered no NAD of it there. Critical "
-        "while VMs wait.",
-        _MISSING,
-        grace=300.0,
-        next="Repair what the message of the network's condition says; OVN-Kubernetes then retries by itself.",
-        commands=_COMMANDS,
-        alert="VMNamespaceWithoutNetwork",
-        cause=Cause.NETWORK,
-        forbids=_WITHOUT,  # of a primary one; who refers to the NAD of another one is without that
-    ),
-}
 _ANEW = (
     f"Create the namespace again with the label {PRIMARY}, which can't be added later, or let the network not select "
     "it."
@@ -250,7 +211,7 @@ CHECK = Check(
     ),
     scope=PER_NAMESPACE,
     looks_up=(SELECTION,),
-    reasons=_REASONS,
+    reasons=reasons_of("network_namespaces"),
     find=find,
     fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND),
     requires=(NetworkAttachmentDefinition.KIND, UserDefinedNetwork.KIND, VirtualMachine.KIND),

@@ -14,12 +14,14 @@ Not seen here: a NAD in the place of the pod network (`multus.default`), and int
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from ...domain.acts import Act, Forbids
+from ...domain.acts import NOTHING_FORBIDDEN, Act
 from ...facts.naming import named
 from ...findings.causes import Cause
-from ...findings.check import PER_VM, Check, Family, Lookup, Presence, Reason, View
+from ...findings.check import PER_VM, Check, Lookup, Presence, View
 from ...findings.finding import Finding, Since
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import INTERFACE, REFERENCE, RENDERED, RENDERED_ANYWHERE
 from ...store.kinds.namespace import Namespace
@@ -29,32 +31,10 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 from ._referred import ReferredNads
 
-_FAMILY = Family("kubevirt_vm_nad_missing", "A VM refers to a NAD that does not exist.")
-_NADS = "kubectl get network-attachment-definitions.k8s.cni.cncf.io -A"
-_NETWORKS = (
-    "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME "
-    "-o jsonpath='{.spec.template.spec.networks}{\"\\n\"}{.spec.template.spec.domain.devices.interfaces}'"
-)
-_VMI = "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME -o jsonpath='{.status.conditions}'"
-_WHY = "a NAD that it refers to does not exist"
-_WHILE_IT_WAITS = Forbids((Act.START, Act.RESTART), _WHY)
-_AT_START = Forbids((Act.START, Act.STOP, Act.RESTART, Act.END), _WHY)
-_AT_ALL = Forbids((*_AT_START.acts, Act.MIGRATE, Act.DRAIN), _WHY)
-_REASONS = {
-    "NadMissing": Reason(
-        (Severity.WARNING, Severity.CRITICAL),
-        "The VM refers to a NAD that does not exist: it can neither start nor migrate. Critical while a VMI waits for "
-        "it.",
-        _FAMILY,
-        grace=300.0,  # manifests of a VM and its networks arrive in any order
-        next="Create NAD again as it was; a VMI that waits then starts by itself. If the network is gone for good, "
-        "stop the VM and take its network and interface out of the VM's template.",
-        commands=(_NADS, _NETWORKS, _VMI),
-        alert="VMNADMissing",
-        does=(Act.STOP,),
-        forbids=_AT_ALL,
-    )
-}
+_REASONS = reasons_of("vm_nads")
+_AT_ALL = _REASONS["NadMissing"].forbids or NOTHING_FORBIDDEN
+_AT_START = replace(_AT_ALL, acts=(Act.START, Act.STOP, Act.RESTART, Act.END))
+_WHILE_IT_WAITS = replace(_AT_ALL, acts=(Act.START, Act.RESTART))
 
 
 def find(view: View) -> Iterator[Finding | None]:

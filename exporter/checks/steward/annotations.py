@@ -15,8 +15,9 @@ from typing import Any
 from ...facts.naming import subject_first
 from ...facts.record import Record
 from ...findings.advice import filled
-from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.index import ByName, Index
 from ...store.kind import ApiKind
@@ -34,15 +35,6 @@ UNREAD = Index("unreadable annotation", _unread)
 
 
 _KINDS: tuple[ApiKind[Any], ...] = (pod.KIND, virtual_machine_instance.KIND, kubevirt_machine.KIND)
-
-_REASONS = {
-    "UnreadableAnnotation": Reason(
-        (Severity.INFO,),
-        "What an annotation of the object says can't be read: checks that need it have no answer there.",
-        Family("kubevirt_steward_annotation_unreadable", "An annotation of an object could not be read."),
-        next="Correct the annotation with the owner of the object, or have the component that wrote it write it again.",
-    )
-}
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -69,7 +61,7 @@ CHECK = Check(
     title="Annotations that can't be read",
     reads=_KINDS,
     scope=Scope("one object", UNREAD),
-    reasons=_REASONS,
+    reasons=reasons_of("annotations"),
     find=find,
     fields_read=_KINDS,
 )

@@ -148,6 +148,7 @@ INSTANCETYPES: tuple[ApiKind[Any], ...] = (INSTANCETYPE, CLUSTER_INSTANCETYPE, P
 """Of each the kind of one namespace, then that of the cluster."""
 
 CLUSTER_WIDE = INSTANCETYPES[1::2]
+RESOURCES = {kind.name: kind.resource for kind in INSTANCETYPES}
 
 
 # VirtualMachineInstancePresets: the deprecated way to fill in VMIs by their labels.

@@ -1,4 +1,5 @@
-"""What the tests with real servers need beside each check and each remediation is there, or its missing file is named.
+"""What belongs beside each check and each remediation is there, or its missing file is named: the page of a check, and
+what the tests with real servers need.
 
 Each is a module of its own, so that nobody has to edit a list.
 """
@@ -6,13 +7,14 @@ Each is a module of its own, so that nobody has to edit a list.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from demo.apiserver.resources import RESOURCES
-from exporter.checks import all_checks
+from exporter.checks import all_checks, areas
 from exporter.store.kind import ApiKind
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
@@ -24,6 +26,7 @@ from tests.evaluation import api_kinds
 from tests.kubevirt.write_rules import RULES as WRITE_RULES
 from tests.rows import full
 from tests.rules import FILES, RULES, rules_of
+from tests.shared import REPO
 
 ACROSS = "VMFirmwareUUIDDuplicateAcrossClusters"  # needs two clusters: tests/cluster/test_fleet.py follows it
 RUNBOOKS = [
@@ -33,6 +36,30 @@ RUNBOOKS = [
 ]
 KINDS = api_kinds()
 REASONS = {reason for check in all_checks() for reason in check.reasons}
+
+
+PAGES = {path.stem: path for path in (REPO / "exporter/checks").glob("*/*.yaml")}
+
+
+@each_of("area", areas())
+def test_each_check_has_its_page(area: str) -> None:
+    for check in areas()[area]:
+        file = f"exporter/checks/{area}/{check.id}.yaml"
+        assert (REPO / file).exists(), f"{file} is missing: the page of the check, with a section for each reason"
+        said = read_yaml(PAGES[check.id].read_text(encoding="utf-8"))["reasons"]
+        assert check.reasons.keys() == said.keys(), f"{file} has all reasons of the check, and no others"
+
+
+def test_no_page_is_of_a_check_that_there_is_not() -> None:
+    assert PAGES.keys() - {check.id for check in all_checks()} == set()
+
+
+def test_each_command_with_a_name_is_of_several_reasons_or_of_a_finding() -> None:
+    named = read_yaml((REPO / "exporter/checks/commands.yaml").read_text(encoding="utf-8"))
+    used = Counter(each for check in all_checks() for reason in check.reasons.values() for each in reason.commands)
+    sources = "".join(path.read_text(encoding="utf-8") for path in (REPO / "exporter").rglob("*.py"))
+    needless = {name for name, text in named.items() if used[text] < 2 and f'command("{name}")' not in sources}
+    assert needless == set(), "one that a single reason has stands in its page"
 
 
 @each_of("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -92,6 +93,13 @@ def test_whoever_may_read_the_wheel_may_read_its_files(built: dict[str, bytes], 
     with tarfile.open(tmp_path / ARCHIVE) as archive:
         modes |= {each.name: each.mode for each in archive if each.isfile()}
     assert {name: mode for name, mode in modes.items() if mode != 0o644} == {}
+
+
+def test_the_wheel_has_what_is_compiled_of_the_pages_of_checks_and_no_page(built: dict[str, bytes]) -> None:
+    with zipfile.ZipFile(io.BytesIO(built[WHEEL])) as wheel:
+        names = wheel.namelist()
+    assert "exporter/findings/pages.json" in names
+    assert [name for name in names if name.startswith("exporter/checks/") and not name.endswith(".py")] == []
 
 
 @pytest.fixture(scope="module")

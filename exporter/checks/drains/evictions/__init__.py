@@ -63,8 +63,7 @@ from ....store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from .reasons import REASONS
-from .standing import of_node, residual
+from .standing import REASONS, of_node, residual
 
 __all__ = ["CHECK"]
 

@@ -15,9 +15,14 @@ from ....facts.naming import NAMED, named
 from ....facts.record import UnseenError
 from ....facts.times import UNKNOWN, Since, Time
 from ....findings.finding import Finding
+from ....findings.pages import reasons_of
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
-from .reasons import BLOCKED, REASONS
+from .._remedies import remedied
+
+REASONS = remedied(reasons_of("evictions"))
+BLOCKED = "kubevirt_vmi_eviction_blocked"
+"""The metric family of what is in the way of a drain."""
 
 # Of a VMI that nobody asks to leave: what would become of it.
 _WOULD_LEAVE = (DrainState.WAITING, DrainState.MAY_MIGRATE, DrainState.EXTERNAL, DrainState.SHUTS_DOWN)
@@ -185,4 +190,4 @@ def _counted_as(departure: Departure, *, stalled: bool) -> str:
 
 def _blocked(departure: Departure) -> bool:
     reason = REASONS.get(departure.reason) if departure.due else None
-    return reason is not None and reason.family is BLOCKED and departure.state is not DrainState.TERMINATING
+    return reason is not None and reason.family.name == BLOCKED and departure.state is not DrainState.TERMINATING

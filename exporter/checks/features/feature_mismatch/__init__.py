@@ -24,8 +24,7 @@ from ....store.kinds.instancetypes import INSTANCETYPES
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
-from .evaluation import mismatches
-from .reasons import REASONS
+from .evaluation import REASONS, mismatches
 
 __all__ = ["CHECK"]
 

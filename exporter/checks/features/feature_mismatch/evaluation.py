@@ -16,13 +16,15 @@ from ....facts.rules import BY_ID
 from ....facts.text_cache import remembered
 from ....findings.check import View
 from ....findings.finding import Finding
+from ....findings.pages import reasons_of
 from ....findings.severity import Severity
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.storage import StorageClass
 from ....store.kinds.virtual_machine import VirtualMachine
 from .._brought import with_bringers
-from .reasons import OR_ALLOWED, REASONS
 from .states import MismatchState, Pair, message, migration_fails, pairs, state_of
+
+REASONS = reasons_of("feature_mismatch")
 
 # Where a feature is allowed: in KubeVirt, or in what owns it. Whether it is concerns the whole cluster.
 
@@ -32,17 +34,18 @@ _RESTARTS = {
     "PersistentReservation": "virt-handler restarts then, on every node.",
     **dict.fromkeys(("GPUsWithDRA", "HostDevicesWithDRA", "NetworkDevicesWithDRA"), _CLAIMS),
 }
+_OR_ALLOWED = ", or have it allowed"  # left out of an advice where a release has no way to allow it
 _LEFT = "A PVC that KubeVirt has made of the missing StorageClass has to be deleted first."
 
 
 @lru_cache(1024)
 def next_step(advice: str, rule: Rule, known: Effective, by_hco: bool) -> str:
     """The advice with where the feature can be allowed; empty for an advice to which that does not matter."""
-    if OR_ALLOWED not in advice:
+    if _OR_ALLOWED not in advice:
         return ""
     if way := _way(rule, known, by_hco):
         return f"{advice} {way}"
-    return f"{advice.replace(OR_ALLOWED, '')} KubeVirt {known.version} has no way to allow it."
+    return f"{advice.replace(_OR_ALLOWED, '')} KubeVirt {known.version} has no way to allow it."
 
 
 def _way(rule: Rule, known: Effective, by_hco: bool) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeGuard
 
-from ....domain.acts import Act, Forbids
 from ....domain.features.configuration import Effective, chosen
 from ....domain.features.indexes import NEEDED, OFFERED, OFFERS_HARDWARE_TYPES, TAKES, Need, needs, thing_of
 from ....domain.features.requests import requests_of
@@ -16,17 +15,18 @@ from ....facts.record import Record, Ref, UnansweredError
 from ....facts.rule import Ground, Request, Rule
 from ....facts.rules import BY_ID
 from ....facts.versions import Version
-from ....findings.check import Reason, View
+from ....findings.check import View
 from ....findings.finding import Finding
+from ....findings.pages import reasons_of
 from ....findings.severity import Severity
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 from ....store.reader import ClusterView
 from .._brought import with_bringers
-from .._commands import ALL_NODES, HANDLERS, NODES, READ_VM, READ_VMI
-from ..feature_mismatch.reasons import VM, VMI
 from ..feature_mismatch.states import Pair
+
+REASONS = reasons_of("feature_nodes")
 
 # What the evaluation of one thing and of all things that a node has to offer have in common.
 
@@ -111,53 +111,6 @@ def then(vmi: VirtualMachineInstance | None) -> str:
     if vmi.phase in PENDING:
         return "its launcher pod is not scheduled"
     return "it runs on, and its next start fails, as does a live migration"
-
-
-# What it means that no node offers what a VM needs, and what to do.
-
-_SWEPT = 300.0  # seconds: device plugins and labels of a node go and come back with its virt-handler
-
-_NEXT = (
-    "Find out why no node offers what the VM asks for (a cordoned node, a taint, virt-handler, a device plugin, the "
-    "hardware), or have the VM ask for less."
-)
-
-REASONS = {
-    "NoNodeSupports": Reason(
-        (Severity.CRITICAL,),
-        "No node that takes launcher pods offers what a VMI needs: a pending one is not scheduled, and one that runs "
-        "can neither migrate nor start anew.",
-        VMI,
-        grace=_SWEPT,
-        next=_NEXT,
-        commands=(READ_VMI, ALL_NODES, NODES, HANDLERS),
-        alert="VMFeatureNoNode",
-        forbids=Forbids((Act.STOP, Act.RESTART, Act.END, Act.MIGRATE, Act.DRAIN), "no node offers what it needs"),
-    ),
-    "NoNodeForStart": Reason(
-        (Severity.CRITICAL, Severity.WARNING),
-        "No node that takes launcher pods offers what a VM without a VMI needs: it cannot start; warning while "
-        "nobody wants it to run.",
-        VM,
-        grace=_SWEPT,
-        next=_NEXT,
-        commands=(READ_VM, ALL_NODES, NODES, HANDLERS),
-        alert="VMFeatureNoNode",
-        forbids=Forbids((Act.START,), "no node offers what it needs"),
-    ),
-    "NoMigrationTarget": Reason(
-        (Severity.WARNING,),
-        "A VMI counts as live-migratable, and no other node offers what it needs: its migration will fail, and a drain "
-        "of its node will hang.",
-        VMI,
-        grace=_SWEPT,
-        next="Have another node offer what the VMI asks for before its node is drained, or shut the VM down.",
-        commands=(READ_VMI, ALL_NODES, NODES),
-        alert="VMFeatureNoNode",
-        does=(Act.STOP,),
-        forbids=Forbids((Act.MIGRATE, Act.DRAIN), "no other node offers what it needs"),
-    ),
-}
 
 
 _NAMED = 3  # things in a message

@@ -24,6 +24,7 @@ from ....facts.naming import NAMED
 from ....findings.causes import Cause
 from ....findings.check import Check, Scope, View
 from ....findings.finding import Finding, Since
+from ....findings.pages import reasons_of
 from ....findings.partial import known
 from ....findings.severity import Severity
 from ....store.indexes.networks import VM
@@ -33,8 +34,7 @@ from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from .evidence import KeeperChoice, acts, facts, keeper, legacy_derived, message, next_step
-from .members import MemberRole, SharedValue, group_of
-from .reasons import REASONS, of_vmi
+from .members import MemberRole, SharedValue, group_of, of_vmi
 
 __all__ = ["CHECK"]
 
@@ -102,7 +102,7 @@ CHECK = Check(
     scope=Scope("one identity", IDENTITY, extra_keys=(LEGACY_NAME,)),
     looks_up=(VM,),
     cause=Cause.GROUP,
-    reasons=REASONS,
+    reasons=reasons_of("firmware_duplicates"),
     find=find,
     fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, KubeVirt.KIND),
     requires=(VirtualMachineInstance.KIND,),

@@ -10,7 +10,9 @@ from enum import Enum
 from ....domain.identity.identity import awaited, migrated_away
 from ....facts.record import Record, Ref
 from ....facts.text_cache import Lazy
+from ....findings.advice import filled
 from ....findings.check import View
+from ....findings.pages import command
 from ....findings.partial import known
 from ....store.indexes.networks import VM, vm_key
 from ....store.kinds.virtual_machine import VirtualMachine
@@ -216,3 +218,9 @@ def _left(view: View, source: Member, out: Migration) -> bool:
     place = source.record.namespace, source.record.name
     # Its VMI may have ended already.
     return migrated_away(source.vm, source.vmi or view.named(VirtualMachineInstance, *place), out)
+
+
+def of_vmi(subject: Ref) -> tuple[str, ...]:
+    """The commands for a VMI without a VM; none for a VM, for which the reason has some."""
+    values = {"NAMESPACE": subject.namespace, "NAME": subject.name}
+    return (filled(command("show_vmi"), values),) if subject.kind == "VirtualMachineInstance" else ()

@@ -31,8 +31,7 @@ from ....store.kinds.instancetypes import CLUSTER_WIDE, INSTANCETYPES
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
-from .context import Context
-from .reasons import REASONS
+from .context import REASONS, Context
 from .references import broken, field_conflict, requirements_unmet, stale_reference, unversioned
 from .stashes import drifted, unfit
 

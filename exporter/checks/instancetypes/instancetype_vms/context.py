@@ -13,15 +13,18 @@ from ....facts.matching import ROLES, MatcherRole, kind_of
 from ....findings.advice import filled, values_of
 from ....findings.check import View
 from ....findings.finding import Finding, Since
+from ....findings.pages import command, reasons_of
 from ....findings.severity import Severity
+from ....store.kinds.instancetypes import RESOURCES
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
-from .._commands import READ_OBJECT, RESOURCES
-from .reasons import REASONS
+
+REASONS = reasons_of("instancetype_vms")
 
 _CLUSTER_WIDE = tuple(role.cluster_wide for role in ROLES)
-_READ_CLUSTER_OBJECT = READ_OBJECT.replace(" -n NAMESPACE", "")
+_READ_OBJECT = command("read_object")
+_READ_CLUSTER_OBJECT = _READ_OBJECT.replace(" -n NAMESPACE", "")
 _WANT_TO_RUN = ("Always", "Once", "RerunOnFailure")
 
 
@@ -93,8 +96,8 @@ class Context(NamedTuple):
             group=role.value,
         )
         commands = REASONS[reason].commands
-        if READ_OBJECT not in commands or facts.get("objectKind") not in _CLUSTER_WIDE:
+        if _READ_OBJECT not in commands or facts.get("objectKind") not in _CLUSTER_WIDE:
             return made
         values = values_of(made)
-        fitting = (_READ_CLUSTER_OBJECT if each == READ_OBJECT else each for each in commands)
+        fitting = (_READ_CLUSTER_OBJECT if each == _READ_OBJECT else each for each in commands)
         return msgspec.structs.replace(made, commands=tuple(filled(each, values) for each in fitting))

@@ -10,7 +10,7 @@ from ....facts.naming import listed, named
 from ....findings.finding import Finding, Since
 from ....findings.severity import Severity
 from ....store.kinds.controller_revision import ControllerRevision
-from .._commands import RESOURCES
+from ....store.kinds.instancetypes import RESOURCES
 from .context import Context
 
 _FAILED = {MatcherRole.INSTANCETYPE: "FailedFindInstancetype", MatcherRole.PREFERENCE: "FailedFindPreference"}

@@ -12,9 +12,9 @@ from ....facts.matching import kind_of
 from ....facts.naming import listed, named
 from ....findings.advice import filled, values_of
 from ....findings.finding import Finding
+from ....findings.pages import command
 from ....findings.severity import Severity
 from ....store.kinds.controller_revision import ControllerRevision, Stash
-from .._commands import READ_REFERENCE, READ_REVISION
 from .context import Context
 
 _CONVERTS_SINCE = (1, 3)
@@ -98,7 +98,7 @@ def _instead(found: Finding, step: str) -> Finding:
     if not step:
         return found
     values = values_of(found)
-    commands = tuple(filled(each, values) for each in (READ_REFERENCE, READ_REVISION))
+    commands = tuple(filled(each, values) for each in (command("references_of_vm"), command("read_revision")))
     return msgspec.structs.replace(found, next=step, commands=commands)
 
 

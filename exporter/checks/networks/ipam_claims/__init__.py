@@ -42,7 +42,7 @@ from .addresses import (
     ip_outside_pool,
     prefix_mismatch,
 )
-from .context import ClaimContext, Common
+from .context import REASONS, ClaimContext, Common
 from .lifecycle import (
     foreign_claim,
     foreign_finalizer,
@@ -57,7 +57,6 @@ from .lifecycle import (
     unlabelled_claim,
     unprotected_claim,
 )
-from .reasons import REASONS
 from .use import empty_claim, idle_reservation, leaked_claim, not_referenced
 
 __all__ = ["CHECK"]

@@ -17,6 +17,7 @@ from ....facts.vm_networks import claim_name
 from ....findings.advice import advised
 from ....findings.check import View
 from ....findings.finding import Finding, Since
+from ....findings.pages import reasons_of
 from ....findings.severity import Severity
 from ....store.indexes.networks import ADDRESS, CLAIM, NAD, NETWORK, VM, address, unreadable, vm_key
 from ....store.kinds.ipam_claim import FINALIZER, IPAMClaim
@@ -27,7 +28,8 @@ from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .._referred import NadsOfNetwork, nads_of, referred_to
 from .owner import ClaimOwner, OwnerState, owner_of
-from .reasons import REASONS
+
+REASONS = reasons_of("ipam_claims")
 
 # What the IPAMClaims of one VM have in common: looked through once, since there may be thousands of each.
 

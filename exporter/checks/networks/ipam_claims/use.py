@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ....findings.finding import Finding, Since
+from ....findings.pages import command
 from ....findings.severity import Severity
 from ....store.kinds.pod import Pod
 from .._address_holders import withheld
-from .._commands import ANNOTATE_POD, NADS, NETWORK_STACK, READ_CLAIM
 from .addresses import requested_by
 from .context import ClaimContext, Moment, percent
 from .owner import OwnerState
@@ -87,11 +87,11 @@ def empty_claim(ctx: ClaimContext) -> Finding | None:
         related=[pod.ref for pod in waiting],
         next_step=next_step,
         commands=(
-            READ_CLAIM,
+            command("show_claim"),
             *([_EVENTS] if waiting else []),
-            NADS,
-            NETWORK_STACK,
-            *([ANNOTATE_POD] if annotate else []),
+            command("nads_of_network"),
+            command("network_stack"),
+            *([command("nudge_pod")] if annotate else []),
         ),
         cause=cause,
         withheldBy=kept,

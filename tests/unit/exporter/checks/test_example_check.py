@@ -17,6 +17,7 @@ from exporter.findings.check import Check
 from exporter.rules import Values, alerts, areas, findings
 from tests.case_files import read_yaml
 from tests.evaluation import Evaluation
+from tests.pages import known_pages
 from tests.rows import full
 from tests.rules import blocks, plain
 from tests.shared import REPO
@@ -31,6 +32,7 @@ RUNBOOK = EXAMPLE / "rules/runbooks/VMPaused.md"
 def check(monkeypatch: pytest.MonkeyPatch) -> Iterator[Check]:
     """The check, found as it would be in exporter/checks."""
     folder = str(EXAMPLE / "exporter" / "checks" / "drains")
+    known_pages(monkeypatch, EXAMPLE / "exporter")
     monkeypatch.setattr(drains, "__path__", [*drains.__path__, folder])
     found = {each.id: each for each in exporter.checks.all_checks.__wrapped__()}
     yield found["paused_vms"]

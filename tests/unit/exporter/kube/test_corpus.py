@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from exporter.checks import all_checks
-from exporter.checks.instancetypes._commands import RESOURCES
 from exporter.findings.check import PER_FLEET
 from exporter.kube.watch.decode import Decoder
+from exporter.store.kinds.instancetypes import RESOURCES
 from tests.all_of import each_of
 from tests.corpus import objects
 from tests.evaluation import Evaluation, api_kinds

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.checks.instancetypes._commands import RESOURCES
 from exporter.facts.nesting import cut
 from exporter.facts.record import UnreadableFactError
 from exporter.kube.errors import MalformedError, StatusError
@@ -26,6 +25,7 @@ from exporter.store.kinds import (
     virtual_machine,
     virtual_machine_instance,
 )
+from exporter.store.kinds.instancetypes import RESOURCES
 from tests.all_of import each_of
 from tests.amounts import drawn, part
 from tests.evaluation import api_kinds

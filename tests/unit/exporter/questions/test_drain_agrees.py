@@ -10,7 +10,7 @@ from hypothesis import given
 
 from demo.fleet.sample import sample_fleet
 from exporter.checks import all_checks
-from exporter.checks.drains.evictions.reasons import BLOCKED
+from exporter.checks.drains.evictions.standing import BLOCKED
 from exporter.counts.node_drains import STATE, Drains
 from exporter.domain.drains.departure import DrainState
 from exporter.domain.drains.health import AILMENTS, ailment
@@ -136,7 +136,7 @@ class Surfaces(Evaluation):
             assert vm.why == finding.message
             shown = self.engine.restraints.applied(finding)
             assert (vm.next, vm.commands) == (shown.next, shown.commands)
-            if CHECK.reasons[finding.reason].family is BLOCKED:
+            if CHECK.reasons[finding.reason].family.name == BLOCKED:
                 ails = ailment(self.engine.cluster.get(Node, "", at[0])) is not None  # whatever time may do elsewhere
                 in_time = IN_TIME.get(finding.reason, {DrainState.BLOCKED})
                 assert vm.state in in_time | ({DrainState.BLOCKED} if ails else set())
@@ -207,4 +207,4 @@ def test_the_three_agree_on_the_sample_fleet() -> None:
 
 def test_there_is_something_to_agree_on() -> None:
     reasons = {found["reason"] for case in CASES.values() for found in case["finds"]}
-    assert {name for name, reason in CHECK.reasons.items() if reason.family is BLOCKED} <= reasons
+    assert {name for name, reason in CHECK.reasons.items() if reason.family.name == BLOCKED} <= reasons

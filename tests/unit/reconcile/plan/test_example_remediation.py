@@ -1,7 +1,7 @@
 """The example of CONTRIBUTING.md: copied into place it is found, runs through its cases, and is complete.
 
-It is read from docs/, with the check that it answers. What else holds of each remediation is tried by `make
-test-examples`, with both examples copied into place.
+It is read from docs/, with the check that it answers and the page that it gives this check. What else holds of each
+remediation is tried by `make test-examples`, with both examples copied into place.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from reconcile.plan.undo import COMMON_UNDO_PRECONDITIONS, Undo
 from reconcile.plan.writes import Patched
 from tests import confirming, remediation_cases, undoing
 from tests.case_files import read_yaml
+from tests.pages import known_pages
 from tests.remediation_cases import answered
 from tests.shared import REPO
 
@@ -37,7 +38,7 @@ FILE = EXAMPLE / f"tests/remediations/{ID}.yaml"
 CASES = remediation_cases._cases(FILE)
 UNDONE: dict[str, dict[str, Any]] = read_yaml(FILE.read_text(encoding="utf-8"))["_undo"]
 PLACED = (
-    (check_area, EXAMPLE / "exporter/checks/drains", "paused_vms"),
+    (check_area, CHECK / "exporter/checks/drains", "paused_vms"),
     (remediation_area, EXAMPLE / "reconcile/plan/remediations/drains", ID),
 )
 
@@ -46,6 +47,7 @@ PLACED = (
 def placed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The modules of the example are found as they would be in their folders."""
     known = set(sys.modules)
+    known_pages(monkeypatch, CHECK / "exporter", EXAMPLE / "exporter")
     for package, folder, _ in PLACED:
         monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
     checks = exporter.checks.all_checks.__wrapped__()
@@ -139,7 +141,7 @@ def test_it_and_the_check_name_each_other(check: Check, remediation: Remediation
     assert "\nUndo: " in str(import_module(f"{remediation_area.__name__}.{ID}").__doc__)
 
 
-@pytest.mark.parametrize("path", ["exporter/checks/drains/paused_vms.py", "rules/runbooks/VMPaused.md"])
+@pytest.mark.parametrize("path", ["exporter/checks/drains/paused_vms.yaml", "rules/runbooks/VMPaused.md"])
 def test_it_adds_to_the_example_of_a_check_and_changes_nothing(path: str) -> None:
     before, after = ((each / path).read_text(encoding="utf-8").splitlines() for each in (CHECK, EXAMPLE))
     changes = [line for line in difflib.ndiff(before, after) if line[0] in "+-"]

@@ -10,24 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...findings.check import PER_VM, Check, Family, Reason, View
+from ...findings.check import PER_VM, Check, View
 from ...findings.finding import Finding
+from ...findings.pages import reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 __all__ = ["CHECK"]
-
-_REASONS = {
-    "Paused": Reason(
-        severities=(Severity.WARNING,),
-        meaning="The guest is paused: it holds its memory and does nothing.",
-        family=Family(name="kubevirt_vmi_paused", help="The guest of a VMI is paused."),
-        grace=600.0,  # backups and snapshots pause a guest for a moment
-        next="Resume the guest, unless it was paused on purpose.",
-        commands=("virtctl unpause vmi NAME -n NAMESPACE",),
-        alert="VMPaused",
-    )
-}
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -48,6 +37,6 @@ CHECK = Check(
     reads=(VirtualMachineInstance.KIND,),
     requires=(VirtualMachineInstance.KIND,),
     scope=PER_VM,
-    reasons=_REASONS,
+    reasons=reasons_of("paused_vms"),
     find=find,
 )

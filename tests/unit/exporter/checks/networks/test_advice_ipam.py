@@ -7,10 +7,10 @@ import re
 import pytest
 
 from exporter.checks import all_checks
-from exporter.checks.networks._commands import ANNOTATE_POD
 from exporter.findings.advice import values_of
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding
+from exporter.findings.pages import command
 from exporter.findings.severity import Severity
 from exporter.rules.alerts import ipam, networks
 from tests.all_of import all_of, whole
@@ -97,7 +97,7 @@ def test_a_pod_that_lacks_its_reference_is_annotated() -> None:
     assert findings
     for finding in findings:
         (pod,) = (ref.name for ref in finding.related)
-        assert ANNOTATE_POD.replace("NAMESPACE LAUNCHERPOD", f"ns {pod}") in finding.commands
+        assert command("nudge_pod").replace("NAMESPACE LAUNCHERPOD", f"ns {pod}") in finding.commands
 
 
 def test_an_alert_says_what_the_finding_says_of_the_next_start_of_the_control_plane() -> None:

@@ -1,0 +1,309 @@
+"""Compiles the pages of the checks, `exporter/checks/<area>/<check>.yaml`, to the one file that the exporter reads.
+
+A page has two parts. `metrics` are its metric families by name, each once in all pages; one without `help` has the
+meaning of its only reason. `reasons` has a section for each reason, with the fields of `exporter.findings.check.Reason`
+in the order of `_SECTION`. What has its default is left out, and so is the metric family where the page has just one. A
+command is the name of one in `commands.yaml`, or, where no other reason has it, the command itself. With `as: CHECK` a
+section is as that of its name in the page of this check, but for what it says itself; `null`, or an empty list, takes
+something of that away.
+
+It imports no check, since none can be imported before its page is compiled.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from exporter.config.forms import parse_duration
+from exporter.domain.acts import Act, Among
+from exporter.findings.causes import Cause
+from exporter.findings.severity import Severity
+
+from .files import TOP, kept
+
+__all__ = ["CHECKS", "FILE", "PageError", "compiled", "generated"]
+
+FILE = "exporter/findings/pages.json"
+CHECKS = TOP / "exporter/checks"
+_COMMANDS = "commands.yaml"
+_WIDTH = 120
+
+
+class PageError(ValueError):
+    """One sentence: the file, the section, and what is wrong there."""
+
+
+def generated() -> dict[str, str]:
+    return {FILE: compiled([CHECKS])}
+
+
+class _Page(NamedTuple):
+    file: str
+    metrics: dict[str, Any]
+    reasons: dict[str, Any]
+
+
+_Pages = Mapping[str, _Page]
+_Sections = dict[str, dict[str, Any]]
+
+
+def compiled(folders: Iterable[Path]) -> str:
+    """The pages below the folders; of two of one check that of the later folder counts."""
+    commands: dict[str, str] = {}
+    pages: dict[str, _Page] = {}
+    for folder in folders:
+        here: dict[str, str] = {}
+        for path in sorted(folder.rglob("*.yaml")):
+            file = str(path.relative_to(TOP) if path.is_relative_to(TOP) else path)
+            if path.name == _COMMANDS:
+                commands |= {name: _command(file, name, each) for name, each in _read(path, file).items()}
+                continue
+            if path.stem in here:
+                raise PageError(f"{file}: check {path.stem} has another page, {here[path.stem]}")
+            here[path.stem] = file
+            parts = _fields(file, "", _read(path, file), _PAGE)
+            pages[path.stem] = _Page(file, parts.get("metrics", {}), parts.get("reasons", {}))
+    reasons = {check: _sections(pages[check], pages) for check in sorted(pages)}
+    metrics = _metrics(pages, reasons)
+    _look_at_commands(pages, reasons, commands)
+    return _written({"commands": commands, "metrics": metrics, "reasons": reasons})
+
+
+def _written(made: Mapping[str, Mapping[str, Any]]) -> str:
+    """JSON with a line for each command, metric family and reason, so that a change of one is a change of a line."""
+    parts = []
+    for name, entries in made.items():
+        deeper = name == "reasons"
+        lines = (f"{_json(key)}: {_lines(each) if deeper else _json(each)}" for key, each in entries.items())
+        parts.append(f"{_json(name)}: {{\n" + ",\n".join(lines) + "\n}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _lines(entries: Mapping[str, Any]) -> str:
+    return "{\n" + ",\n".join(f"{_json(key)}: {_json(each)}" for key, each in entries.items()) + "\n}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+# What the fields of a page may be; each reader raises ValueError with a clause.
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError("has to be a text")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("has to be true or false")
+    return value
+
+
+def _list(value: Any) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
+        raise ValueError("has to be a list of texts")
+    return value
+
+
+def _seconds(value: Any) -> float:
+    return parse_duration(value).total_seconds()
+
+
+def _one_of(names: Mapping[str, str]) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or value not in names:
+            raise ValueError(f"has no {value!r}: there are {', '.join(names)}")
+        return names[value]
+
+    return read
+
+
+def _some_of(names: Mapping[str, str]) -> Callable[[Any], list[str]]:
+    read = _one_of(names)
+    return lambda value: [read(each) for each in _list(value)]
+
+
+def _map(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict) or not all(isinstance(each, str) for each in value):
+        raise ValueError("has to be a map by names")
+    return value
+
+
+_ACTS = _some_of({each.name.lower(): each.name for each in Act})
+_Fields = Mapping[str, Callable[[Any], Any]]
+_PAGE: _Fields = {"metrics": _map, "reasons": _map}
+_METRIC: _Fields = {"help": _text, "aged": _flag, "stability": _text}
+_FORBIDS: _Fields = {
+    "acts": _ACTS,
+    "because": _text,
+    "among": _one_of({each.name.lower(): each.name for each in Among}),
+}
+_SECTION: _Fields = {
+    "as": _text,
+    "severity": _some_of({each.value: each.value for each in Severity}),
+    "metric": _text,
+    "grace": _seconds,
+    "lasting": _flag,
+    "meaning": _text,
+    "next": _text,
+    "commands": _list,
+    "alert": _text,
+    "remediation": _text,
+    "cause": _one_of({each.name.lower(): each.name for each in Cause}),
+    "does": _ACTS,
+    "forbids": _map,
+}
+
+
+def _fields(file: str, section: str, given: Any, fields: _Fields, *, over: bool = False) -> dict[str, Any]:
+    """What is given, read; a section that is `over` another one may take something away."""
+    where = f"{file}: {section}" if section else file
+    try:
+        found = _map(given)
+    except ValueError as error:
+        raise PageError(f"{where} {error}") from None
+    for name in found:
+        if name not in fields:
+            raise PageError(f"{where} has an unknown key {name}: there are {', '.join(fields)}")
+    if list(found) != [name for name in fields if name in found]:
+        raise PageError(f"{where} has its keys in another order than {', '.join(n for n in fields if n in found)}")
+    made: dict[str, Any] = {}
+    for name, value in found.items():
+        if over and value in (None, []):
+            made[name] = None
+            continue
+        try:
+            made[name] = fields[name](value)
+        except ValueError as error:
+            raise PageError(f"{where}: {name} {error}") from None
+    return made
+
+
+def _sections(page: _Page, pages: _Pages) -> _Sections:
+    return {name: _section(page, name, pages) for name in page.reasons}
+
+
+def _section(page: _Page, reason: str, pages: _Pages, *, taken: bool = False) -> dict[str, Any]:
+    """One reason; `taken` by another page, for which it may not be as a third one."""
+    section, given = f"reasons.{reason}", page.reasons[reason]
+    made = _fields(page.file, section, given, _SECTION, over=isinstance(given, dict) and "as" in given)
+    if made.get("forbids") is not None:
+        made["forbids"] = _forbids(page.file, section, made["forbids"])
+    if other := made.pop("as", ""):
+        if taken or other not in pages or reason not in pages[other].reasons:
+            raise PageError(f"{page.file}: {section} is as that of {other}, which has none of its own")
+        made = {**_section(pages[other], reason, pages, taken=True), **made}
+    if len(page.metrics) == 1:
+        made.setdefault("metric", *page.metrics)
+    for name in ("severity", "metric", "meaning"):
+        if not made.get(name):
+            raise PageError(f"{page.file}: {section} has no {name}")
+    return {name: made[name] for name in _SECTION if made.get(name) is not None}
+
+
+def _forbids(file: str, section: str, given: dict[str, Any]) -> dict[str, Any]:
+    made = _fields(file, f"{section}.forbids", given, _FORBIDS)
+    for name in ("acts", "because"):
+        if not made.get(name):
+            raise PageError(f"{file}: {section}.forbids has no {name}")
+    return made
+
+
+def _metrics(pages: _Pages, reasons: Mapping[str, _Sections]) -> dict[str, dict[str, Any]]:
+    """Every metric family, as `Family` has it."""
+    meanings: dict[str, list[str]] = {}
+    for sections in reasons.values():
+        for each in sections.values():
+            meanings.setdefault(each["metric"], []).append(each["meaning"])
+    found: dict[str, dict[str, Any]] = {}
+    for check in sorted(pages):
+        for name, given in pages[check].metrics.items():
+            where = f"{pages[check].file}: metrics.{name}"
+            made = _fields(pages[check].file, f"metrics.{name}", given, _METRIC)
+            if name in found:
+                raise PageError(f"{where} is in another page too")
+            if name not in meanings:
+                raise PageError(f"{where} is of no reason")
+            if "help" not in made and len(meanings[name]) > 1:
+                raise PageError(f"{where} has no help, and several reasons")
+            found[name] = {"name": name, "help": meanings[name][0], **made}
+    for check, sections in reasons.items():
+        for reason, section in sections.items():
+            if section["metric"] not in found:
+                raise PageError(f"{pages[check].file}: reasons.{reason} has an unknown metric {section['metric']}")
+    return dict(sorted(found.items()))
+
+
+def _command(file: str, name: str, given: Any) -> str:
+    if not isinstance(given, str) or " " not in given or " " in name:
+        raise PageError(f"{file}: {name} has to be a command, and its name one word")
+    return given
+
+
+def _look_at_commands(pages: _Pages, reasons: Mapping[str, _Sections], commands: Mapping[str, str]) -> None:
+    """Whether each command is known, and each that several reasons have has a name."""
+    names = {text: name for name, text in commands.items()}
+    first: dict[str, str] = {}
+    for check, sections in reasons.items():
+        for reason, section in sections.items():
+            where = f"{pages[check].file}: reasons.{reason}"
+            for each in section.get("commands", ()):
+                if " " not in each and each not in commands:
+                    raise PageError(f"{where} has an unknown command {each}")
+                if each in names:
+                    raise PageError(f"{where} has the command {names[each]} in full")
+                if " " in each and first.setdefault(each, where) != where:
+                    raise PageError(f"{where} has a command of {first[each]}: it belongs to {_COMMANDS}, by a name")
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that is there twice, of which YAML takes the last."""
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[dict[Any, Any]]:
+    made: dict[Any, Any] = {}
+    yield made
+    for key, value in node.value:
+        name = loader.construct_object(key, deep=True)
+        if name in made:
+            raise yaml.MarkedYAMLError(problem=f"{name} is there twice", problem_mark=key.start_mark)
+        made[name] = loader.construct_object(value, deep=True)
+
+
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+
+
+def _read(path: Path, file: str) -> dict[str, Any]:
+    text = path.read_text(encoding="utf-8")
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > _WIDTH:
+            raise PageError(f"{file}: line {number} is longer than {_WIDTH} characters")
+    try:
+        return _map(yaml.load(text, _Loader))  # noqa: S506 - a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        at = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise PageError(f"{file}: line {at}: {error.problem}") from None
+    except ValueError as error:
+        raise PageError(f"{file} {error}") from None
+
+
+def main() -> int:
+    """Writes the compiled file, or says what is wrong; with `--verify` whether it is out of date."""
+    try:
+        return kept(generated())
+    except PageError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""What the pages of the checks say of their reasons.
+
+A check has a page beside it, `<check>.yaml`, with a section for each reason; `docs/generator/pages.py` says what may
+stand there. Nobody reads YAML at a start: `make generate` compiles all pages to `pages.json`, which is read once, by
+the first check.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pkgutil import get_data
+
+import msgspec
+
+from ..domain.acts import Act, Among, Forbids
+from .causes import Cause
+from .check import Family, Reason
+from .severity import Severity
+
+__all__ = ["command", "reasons_of"]
+
+
+class _Forbids(msgspec.Struct):
+    acts: tuple[str, ...]
+    because: str
+    among: str = "OWN"
+
+
+class _Section(msgspec.Struct):
+    """One reason: acts, causes and whom a finding is about by their names, commands by theirs or in full."""
+
+    severity: tuple[Severity, ...]
+    metric: str
+    meaning: str
+    grace: float = 0.0
+    lasting: bool = False
+    next: str = ""
+    commands: tuple[str, ...] = ()
+    alert: str = ""
+    remediation: str = ""
+    cause: str = ""
+    does: tuple[str, ...] = ()
+    forbids: _Forbids | None = None
+
+
+class _Pages(msgspec.Struct):
+    commands: dict[str, str]
+    metrics: dict[str, Family]
+    reasons: dict[str, dict[str, _Section]]
+
+
+def reasons_of(check: str) -> dict[str, Reason]:
+    """The reasons of a check, in the order of its page."""
+    pages = _compiled()
+    if check not in pages.reasons:
+        raise LookupError(f"no page of check {check} is compiled: write {check}.yaml beside it, then `make generate`")
+    return {name: _reason(section, pages) for name, section in pages.reasons[check].items()}
+
+
+def command(name: str) -> str:
+    """One of `exporter/checks/commands.yaml`, for a finding that has commands of its own."""
+    return _compiled().commands[name]
+
+
+@cache
+def _compiled() -> _Pages:
+    return msgspec.json.decode(get_data(__package__, "pages.json") or b"", type=_Pages)
+
+
+def _reason(section: _Section, pages: _Pages) -> Reason:
+    said = section.forbids
+    return Reason(
+        section.severity,
+        section.meaning,
+        pages.metrics[section.metric],
+        grace=section.grace,
+        lasting=section.lasting,
+        next=section.next,
+        commands=tuple(pages.commands.get(each, each) for each in section.commands),
+        alert=section.alert,
+        remediation=section.remediation,
+        cause=Cause[section.cause] if section.cause else None,
+        does=_acts(section.does),
+        forbids=Forbids(_acts(said.acts), said.because, Among[said.among]) if said is not None else None,
+    )
+
+
+def _acts(names: tuple[str, ...]) -> tuple[Act, ...]:
+    return tuple(Act[each] for each in names)

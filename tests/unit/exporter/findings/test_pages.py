@@ -1,0 +1,72 @@
+"""The reasons of a check, from what is compiled of its page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from exporter.domain.acts import Act, Among, Forbids
+from exporter.findings.causes import Cause
+from exporter.findings.check import Family, Reason
+from exporter.findings.pages import command, reasons_of
+from exporter.findings.severity import Severity
+from tests.pages import known_pages
+
+PAGE = """\
+metrics:
+  kubevirt_odd:
+    help: Something is odd.
+    aged: false
+reasons:
+  Odd:
+    severity: [warning, critical]
+    grace: 90s
+    lasting: true
+    meaning: It is odd.
+    next: Look.
+    commands:
+      - show_vm
+      - kubectl get odd NAME
+    alert: VMOdd
+    remediation: mend_odd
+    cause: network_there
+    does: [stop_now, delete]
+    forbids:
+      acts: [start]
+      because: it is odd
+      among: cluster
+
+  Plain:
+    severity: [info]
+    meaning: It is plain.
+"""
+
+
+def test_a_reason_is_what_its_section_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "odd.yaml").write_text(PAGE, encoding="utf-8")
+    known_pages(monkeypatch, tmp_path)
+    family = Family("kubevirt_odd", "Something is odd.", aged=False)
+    assert reasons_of("odd") == {
+        "Odd": Reason(
+            (Severity.WARNING, Severity.CRITICAL),
+            "It is odd.",
+            family,
+            grace=90.0,
+            lasting=True,
+            next="Look.",
+            commands=(command("show_vm"), "kubectl get odd NAME"),
+            alert="VMOdd",
+            remediation="mend_odd",
+            cause=Cause.NETWORK_THERE,
+            does=(Act.STOP_NOW, Act.DELETE),
+            forbids=Forbids((Act.START,), "it is odd", Among.CLUSTER),
+        ),
+        "Plain": Reason((Severity.INFO,), "It is plain.", family),
+    }
+    assert command("show_vm") == "kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME -o yaml"
+
+
+def test_a_check_without_a_page_is_told_to_write_one() -> None:
+    with pytest.raises(LookupError, match=r"write odd\.yaml beside it, then `make generate`"):
+        reasons_of("odd")
