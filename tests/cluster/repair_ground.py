@@ -131,9 +131,13 @@ class Ground:
 def _written(entry: Object) -> bool:
     if entry["user"]["username"] != ACCOUNT or entry["verb"] not in _WRITES:
         return False
+    return not is_dry(entry) and entry["responseStatus"]["code"] < 300
+
+
+def is_dry(entry: Object) -> bool:
+    """Whether the request of an entry of the audit log was a dry run."""
     body = entry.get("requestObject")
-    dry = "dryRun=" in entry["requestURI"] or (isinstance(body, dict) and body.get("dryRun"))
-    return not dry and entry["responseStatus"]["code"] < 300
+    return "dryRun=" in entry["requestURI"] or bool(isinstance(body, dict) and body.get("dryRun"))
 
 
 def _resource(entry: Object) -> str:

@@ -19,7 +19,7 @@ from reconcile.plan.effects import REQUESTS
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations.drains import cancel_stale_evacuation, migrate_marked_vmi, stop_blocked_vmi
 from tests.cluster.exporter import Exporter
-from tests.cluster.repair_ground import SETTLING, STEPS
+from tests.cluster.repair_ground import SETTLING, STEPS, is_dry
 from tests.cluster.resources import VMS
 from tests.kubevirt.conftest import MakeStage
 from tests.kubevirt.control_plane import ControlPlane
@@ -115,7 +115,7 @@ def writes(stage: Stage, account: str, verb: str, resource: str) -> list[Object]
         if (each["verb"], (of := each.get("objectRef", {})).get("resource")) == (verb, resource)
         and of.get("namespace") == stage.namespace
         and each["user"]["username"].endswith(account)
-        and "dryRun" not in each["requestURI"]
+        and not is_dry(each)
         and each["responseStatus"]["code"] < 300
     ]
 

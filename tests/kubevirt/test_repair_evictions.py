@@ -16,6 +16,7 @@ from reconcile.plan.remediations.drains import (
     stop_blocked_vmi,
 )
 from tests.cluster.exporter import Exporter
+from tests.cluster.repair_ground import is_dry
 from tests.cluster.resources import PDBS, VMIS, VMS
 from tests.kubevirt.installation import NODES
 from tests.kubevirt.releases import EVACUATE_CANCEL, needs
@@ -216,7 +217,7 @@ def stops(stage: Stage, account: str) -> list[Object]:
         and each["user"]["username"].endswith(account)
         and each["objectRef"]["resource"] == "virtualmachines"
         and each["objectRef"]["namespace"] == stage.namespace
-        and "dryRun" not in each["requestURI"]
+        and not is_dry(each)
         and any(op["path"] == "/spec/runStrategy" and op["op"] != "test" for op in each["requestObject"])
     ]
 

@@ -12,6 +12,7 @@ from exporter.store.kinds.node import DRAINING
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations.drains import start_stopped_vm, stop_blocked_vmi
 from tests.cluster.exporter import Exporter
+from tests.cluster.repair_ground import is_dry
 from tests.cluster.resources import NODES as NODES_API
 from tests.cluster.resources import VMS
 from tests.cluster.sidecar import Sidecar
@@ -91,7 +92,7 @@ def writes(stage: Stage) -> list[Object]:
         and each["user"]["username"].endswith(ACCOUNT)
         and each["objectRef"]["namespace"] == stage.namespace
         and each["objectRef"]["resource"].startswith("virtualmachine")
-        and "dryRun" not in each["requestURI"]
+        and not is_dry(each)
     ]
 
 

@@ -29,6 +29,7 @@ from ..cluster.apiserver import ApiServer, Setup, write_private
 from ..cluster.client import Client
 from ..cluster.custom_resources import crds, install
 from ..cluster.process import Process, answers, free_ports
+from ..cluster.repair_ground import is_dry
 from ..cluster.resources import DEPLOYMENTS, LEASES, MUTATING_WEBHOOKS
 from ..kubevirt.network import Network
 from ..manifests import Object
@@ -287,7 +288,7 @@ class ControlPlane:
         self.admin.remove(MUTATING_WEBHOOKS, None, HOOK)
 
     def writers(self, plural: str, name: str, namespace: str) -> list[str]:
-        """Who wrote to an object, or deleted it, as the audit log has it, the oldest first."""
+        """Who wrote to an object, or deleted it, as the audit log has it, the oldest first; dry runs are left out."""
         wanted = {"resource": plural, "name": name, "namespace": namespace}
         return [
             str(each["user"]["username"])
@@ -295,6 +296,7 @@ class ControlPlane:
             if each["verb"] in ("create", "update", "patch", "delete")
             and wanted.items() <= (each.get("objectRef") or {}).items()
             and each["responseStatus"]["code"] < 300
+            and not is_dry(each)
         ]
 
     def _ovn_ready(self) -> bool:
