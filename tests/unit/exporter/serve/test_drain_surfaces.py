@@ -292,6 +292,4 @@ def test_help_says_what_the_exit_codes_mean(capsys: pytest.CaptureFixture[str]) 
     code, shown, _ = run(["--help"], capsys)
     said = " ".join(shown.split())
     assert code == 0
-    assert (
-        "0 everything leaves by itself; 1 something is blocked, or is shut down by an eviction; 2 could not see" in said
-    )
+    assert "0 every VM will migrate or move; 1 a VM is blocked, or an eviction shuts it down; 2 an incomplete" in said

@@ -308,7 +308,7 @@ def test_what_a_dump_lacks_or_can_not_be_read_is_said(tmp_path: Path, capsys: py
 def test_help_says_what_the_exit_codes_mean(capsys: pytest.CaptureFixture[str]) -> None:
     code, shown, _ = run(["--help"], capsys)
     assert code == 0
-    assert "0 nothing gets worse, 1 something does, 2 could not see everything" in " ".join(shown.split())
+    assert "0 nothing gets worse, 1 something does, 2 an incomplete answer" in " ".join(shown.split())
 
 
 def test_what_could_not_be_evaluated_is_not_called_unchanged(

@@ -331,4 +331,4 @@ def test_what_is_no_manifest_of_one_vm(
 def test_help_says_what_the_exit_codes_mean(capsys: pytest.CaptureFixture[str]) -> None:
     code, shown, _ = run(["--help"], capsys)
     assert code == 0
-    assert "0 nothing is wrong with it; 1 it has a finding above info" in " ".join(shown.split())
+    assert "0 nothing is wrong with the VM; 1 it has a finding above info" in " ".join(shown.split())
