@@ -68,13 +68,13 @@ AREA = Area(
                 " other. Then decide with the owners which VM keeps the address, stop the other VM, and give it a new"
                 " MAC address."
             },
-            mild_summary="VM {object} runs with the MAC address of another VM, on a network that might be the same",
+            mild_summary="VM {object} runs with another VM's MAC address, on what might be one network",
             wait="5m",  # a VM that is put in the place of another one may run beside it for moments
         ),
         FindingAlert(
             name="VMIPAddressDuplicate",
             by=(*_SHARED, "reason"),
-            summary="The guest of VM {object} has the IP address of another guest on the same network",
+            summary="The guest of VM {object} has another guest's IP address on the same network",
             description="The guest of VM {object} reports the same IP address as the guest of another VM on the same"
             " network (group {{ $labels.group }}). Connections to it break. Find out which guest should have the"
             " address, and give the other guest an address, a machine-id and a DHCP client id of its own.",
@@ -82,7 +82,7 @@ AREA = Area(
         ),
         FindingAlert(
             name="VMTemplatePinsFirmwareUUID",
-            summary="The template of {{ $labels.kind }} {object} sets one firmware UUID for all that is made from it",
+            summary="The template of {{ $labels.kind }} {object} sets a fixed firmware UUID",
             description="The template of {{ $labels.kind }} {object} sets a firmware UUID, so that everything made from"
             " it has the same. Remove the UUID from the template, then give each VM one of its own.",
             wait="10m",  # the template may still be being written

@@ -175,7 +175,7 @@ and on (cluster, job, instance, pod)
 or max by (cluster, job, instance, pod) ({_last("blocked", gate="clock")}) > 0""",
         wait="5m",  # as long as an answer counts
         keep="10m",
-        summary=f"The clocks of replica {_REPLICA} of the sidecar{OF_CLUSTER} and of the API server do not agree.",
+        summary=f"The clocks of sidecar replica {_REPLICA}{OF_CLUSTER} and the API server do not agree.",
         description="{{ $labels.instance }} {{ $labels.pod }} can't tell how old anything is: its clock and the API"
         " server's are more than 30 s apart, or it has not been answered with a date. It writes nothing meanwhile."
         " Let NTP set the clock that is wrong.",

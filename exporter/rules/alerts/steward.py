@@ -50,8 +50,8 @@ def _replicas(values: Values) -> Iterator[Rule]:
 unless on (cluster) last_over_time({ANSWERING}[{values.hold}])""",
         wait="10m",
         severity="critical",
-        summary=f"The steward{OF_CLUSTER} has not answered for {values.hold}, and had found what is critical:"
-        " {{ $value }} findings.",
+        summary=f"The steward{OF_CLUSTER} has not answered for {values.hold}; {{{{ $value }}}} critical findings were"
+        " open.",
         description=f"No check of the steward has had an answer for {values.hold}. {{{{ $value }}}} critical findings"
         " were open then, and it is unknown whether they still are. This alert stands for the alerts of these"
         " findings, which are neither sent nor resolved until a replica answers. Bring the steward back. If it is gone"
@@ -160,8 +160,8 @@ or (
 ) unless on (cluster, check) ({_UNSEEN})""",
         wait="15m",
         summary="{{ with $labels.check }}Check {{ . }} of the steward{{ else }}Checks of the steward, {{ $value }} of"
-        f" them{{{{ end }}}}{OF_CLUSTER}: no answer{{{{ with $labels.kind }}}}, since not all objects of kind"
-        " {{ . }} can be seen{{ end }}.",
+        f" them{{{{ end }}}}{OF_CLUSTER}: no answer{{{{ with $labels.kind }}}}, since kind {{{{ . }}}} can't be fully"
+        " seen{{ end }}.",
         description="{{ if $labels.kind }}{{ $value }} checks read kind {{ $labels.kind }} and have no answer for the"
         " whole cluster, or for the namespaces of objects that can't be read.{{ else }}Check {{ $labels.check }} has"
         " no answer {{ if eq $value 0.0 }}for the whole cluster{{ else }}for {{ $value }} namespaces or"
