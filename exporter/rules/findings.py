@@ -200,8 +200,9 @@ class _Rule:
         )
         first = first_objects(own, self._values)
         description = (
-            f"{of_reason(meanings, '')}{{{{ if $labels.cause }}}} One act may mend them, or the same act each:"
-            f" {first}.{{{{ end }}}} `steward check --reason {{{{ $labels.reason }}}}` lists them and says what to do."
+            f"{of_reason(meanings, '')}{{{{ if $labels.cause }}}} One fix might resolve them all, or the same fix for"
+            f" each: {first}.{{{{ end }}}} `steward check --reason {{{{ $labels.reason }}}}` lists them and says what"
+            " to do."
         )
         return expr, summary, description
 

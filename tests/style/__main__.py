@@ -31,6 +31,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 BASELINE = HERE / "baseline.json"
 _DOCUMENTS = ("README.md", "CHANGELOG.md", "docs/*.md", "rules/runbooks/*.md")
+_BRANCH = re.compile(r"\{\{ (?:if|else|end|with|range)\b.*?\}\}")  # what follows it is a text of its own
 _PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\{\w*\}")
 _SENTENCE = re.compile(r"[a-z]{3} [a-z]")
 _LEAST_WORDS = 4  # of a string of the code that is a text
@@ -67,7 +68,7 @@ def _alerts() -> Iterator[str]:
     for group in rule_files(Values()):
         for rule in group.rules:
             if isinstance(rule, Alerting):
-                yield from (rule.summary, rule.description)
+                yield from (_BRANCH.sub(" ", each) for each in (rule.summary, rule.description))
 
 
 def _reasons() -> Iterator[str]:

@@ -64,10 +64,10 @@ or (
         area="fleet",
         summary=f"VM {{{{ $labels.{namespace} }}}}/{{{{ $labels.name }}}} of cluster {{{{ $labels.cluster }}}} has the"
         " firmware UUID of another cluster's VM.",
-        description=f"VM {{{{ $labels.{namespace} }}}}/{{{{ $labels.name }}}} of cluster {{{{ $labels.cluster }}}} runs"
-        " with a firmware UUID that a running VM of another cluster has too. It begins with {{ $labels.uuid_prefix }}:"
-        " the other VMs have an alert with the same uuid_prefix. Licences, inventories and backups may take them for"
-        " one. Stop the one that should not run, or give it a new UUID.",
+        description=f"VM {{{{ $labels.{namespace} }}}}/{{{{ $labels.name }}}} of cluster {{{{ $labels.cluster }}}}"
+        " runs with the firmware UUID of a running VM in another cluster. The UUID begins with"
+        " {{ $labels.uuid_prefix }}: the other VMs have an alert with the same uuid_prefix. Licenses, inventories and"
+        " backups might take them for one VM. Stop the VM that should not run, or give it a new UUID.",
     )
 
 

@@ -17,31 +17,32 @@ AREA = Area(
             # No reason: each attempt has another one, and the alert would begin anew.
             by=_OF_VMI,
             summary="VMI {object} on node {{ $labels.node }} is not migrated",
-            description="The migration of VMI {object} on node {{ $labels.node }} does not come about, and somebody"
-            " waits for it (the node is closed, or KubeVirt was updated), or no other attempt would help.",
+            description="VMI {object} on node {{ $labels.node }} is not migrated. The migration is needed (the node is"
+            " cordoned or tainted, or KubeVirt was updated), or no other attempt would help.",
             wait="10m",  # an attempt that fails is followed by another one within minutes
             says={
                 "MigrationFailing": "Its migrations fail: read the message of the last one.",
-                "TargetUnschedulable": "No node takes its target pod: free capacity, or relax what it asks of a node.",
+                "TargetUnschedulable": "No node can schedule its target pod: free capacity, or relax its node"
+                " requirements.",
                 "TargetNotStarting": "Its target pod has a node and does not start: read what its containers wait for.",
-                "MigrationPending": "Its migration is held up: `steward check` says by what.",
-                "MigrationHanging": "Its migration has a target pod and does not go on, and KubeVirt does not end it:"
-                " `steward check` says whom it waits for.",
-                "MigrationOverdue": "Its migration has waited for its turn for an hour: look at those that run.",
+                "MigrationPending": "Its migration is blocked: `steward check` says why.",
+                "MigrationHanging": "Its migration has a target pod and makes no progress, and KubeVirt does not end"
+                " it: `steward check` names the component that it waits for.",
+                "MigrationOverdue": "Its migration has been queued for an hour: check the running migrations.",
             },
         ),
         FindingAlert(
             name="VMSourcePodLeft",
             by=(*_OF_VMI, "reason"),
             summary="Two launcher pods of VMI {object} run: its guest may run twice",
-            description="The last migration of VMI {object} has ended, and two launcher pods of it run. If a guest runs"
-            " in both, they write to the same disks. Look in both pods, and stop the VM if it does.",
+            description="The last migration of VMI {object} has ended, and two launcher pods of it run. If a guest"
+            " runs in both, both write to the same disks. Check both pods. If a guest runs in both, stop the VM.",
             mild={
-                "SourcePodLeft": "The last migration of VMI {object} has failed, and a launcher pod that it made is"
-                " left. The guest runs in the other one. Look at what keeps the pod that is left, and delete that one"
-                " alone."
+                "SourcePodLeft": "The last migration of VMI {object} failed, and a launcher pod that it made is left."
+                " The guest runs in the other pod. Find out why the leftover pod does not end, and delete only that"
+                " pod."
             },
-            mild_summary="A launcher pod of VMI {object} is left of a migration that failed",
+            mild_summary="A failed migration of VMI {object} left a launcher pod",
             wait="1m",  # the finding opens 10 minutes after the migration has ended
             critical=("SourcePodLeft",),
             impact="critical",

@@ -7,8 +7,8 @@ from ..pools import PRESSURE, pool_alerts, pool_usage
 
 _BY = ("kind", "namespace", "name", "network", "reason")
 _FAILS = (
-    "so it is not created, and the control plane of all networks fails over it at its next start. Do not restart it"
-    " before this is repaired:"
+    "so it is not created, and the control plane of all networks fails at its next start. Do not restart the control"
+    " plane before this is repaired:"
 )
 _IN = "network {{ $labels.network }}"
 
@@ -26,7 +26,7 @@ AREA = Area(
             summary="NAD {object} prevents the VMs of its namespace from starting",
             description="KubeVirt's IPAM controller can't decode NAD {object}, so it rejects the pods of all VMs in"
             " namespace {{ $labels.namespace }}, which can't start or migrate. Repair spec.config of the NAD, or"
-            " delete the NAD if nothing uses it.",
+            " delete the NAD only if nothing uses it.",
             wait="10m",  # long enough to change NADs
         ),
         FindingAlert(
@@ -48,25 +48,25 @@ AREA = Area(
                 " stay empty: add subnets, or remove allowPersistentIPs.",
                 "PersistentLayer3": "It is layer 3, which does not support persistent IPs, so it is not created: remove"
                 " allowPersistentIPs.",
-                "NameMismatch": "netAttachDefName is not its own namespace and name, so it is not created: set it to"
-                " them.",
+                "NameMismatch": "netAttachDefName is not the NAD's own namespace and name, so the network is not"
+                " created. Set netAttachDefName to them.",
                 "Conflist": "allowPersistentIPs is in only one of the two places where it is read, so its IPAMClaims"
-                " are not created or stay empty: set it in both.",
+                " are not created or stay empty. Set it in both places.",
                 "NotOvn": "allowPersistentIPs is set for a CNI plugin that does not support it, so its IPAMClaims stay"
                 " empty: remove it.",
-                "FlagOff": "It requests persistent IPs, and OVN-Kubernetes runs without --enable-persistent-ips, so it"
-                " is not created: have the flag set, once no other finding says that ovnkube-control-plane fails at"
-                " its next start.",
+                "FlagOff": "It requests persistent IPs, but OVN-Kubernetes runs without --enable-persistent-ips, so it"
+                " is not created. First repair every finding that says that ovnkube-control-plane fails at its next"
+                " start. Then have the flag set.",
                 "OverlappingExcludes": f"Its excluded, reserved or infrastructure ranges overlap, {_FAILS} change the"
                 " ranges.",
                 "ExcludeOutsideSubnets": "An excluded range is outside its subnets, so it is not created: correct the"
                 " range.",
                 "ExcludesGateway": f"An excluded range covers its gateway or management address, {_FAILS} start the"
                 " range after these addresses.",
-                "NetworkNotCreated": "OVN-Kubernetes could not create it: repair what the message of its condition"
-                " says.",
-                "NetworkWithoutAddresses": "A subnet has no allocatable address, so no pod starts on it: write a larger"
-                " one into all NADs of the network, or exclude less.",
+                "NetworkNotCreated": "OVN-Kubernetes could not create it: fix the error in the message of its"
+                " condition.",
+                "NetworkWithoutAddresses": "A subnet has no allocatable address, so no pod starts on it. Write a"
+                " larger subnet into all NADs of the network, or exclude fewer addresses.",
             },
         ),
         FindingAlert(
@@ -74,58 +74,58 @@ AREA = Area(
             by=_BY,
             critical=("NetworkConfigConflict",),
             summary=f"NAD {{object}} conflicts with another NAD of {_IN}",
-            description=f"NAD {{object}} of {_IN} has other settings than another NAD of that network: pods on the"
-            " rejected one hang, and the network's control plane fails at its next start. Do not restart it; agree"
-            " on the settings and write them into all NADs of the network.",
+            description=f"NAD {{object}} of {_IN} has other settings than another NAD of that network. Pods on the"
+            " rejected NAD hang, and the network's control plane fails at its next start. Do not restart the control"
+            " plane. Agree on the settings and write them into all NADs of the network.",
             wait="10m",  # NADs of one network are changed one after the other
         ),
         FindingAlert(
             name="VMNetworkDeletionStuck",
             by=_BY,
-            summary="{{ $labels.kind }} {object} is being deleted and does not go",
+            summary="The deletion of {{ $labels.kind }} {object} does not finish",
             description="{{ $labels.kind }} {object} is being deleted.",
             wait="5m",  # the steward reports it after 10 minutes, in which pods end
             says={
-                "NetworkDeletionHeld": f"Pods on {_IN} hold it. With the last of them the network goes, and VMs that"
-                " refer to it can't start any more: give them another network before they stop.",
-                "NetworkDeletionStuck": "No pod is on it, and a finalizer holds it: look at its condition and at the"
-                " log of ovnkube-control-plane, and leave the finalizer to its controller.",
+                "NetworkDeletionHeld": f"Pods on {_IN} hold it. With the last pod the network is deleted, and VMs that"
+                " refer to it can no longer start. Give these VMs another network before they stop.",
+                "NetworkDeletionStuck": "No pod is on it, but a finalizer holds it. Do not remove the finalizer: leave"
+                " it to its controller. Check the object's condition and the log of ovnkube-control-plane.",
             },
         ),
         FindingAlert(
             name="VMNamespaceWithoutNetwork",
             by=("kind", "name", "network", "reason"),
             # Whoever makes a namespace without its network, or VMs before it, would wake the platform up.
-            not_paging={"": "VMs of one namespace do not start; what runs goes on. A control plane pages."},
+            not_paging={"": "VMs of one namespace do not start; running VMs continue to run. A control plane pages."},
             cluster_wide=True,
-            summary="VMs in namespace {{ $labels.name }} wait for a network that is not there",
+            summary="VMs in namespace {{ $labels.name }} wait for a network that does not exist",
             description="",
             wait="10m",  # a namespace is created before its network, and that takes a while to come up in many of them
             says={
                 "PrimaryNetworkMissing": "Namespace {{ $labels.name }} asks for a primary network of its own and has"
-                " none, so its pods get no address: create a primary UserDefinedNetwork in it, or let a primary"
-                " ClusterUserDefinedNetwork select it.",
-                "NetworkNotRendered": "OVN-Kubernetes has rendered no NAD of network {{ $labels.network }} in namespace"
-                " {{ $labels.name }}: repair what the condition of the network says.",
+                " none, so its pods get no address. Create a primary UserDefinedNetwork in the namespace, or let a"
+                " primary ClusterUserDefinedNetwork select it.",
+                "NetworkNotRendered": "OVN-Kubernetes has rendered no NAD of network {{ $labels.network }} in"
+                " namespace {{ $labels.name }}: fix the error that the condition of the network reports.",
             },
         ),
         FindingAlert(
             name="VMNADMissing",
             # A name that its owner mistyped in the VM brings it about as well.
-            not_paging={"": "One VM can't start or migrate; what runs goes on."},
+            not_paging={"": "One VM can't start or migrate; running VMs continue to run."},
             summary="{{ $labels.kind }} {object} refers to a NAD that does not exist",
             description="A network of {{ $labels.kind }} {object} refers to a NAD that does not exist, so the VM can"
-            " neither start nor migrate: create the NAD again as it was, or stop the VM and take the network and its"
-            " interface out of its template.",
+            " neither start nor migrate. Create the NAD again as it was, or stop the VM and remove the network and its"
+            " interface from its template.",
             wait="10m",  # long enough to create a network again
         ),
         FindingAlert(
             name="VMNetworkPersistenceDisabled",
             by=_BY,
-            not_paging={"PersistenceDisabled": "Traffic goes on; addresses are at risk once their VMs are stopped."},
+            not_paging={"PersistenceDisabled": "Traffic continues; addresses are at risk once their VMs are stopped."},
             summary="Network {{ $labels.network }} of {object} no longer allows persistent IPs",
             description="IPAMClaims hold addresses of network {{ $labels.network }}, which no longer allows persistent"
-            " IPs: those of stopped VMs can be allocated to others. Do not stop VMs of this network, and set"
+            " IPs. The addresses of stopped VMs can be allocated to others. Do not stop VMs of this network. Set"
             " allowPersistentIPs again in all its NADs.",
             wait="10m",  # long enough to create a network again
         ),
@@ -134,8 +134,8 @@ AREA = Area(
             critical=("ControllerNotReady",),
             impact="critical",
             summary="Deployment {object} of KubeVirt's IPAM controller has no ready replica",
-            description="The webhook of KubeVirt's IPAM controller rejects the pods of all VMs: none starts or"
-            " migrates, and VMs that are deleted meanwhile leave IPAMClaims behind. Look at the events and logs of the"
+            description="The webhook of KubeVirt's IPAM controller rejects the pods of all VMs: no VM starts or"
+            " migrates, and VMs that are deleted meanwhile leave IPAMClaims behind. Check the events and logs of the"
             " pods of Deployment {object}.",
             wait="5m",  # the steward reports it after 5 minutes, which an update needs
         ),
@@ -152,11 +152,11 @@ AREA = Area(
                 "WebhookMissing": "No webhook {{ $labels.name }} is registered, although the controller exists: VMs"
                 " start without a reference to their IPAMClaims, and lose their addresses when they stop. Apply the"
                 " manifests of the installed version again.",
-                "ControllerMissing": "NADs allow persistent IPs, and neither KubeVirt's IPAM controller nor its webhook"
-                " {{ $labels.name }} is installed: VMs lose their addresses when they stop. Install it, or remove"
-                " allowPersistentIPs from the NADs.",
+                "ControllerMissing": "NADs allow persistent IPs, and neither KubeVirt's IPAM controller nor its"
+                " webhook {{ $labels.name }} is installed: VMs lose their addresses when they stop. Install the"
+                " controller, or remove allowPersistentIPs from the NADs.",
                 "WebhookUntrusted": "MutatingWebhookConfiguration {{ $labels.name }} has no CA bundle, so the API"
-                " server can't call it: the pods of all VMs are rejected, and none starts or migrates. Look at"
+                " server can't call it: the pods of all VMs are rejected, and no VM starts or migrates. Check"
                 " cert-manager or the operator that injects the CA bundle.",
             },
         ),
@@ -164,8 +164,8 @@ AREA = Area(
             name="VMNetworkControlPlaneDown",
             critical=("ControlPlaneNotReady",),
             summary="Deployment {object} of OVN-Kubernetes' control plane has no ready replica",
-            description="No address is allocated to pods or released: VMs that start or migrate hang. The last lines of"
-            " the log of Deployment {object} name the network or IPAMClaim that it fails over: repair that.",
+            description="No address is allocated to pods or released: VMs that start or migrate hang. The last lines"
+            " of the log of Deployment {object} name the network or IPAMClaim that makes it fail: repair that object.",
             wait="5m",  # the steward reports it after 5 minutes, which an update needs
         ),
     ),

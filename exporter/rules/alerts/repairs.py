@@ -74,8 +74,8 @@ or max by (cluster) ({_last("refused", precondition="object_paused")}) > 0""",
         wait="24h",  # a pause that was forgotten
         keep="10m",
         summary=f"Repairs{OF_CLUSTER} have been paused for a day.",
-        description="All repairs, or those of a namespace or an object, have been paused for a day: the sidecar writes"
-        " nothing there. Resume what is paused, or set its mode to plan.",
+        description="All repairs, or the repairs of a namespace or an object, have been paused for a day. The sidecar"
+        " writes nothing there. Resume them, or set their mode to plan.",
     )
 
 
@@ -89,9 +89,9 @@ def _refused() -> Iterator[Rule]:
 {_ENABLED}""",
         wait="1h",  # a webhook or an API server that is away
         keep="10m",
-        summary=f"The API server{OF_CLUSTER} lets the sidecar not carry out {{{{ $labels.remediation }}}}.",
+        summary=f"The API server{OF_CLUSTER} keeps the sidecar from carrying out {{{{ $labels.remediation }}}}.",
         description="For an hour precondition {{ $labels.precondition }} of {{ $labels.remediation }} has not held:"
-        " {{ $value }} findings wait for it. Mend the webhook or the permission that the refusal names.",
+        " {{ $value }} findings wait for it. Fix the webhook or the permission that the refusal names.",
     )
     # A precondition that does not hold is a normal ending; what lasts for hours is for a person.
     yield Alerting(
@@ -118,8 +118,8 @@ or max by (cluster, remediation) ({_last("blocked", gate="breaker")}) > 0""",
         keep="15m",
         summary=f"Repairs by {{{{ $labels.remediation }}}}{OF_CLUSTER} fail.",
         description="The API server refused a write of {{ $labels.remediation }} although it accepted the dry run, or"
-        " the write had no effect; after several failures in a row the remediation rests. The ledger has what was sent"
-        " and what came back.",
+        " the write had no effect. After several failures in a row the remediation rests. The ledger has the requests"
+        " and the responses.",
     )
     yield Alerting(
         alert="StewardRepairEditWar",
@@ -138,9 +138,10 @@ or max by (cluster, remediation) ({_last("blocked", gate="breaker")}) > 0""",
         wait="1m",  # it lasts until a person ends it
         keep="10m",
         summary=f"The canary of {{{{ $labels.remediation }}}}{OF_CLUSTER} has stopped: it writes nothing unasked.",
-        description="One of the first repairs of {{ $labels.remediation }} in mode auto did not hold: its finding came"
-        " back or stayed, what it released is in use, a person took it back, or its outcome is not known. The gate"
-        " canary has the object and why. See to that, and resume the remediation or set its mode to plan.",
+        description="One of the first repairs of {{ $labels.remediation }} in mode auto did not hold. Its finding came"
+        " back or stayed, something that it released is in use, a person undid it, or its outcome is not known. The"
+        " gate canary names the object and the cause. Resolve the cause first, then resume the remediation or set its"
+        " mode to plan.",
     )
     yield Alerting(
         alert="StewardRepairUnclear",
@@ -158,8 +159,8 @@ or max by (cluster, remediation) ({_last("blocked", gate="breaker")}) > 0""",
         keep="10m",
         summary=f"Addresses of {{{{ $value }}}} IPAMClaims{OF_CLUSTER} were released under a user that came meanwhile.",
         description="Right after it released the addresses of {{ $value }} IPAMClaims the sidecar found pods, VMs or"
-        " VMIs that use them: the network may allocate them a second time. The ledger, the log and an Event of the"
-        " IPAMClaim say which; stop what uses them, and start it again.",
+        " VMIs that use them: the network might allocate them a second time. The ledger, the log and an Event of the"
+        " IPAMClaim name these users. Stop them, and start them again.",
     )
 
 
@@ -174,7 +175,7 @@ and on (cluster, job, instance, pod)
 or max by (cluster, job, instance, pod) ({_last("blocked", gate="clock")}) > 0""",
         wait="5m",  # as long as an answer counts
         keep="10m",
-        summary=f"The clocks of replica {_REPLICA} of the sidecar{OF_CLUSTER} and of the API server do not agree.",
+        summary=f"The clocks of sidecar replica {_REPLICA}{OF_CLUSTER} and the API server do not agree.",
         description="{{ $labels.instance }} {{ $labels.pod }} can't tell how old anything is: its clock and the API"
         " server's are more than 30 s apart, or it has not been answered with a date. It writes nothing meanwhile."
         " Let NTP set the clock that is wrong.",
@@ -185,11 +186,12 @@ or max by (cluster, job, instance, pod) ({_last("blocked", gate="clock")}) > 0""
         expr=f"max by (cluster, job, instance, pod, policy) ({_last('policy_present')}) == 0",
         wait="15m",  # roles and policy are applied after the sidecar, and it asks every few minutes
         keep="10m",
-        summary=f"Policy {{{{ $labels.policy }}}} is not there for replica {_REPLICA} of the sidecar{OF_CLUSTER}.",
-        description="{{ $labels.instance }} {{ $labels.pod }} may write, and the API server did not refuse the dry run"
-        " of what policy {{ $labels.policy }} is for. Without steward-reconcile whoever gets the sidecar's token can"
-        " write any field of what its roles allow; without steward-approvals whoever may annotate an object approves"
-        " of its repair, under any name. Apply what steward reconcile role prints.",
+        summary=f"Policy {{{{ $labels.policy }}}} does not exist for replica {_REPLICA} of the sidecar{OF_CLUSTER}.",
+        description="{{ $labels.instance }} {{ $labels.pod }} is allowed to write, but the API server did not refuse"
+        " the dry run that policy {{ $labels.policy }} has to refuse. Without steward-reconcile any client with the"
+        " sidecar's token can write any field of the objects that its roles allow. Without steward-approvals any user"
+        " with permission to annotate an object can approve its repair, under any name. Apply the output of steward"
+        " reconcile role.",
     )
     # The configuration before is in effect, with its modes and gates: whoever wrote this one can wait until morning.
     yield Alerting(
@@ -198,8 +200,8 @@ or max by (cluster, job, instance, pod) ({_last("blocked", gate="clock")}) > 0""
         wait="1m",
         keep="10m",
         summary=f"Replica {_REPLICA} of the sidecar{OF_CLUSTER} has rejected its configuration.",
-        description="The configuration was wrong when {{ $labels.instance }} {{ $labels.pod }} last read it, or needs a"
-        " restart; the one before is in effect, and so are its modes. Its log says why.",
+        description="The configuration was wrong when {{ $labels.instance }} {{ $labels.pod }} last read it, or needs"
+        " a restart. The previous configuration is in effect, and so are its modes. Its log says why.",
     )
     yield Alerting(
         alert="StewardRepairLedgerNotWritable",
@@ -207,8 +209,8 @@ or max by (cluster, job, instance, pod) ({_last("blocked", gate="clock")}) > 0""
         wait="5m",  # a volume that is slow to come
         keep="10m",
         summary=f"Replica {_REPLICA} of the sidecar{OF_CLUSTER} can't write its ledger.",
-        description="{{ $labels.instance }} {{ $labels.pod }} can't write the ledger of repairs, or refuses it since it"
-        " is not the one that the Lease was held with, and repairs nothing meanwhile. Its log says which; look at the"
+        description="{{ $labels.instance }} {{ $labels.pod }} can't write the ledger of repairs, or refuses it since"
+        " it is not the one that the Lease was held with. It repairs nothing meanwhile. Its log says which. Check the"
         " volume of the ledger.",
     )
     # The second part is for a sidecar that can't be scraped any more.
@@ -225,7 +227,7 @@ unless on (cluster) max by (cluster) ({_last("leading")}) == 1""",
         keep="10m",
         summary=f"No replica of the sidecar{OF_CLUSTER} carries out repairs.",
         description="A remediation is in mode approve or auto, and no replica of the sidecar holds the Lease: nothing"
-        " is repaired. Look at who holds it, and at the sidecar's log.",
+        " is repaired. Check the holder of the Lease, and the sidecar's log.",
     )
     yield Alerting(
         alert="StewardRepairSourceDown",
@@ -237,7 +239,7 @@ unless on (cluster) max by (cluster) ({_last("leading")}) == 1""",
         keep="10m",
         summary=f"The sidecar{OF_CLUSTER} can't read the findings.",
         description="The sidecar gets no findings from the exporter: it plans nothing and repairs nothing. Its log has"
-        " what it asks for and what comes back.",
+        " the requests and the responses.",
     )
 
 

@@ -88,12 +88,12 @@ def _after(_: Values) -> Iterator[Rule]:
         keep="10m",
         summary=f"The steward{OF_CLUSTER} uses up the error budget of its {{{{ $labels.objective }}}}"
         ' {{ $value | printf "%.1f" }} times too fast.',
-        description='{{ if eq $labels.objective "freshness" }}Events take too long to reach the findings.'
-        '{{ else if eq $labels.objective "coverage" }}Checks that apply have no answer.'
-        "{{ else }}No replica is scraped and ready, again and again or for long.{{ end }} At this pace what the"
-        f' objective allows within {_DAYS} days is used up {{{{ $value | printf "%.1f" }}}} times over.'
+        description='{{ if eq $labels.objective "freshness" }}Events take too long to reach the'
+        ' findings.{{ else if eq $labels.objective "coverage" }}Checks that apply have no answer.{{ else }}No replica'
+        f" is scraped and ready, again and again or for long.{{{{ end }}}} At this pace the error budget of {_DAYS}"
+        ' days is used up {{ $value | printf "%.1f" }} times over.'
         f" {{{{ with printf `{LEFT}{{cluster=%q, objective=%q}}` $labels.cluster $labels.objective | query }}}}Left of"
-        " it: {{ . | first | value | humanizePercentage }}.{{ end }}",
+        " the error budget: {{ . | first | value | humanizePercentage }}.{{ end }}",
     )
 
 

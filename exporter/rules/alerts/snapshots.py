@@ -17,8 +17,9 @@ AREA = Area(
             wait="15m",  # a controller that is replaced or blocked for a moment goes on by itself
             says={
                 "SnapshotOverdue": "its deadline has passed. The VM's volumes and run strategy can't be changed"
-                " meanwhile. Look in the log of virt-controller, then delete it.",
-                "RestoreStuck": "the VM can't be started meanwhile. Mend what KubeVirt reports of it.",
+                " meanwhile. Read the log of virt-controller, then delete the snapshot.",
+                "RestoreStuck": "the VM can't be started meanwhile. Fix the error that KubeVirt reports for the"
+                " restore.",
             },
         ),
     ),

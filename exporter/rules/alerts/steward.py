@@ -38,8 +38,8 @@ def _replicas(values: Values) -> Iterator[Rule]:
         wait="10m",  # a pod that moves to another node
         summary=f"No replica of the steward{OF_CLUSTER} can be scraped.",
         description="Prometheus gets no metrics from any replica of the steward. Findings stay as they last were for"
-        f" {values.hold}, critical ones until it answers again; new ones are not seen. Look at the steward's pods, and"
-        " at the targets of Prometheus.",
+        f" {values.hold}, critical ones until it answers again; new ones are not seen. Check the steward's pods, and"
+        " the targets of Prometheus.",
     )
     critical = "\n  or ".join(f'{held_name(family)}{{{SEVERITY}="critical"}}' for family in _families())
     yield Alerting(
@@ -50,11 +50,12 @@ def _replicas(values: Values) -> Iterator[Rule]:
 unless on (cluster) last_over_time({ANSWERING}[{values.hold}])""",
         wait="10m",
         severity="critical",
-        summary=f"The steward{OF_CLUSTER} has not answered for {values.hold}, and had found what is critical:"
-        " {{ $value }} findings.",
+        summary=f"The steward{OF_CLUSTER} has not answered for {values.hold}; {{{{ $value }}}} critical findings were"
+        " open.",
         description=f"No check of the steward has had an answer for {values.hold}. {{{{ $value }}}} critical findings"
-        " were open then, and nobody knows whether they still are. This alert stands for theirs, which are neither sent"
-        " nor resolved until a replica answers. Bring the steward back; if it is gone for good, remove its rules.",
+        " were open then, and it is unknown whether they still are. This alert stands for the alerts of these"
+        " findings, which are neither sent nor resolved until a replica answers. Bring the steward back. If it is gone"
+        " for good, remove its rules.",
     )
     yield Alerting(
         alert="StewardReplicaDown",
@@ -63,7 +64,7 @@ and on (cluster) kubevirt_steward_build_info""",
         wait="15m",
         summary=f"Replica {_REPLICA} of the steward{OF_CLUSTER} can't be scraped.",
         description="Prometheus can't scrape {{ $labels.instance }} {{ $labels.pod }} of job {{ $labels.job }}."
-        " Another replica answers, so findings are seen. Look at its pod and its log.",
+        " Another replica answers, so findings are seen. Check its pod and its log.",
     )
     yield Alerting(
         alert="StewardNotReady",
@@ -78,8 +79,8 @@ and on (cluster) kubevirt_steward_build_info""",
         expr="max by (cluster, job, instance, pod) (kubevirt_steward_config_reload_success == 0)",
         wait="1m",
         summary=f"Replica {_REPLICA} of the steward{OF_CLUSTER} has rejected its configuration.",
-        description="The configuration was wrong when {{ $labels.instance }} {{ $labels.pod }} last read it; the one"
-        " before is in effect. Its log says what is wrong, and so does `steward config check`.",
+        description="The configuration was wrong when {{ $labels.instance }} {{ $labels.pod }} last read it. The"
+        " previous configuration is in effect. Its log says what is wrong, and so does `steward config check`.",
     )
     yield Alerting(
         alert="StewardScrapeSlow",
@@ -111,9 +112,9 @@ or (
         wait="15m",  # a Secret that is on its way to the pod
         summary=f"The certificate of replica {_REPLICA} of the steward{OF_CLUSTER} {{{{ if lt $value 0.0 }}}}has"
         " expired{{ else }}expires in {{ $value | humanizeDuration }}{{ end }}.",
-        description="{{ $labels.instance }} {{ $labels.pod }} serves a certificate that nobody has renewed. Once it has"
-        " expired, whoever verifies it gets no answer: Prometheus no metrics, the sidecar no findings. Look at what"
-        " issues the certificate; the steward takes a new one without a restart.",
+        description="{{ $labels.instance }} {{ $labels.pod }} serves a certificate that has not been renewed. Once it"
+        " has expired, no client that verifies it gets an answer: Prometheus gets no metrics, the sidecar no findings."
+        " Check the issuer of the certificate. The steward takes a new one without a restart.",
     )
 
 
@@ -159,12 +160,12 @@ or (
 ) unless on (cluster, check) ({_UNSEEN})""",
         wait="15m",
         summary="{{ with $labels.check }}Check {{ . }} of the steward{{ else }}Checks of the steward, {{ $value }} of"
-        f" them{{{{ end }}}}{OF_CLUSTER}: no answer{{{{ with $labels.kind }}}} by what can't be seen of kind"
-        " {{ . }}{{ end }}.",
+        f" them{{{{ end }}}}{OF_CLUSTER}: no answer{{{{ with $labels.kind }}}}, since kind {{{{ . }}}} can't be fully"
+        " seen{{ end }}.",
         description="{{ if $labels.kind }}{{ $value }} checks read kind {{ $labels.kind }} and have no answer for the"
-        " whole cluster, or for the namespaces of objects that can't be read.{{ else }}Check {{ $labels.check }} has no"
-        " answer {{ if eq $value 0.0 }}for the whole cluster{{ else }}for {{ $value }} namespaces or VMs{{ end }}."
-        "{{ end }} What was found before is kept; what is new is not seen. `steward check` says why.",
+        " whole cluster, or for the namespaces of objects that can't be read.{{ else }}Check {{ $labels.check }} has"
+        " no answer {{ if eq $value 0.0 }}for the whole cluster{{ else }}for {{ $value }} namespaces or"
+        " VMs{{ end }}.{{ end }} Earlier findings are kept; new ones are not seen. `steward check` says why.",
     )
     # A counter that is above 0 when it is first scraped has not increased since: of a process that is older than that,
     # it is the Prometheus that is new.
@@ -180,8 +181,8 @@ or (
         wait="1m",  # one error is a bug
         keep="15m",
         summary=f"Check {{{{ $labels.check }}}} of the steward{OF_CLUSTER} raises.",
-        description="Check {{ $labels.check }} raised in the last quarter of an hour, and has no answer for what it"
-        " raised on. This is a bug of the steward: its log has the traceback to report.",
+        description="Check {{ $labels.check }} raised in the last quarter of an hour, and has no answer for the"
+        " objects that it raised on. This is a bug of the steward: its log has the traceback to report.",
     )
     yield Alerting(
         alert="StewardSeriesDropped",
@@ -190,8 +191,8 @@ or (
         keep="10m",
         summary=f"The steward{OF_CLUSTER} exports {{{{ $value }}}} series of {{{{ $labels.family }}}} too few.",
         description="The series limit leaves out {{ $value }} series of {{ $labels.family }}, the least severe ones"
-        " first: no alert reports the findings behind them, and no finding of the family ends before there is room"
-        " again. Repair what there is so much of, or raise seriesLimit.",
+        " first. No alert reports the findings behind them, and no finding of the family ends while series are left"
+        " out. Repair the findings of the family, or raise seriesLimit.",
     )
 
 
@@ -203,9 +204,9 @@ AREA = Area(
         FindingAlert(
             name="StewardBlind",
             by=("name", "reason"),
-            not_paging={"": "Nothing fails in the cluster; what was found is held."},
+            not_paging={"": "Nothing fails in the cluster; existing findings are held."},
             summary="The steward can't see kind {{ $labels.name }}",
-            description="Checks that read it have no answer; what they found before is kept.",
+            description="Checks that read it have no answer. Their earlier findings are kept.",
             wait="10m",  # an API server that restarts
             cluster_wide=True,
             says={
