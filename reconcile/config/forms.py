@@ -124,7 +124,7 @@ class SourceSettings(Section):
     server_name: OptionalHostName = setting(
         None, "The name that its certificate has to be for. Without it: the URL's host.", "host name"
     )
-    oldest: Duration = setting("2m", "Nothing is written on what it saw longer ago.", low="5s", high="1h")
+    oldest: Duration = setting("2m", "Findings that are older are not repaired.", low="5s", high="1h")
 
 
 class AlertmanagerSettings(Section):

@@ -44,7 +44,7 @@ def _beneath(probes: EditProbes) -> Sequence[str]:
 
 def _ending(probes: EditProbes) -> str:
     if not probes.asked:
-        return f"Edits: {one_line(probes.why) or 'no VM asks for what is checked at admission'}.\n"
+        return f"Edits: {one_line(probes.why) or 'no VM requests a feature that is checked at admission'}.\n"
     left = f"; {probes.not_asked} not asked: {one_line(probes.why)}" if probes.not_asked else ""
     return (
         f"Edits of {probes.asked} VMs, by dry runs: {probes.agree} as expected, {len(probes.differences)} otherwise, "
