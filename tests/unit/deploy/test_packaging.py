@@ -9,6 +9,7 @@ from deploy import generator as packaging
 from deploy.generator.bundle import BUNDLE
 from deploy.generator.chart import CHART
 from deploy.generator.release import component
+from docs.generator import sidecar
 from tests.case_files import read_yaml
 from tests.shared import REPO
 
@@ -62,3 +63,9 @@ def test_a_version_that_looks_like_a_number_stays_text() -> None:
     release = read_yaml(component("1.0", "Generated."))
     assert release["images"][0]["newTag"] == "1.0"
     assert release["labels"][0]["pairs"]["app.kubernetes.io/version"] == "1.0"
+
+
+def test_the_chart_has_no_file_that_nothing_generates() -> None:
+    made = {*made_with("4.5.6"), *sidecar.generated()}
+    there = {each.relative_to(REPO).as_posix() for each in (REPO / CHART / "files").rglob("*") if each.is_file()}
+    assert there - made == set(), "delete it, or have deploy/generator/chart.py make it"

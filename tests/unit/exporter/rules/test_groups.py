@@ -96,7 +96,6 @@ def test_no_group_that_is_deployed_is_too_large() -> None:
         "deploy/components/vanilla-prometheus/rules.yaml",
         "deploy/helm/kubevirt-steward/files/rules/prometheusrule.json",
         "deploy/helm/kubevirt-steward/files/rules/openshift-user.json",
-        "deploy/helm/kubevirt-steward/files/components/vanilla-prometheus/rules.yaml",
     }
     for found in packs.values():
         fit(found)
