@@ -69,7 +69,9 @@ class _Steward(_Parser):
         formatter.add_text(self.description)
         (commands,) = (each for each in self._actions if isinstance(each, argparse._SubParsersAction))
         helped = {each.dest: each for each in commands._get_subactions()}
-        for title, names in GROUPS.items():
+        grouped = {name for names in GROUPS.values() for name in names}
+        others = tuple(name for name in helped if name not in grouped)  # of other packages
+        for title, names in {**GROUPS, **({"others": others} if others else {})}.items():
             formatter.start_section(title)
             formatter.add_arguments(helped[name] for name in names if name in helped)
             formatter.end_section()

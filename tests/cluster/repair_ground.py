@@ -145,13 +145,20 @@ def _resource(entry: Object) -> str:
     return "/".join(filter(None, (ref["resource"], ref.get("subresource"))))
 
 
-@contextmanager
-def ground_of(make: MakeApiServer, folder: Path) -> Iterator[Ground]:
-    """With KubeVirt deployed, as far as its object says; the exporter waits for no grace."""
+def deployed(make: MakeApiServer) -> ApiServer:
+    """One with KubeVirt deployed, as far as its object says."""
     server = make()
     admin = server.client()
     admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kubevirt"}})
     admin.make(KUBEVIRT)
+    return server
+
+
+@contextmanager
+def ground_of(make: MakeApiServer, folder: Path) -> Iterator[Ground]:
+    """With KubeVirt deployed, as far as its object says; the exporter waits for no grace."""
+    server = deployed(make)
+    admin = server.client()
     grant(admin)
     full = binding("cluster-admin")
     full["metadata"]["name"], full["subjects"][0]["name"] = "repairs", ACCOUNT

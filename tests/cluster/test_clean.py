@@ -28,6 +28,7 @@ from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.exporter import Exporter, grant
 from tests.cluster.repair_faults import KUBEVIRT, SIZE
+from tests.cluster.repair_ground import deployed
 from tests.cluster.resources import (
     CLUSTER_INSTANCETYPES,
     EVENTS,
@@ -120,11 +121,8 @@ class Ground:
 
 @pytest.fixture(scope="module")
 def server(module_api_server: MakeApiServer) -> ApiServer:
-    made = module_api_server()
-    admin = made.client()
-    admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kubevirt"}})
-    admin.make(KUBEVIRT)
-    grant(admin)
+    made = deployed(module_api_server)
+    grant(made.client())
     return made
 
 

@@ -25,6 +25,7 @@ from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.repair_faults import BY_REMEDIATION, KIND, KUBEVIRT, SIZE, Fault
+from tests.cluster.repair_ground import deployed
 from tests.cluster.resources import (
     CONTROLLER_REVISIONS,
     INSTANCETYPES,
@@ -296,11 +297,7 @@ REMEDIATIONS = {each.id: each for each in all_remediations()}
 
 @pytest.fixture(scope="module")
 def server(module_api_server: MakeApiServer) -> ApiServer:
-    made = module_api_server()
-    admin = made.client()
-    admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kubevirt"}})
-    admin.make(KUBEVIRT)
-    return made
+    return deployed(module_api_server)
 
 
 @pytest.fixture

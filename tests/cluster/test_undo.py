@@ -34,6 +34,7 @@ from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.repair_faults import KIND, KUBEVIRT, SIZE
+from tests.cluster.repair_ground import deployed
 from tests.cluster.resources import (
     CLUSTER_INSTANCETYPES,
     CONTROLLER_REVISIONS,
@@ -77,11 +78,7 @@ class Ground(Stage):
 
 @pytest.fixture(scope="module")
 def server(module_api_server: MakeApiServer) -> ApiServer:
-    made = module_api_server()
-    admin = made.client()
-    admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kubevirt"}})
-    admin.make(KUBEVIRT)
-    return made
+    return deployed(module_api_server)
 
 
 @pytest.fixture

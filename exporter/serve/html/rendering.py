@@ -125,7 +125,6 @@ def _whole_sentence(text: str) -> str:
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "href": href,
     "segment": _part,
-    "query": query,
     "commands": commands,
     "counted": counted,
     "kinds": kinds,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 
 from exporter.__main__ import main
 from exporter.cli.options import subcommands
+from exporter.cli.parsers import all_commands
 from exporter.cli.parsing import GROUPS, steward
 from exporter.version import installed
 
@@ -29,6 +31,16 @@ def test_alone_it_prints_its_help_with_three_examples(capsys: pytest.CaptureFixt
 def test_each_command_is_in_one_group_of_the_help() -> None:
     grouped = [name for names in GROUPS.values() for name in names]
     assert sorted(grouped) == sorted(subcommands(steward()))
+
+
+def test_a_command_of_another_package_is_in_the_help(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def add(commands: Any) -> None:
+        commands.add_parser("extra", help="Show what another package adds")
+
+    monkeypatch.setattr("exporter.cli.parsing.all_commands", lambda: (*all_commands(), add))
+    assert "  extra " in said(capsys, "--help")[1]
 
 
 def test_help_of_a_command_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:
