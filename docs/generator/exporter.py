@@ -99,7 +99,8 @@ def _checks(checks: Iterable[Check]) -> Iterator[str]:
             repair = f"[{reason.remediation}](repairs.md#{reason.remediation})" if reason.remediation else ""
             grace = write_duration(timedelta(seconds=reason.grace)) if reason.grace else ""
             urgent, family = pages.get((check.id, name), "no"), reason.family.name
-            yield f"| {name} | {severity} | {urgent} | {reason.meaning} | {grace} | `{family}` | {alert} | {repair} |"
+            said = " ".join(filter(None, (f"*{reason.title}.*", reason.meaning, reason.impact, reason.severity_when)))
+            yield f"| {name} | {severity} | {urgent} | {said} | {grace} | `{family}` | {alert} | {repair} |"
         yield ""
 
 

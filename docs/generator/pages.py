@@ -2,8 +2,10 @@
 
 A page has two parts. `metrics` are its metric families by name, each once in all pages; one without `help` has the
 meaning of its only reason. `reasons` has a section for each reason, with the fields of `exporter.findings.check.Reason`
-in the order of `_SECTION`. What has its default is left out, and so is the metric family where the page has just one. A
-command is the name of one in `commands.yaml`, or, where no other reason has it, the command itself. With `as: CHECK` a
+in the order of `_SECTION`. What has its default is left out, and so is the metric family where the page has just one.
+`message` and `next` are texts, or maps of texts by the name of a variant, `default` that of the one without a name.
+Fields stand in braces, by a name and nothing else; the next step that every finding gets has none, but words in
+capitals. A command is the name of one in `commands.yaml`, or, where no other reason has it, itself. With `as: CHECK` a
 section is as that of its name in the page of this check, but for what it says itself; `null`, or an empty list, takes
 something of that away.
 
@@ -13,9 +15,11 @@ It imports no check, since none can be imported before its page is compiled.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from string import Formatter
 from typing import Any, NamedTuple
 
 import yaml
@@ -33,6 +37,8 @@ FILE = "exporter/findings/pages.json"
 CHECKS = TOP / "exporter/checks"
 _COMMANDS = "commands.yaml"
 _WIDTH = 120
+_TITLE, _NEXT = 60, 600  # characters
+_SEVERITIES = re.compile(rf"\b({'|'.join(each.value for each in Severity)})\b", re.IGNORECASE)
 
 
 class PageError(ValueError):
@@ -102,6 +108,41 @@ def _text(value: Any) -> str:
     return value
 
 
+def _title(value: Any) -> str:
+    text = _text(value)
+    if len(text) > _TITLE or text.endswith(".") or ";" in text or _SEVERITIES.search(text):
+        raise ValueError(f"has to be at most {_TITLE} characters, without a severity, semicolon or full stop")
+    return text
+
+
+def _texts(value: Any) -> dict[str, str]:
+    """A text, or texts by their variants; the one without a name is that of \"\"."""
+    given = value if isinstance(value, dict) else {"default": value}
+    texts = {"" if name == "default" else name: _text(text) for name, text in _map(given).items()}
+    for text in texts.values():
+        _fields_in(text)
+    return texts
+
+
+def _fields_in(text: str) -> list[str]:
+    try:
+        parts = [part[1:] for part in Formatter().parse(text) if part[1] is not None]
+    except ValueError as error:
+        raise ValueError(f"has braces that do not match: {error}") from None
+    if wrong := [name for name, spec, conversion in parts if not (name or "").isidentifier() or spec or conversion]:
+        raise ValueError(f"has {{{wrong[0]}}}: a field is a name and nothing else")
+    return [str(name) for name, _, _ in parts]
+
+
+def _next(value: Any) -> dict[str, str]:
+    texts = _texts(value)
+    if fields := _fields_in(texts.get("", "")):
+        raise ValueError(f"has {{{fields[0]}}} where every finding gets it: a word in capitals stands for a value")
+    if long := [text for text in texts.values() if len(text) > _NEXT]:
+        raise ValueError(f"has to be at most {_NEXT} characters: {long[0]}")
+    return texts
+
+
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError("has to be true or false")
@@ -149,12 +190,16 @@ _FORBIDS: _Fields = {
 }
 _SECTION: _Fields = {
     "as": _text,
+    "title": _title,
     "severity": _some_of({each.value: each.value for each in Severity}),
+    "severity_when": _text,
     "metric": _text,
     "grace": _seconds,
     "lasting": _flag,
+    "message": _texts,
     "meaning": _text,
-    "next": _text,
+    "impact": _text,
+    "next": _next,
     "commands": _list,
     "alert": _text,
     "remediation": _text,

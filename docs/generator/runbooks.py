@@ -1,28 +1,73 @@
-"""What is generated of each runbook: its first lines say whether it is urgent, for whom, and until when it may wait."""
+"""What is generated of each runbook of findings.
+
+Its first lines say whether it is urgent, for whom, and until when it can wait. What its reasons mean and what is lost
+by them comes from the pages of their checks: the first paragraph below the heading of a reason, and the first
+paragraph or list below "Impact". What follows is kept by hand.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from textwrap import fill
 
 from exporter.checks import all_checks
+from exporter.findings.check import Reason
 from exporter.questions.urgency import Urgency
 from exporter.rules.urgency import paging, urgencies
 from exporter.runbook import anchor, headed, texts
 
 __all__ = ["generated"]
 
+_WIDTH = 120
 _LEAD = re.compile(r"\A(# \w+\n\n)(?:(?!## ).*\n)*", re.MULTILINE)
 
 
 def generated() -> dict[str, str]:
     """Written into the runbook between its title and its first section."""
-    urgent, pages = urgencies(), _pages()
+    urgent, pages, reasons = urgencies(), _pages(), _reasons()
     return {
-        f"rules/runbooks/{name}.md": _with_lead(text, "\n\n".join(_lead(name, urgent[name], pages)))
+        f"rules/runbooks/{name}.md": _with_reasons(
+            _with_lead(text, "\n\n".join(_lead(name, urgent[name], pages))), reasons.get(name, {})
+        )
         for name, text in texts().items()
         if name in urgent
     }
+
+
+def _reasons() -> dict[str, dict[str, list[Reason]]]:
+    """Of each alert its reasons by name; two checks may have one of a name."""
+    found: dict[str, dict[str, list[Reason]]] = {}
+    for check in all_checks():
+        for name, reason in check.reasons.items():
+            if reason.alert:
+                found.setdefault(reason.alert, {}).setdefault(name, []).append(reason)
+    return found
+
+
+def _with_reasons(text: str, reasons: Mapping[str, list[Reason]]) -> str:
+    if not reasons:
+        return text
+    meanings = {name: _joined((each.meaning, each.severity_when) for each in found) for name, found in reasons.items()}
+    impacts = {name: _joined((each.impact or "…",) for each in found) for name, found in reasons.items()}
+    for name, meaning in meanings.items():
+        text = _below(text, f"### `{name}`", meaning)
+    names: dict[str, list[str]] = {}
+    for name, impact in impacts.items():
+        names.setdefault(impact, []).append(f"`{name}`")
+    lines = (fill(f"- {', '.join(of)}: {impact}", _WIDTH, subsequent_indent="  ") for impact, of in names.items())
+    return _below(text, "## Impact", next(iter(names)) if len(names) == 1 else "\n".join(lines))
+
+
+def _joined(parts: Iterable[tuple[str, ...]]) -> str:
+    return " ".join(dict.fromkeys(text for each in parts for text in each if text))
+
+
+def _below(text: str, heading: str, said: str) -> str:
+    """With what is said in the place of the first paragraph below a heading."""
+    shown = said if said.startswith("- ") else fill(said, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    found = re.compile(rf"^{re.escape(heading)}\n\n(?:.+\n)+", re.MULTILINE)
+    return found.sub(lambda _: f"{heading}\n\n{shown}\n", text)
 
 
 def _with_lead(text: str, lead: str) -> str:

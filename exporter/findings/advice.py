@@ -43,7 +43,7 @@ def values_of(finding: Finding) -> dict[str, str]:
     texts = ((key.upper(), value) for key, value in finding.evidence.items() if isinstance(value, str))
     values = {key: value for key, value in texts if key != "UUID"}
     values |= {"NAMESPACE": subject.namespace, "NAME": subject.name, "UID": subject.uid}
-    values |= {"NODE": finding.node, "NETWORK": finding.network}
+    values |= {"NODE": finding.node, "NETWORK": finding.network, "FEATURE": finding.feature}
     return values | ({"VMNAME": finding.vm} if finding.vm else {})
 
 

@@ -114,6 +114,8 @@ class Reason:
 
     `grace` (seconds) is for a state that healthy objects pass through: its findings open once it has lasted so long.
     With `lasting` one without a known beginning waits for it in the first evaluation too: it says how long it lasted.
+    `title` is the symptom and the kind of object, in at most 60 characters (its meaning where it has none), without a
+    severity: `severity_when` says when it has which. `impact` is what is lost, in one sentence.
     `next` and `commands` are for every finding that has none of its own, in the words of the runbook: NAMESPACE, NAME
     and other words in capitals are filled in (`advice.py`). `alert` is the name of the alert and of its runbook; empty
     for what only informs and has none. `remediation` is the id of what the sidecar can do about it, the first to
@@ -126,6 +128,9 @@ class Reason:
     severities: tuple[Severity, ...]
     meaning: str
     family: Family
+    title: str = ""
+    severity_when: str = ""
+    impact: str = ""
     grace: float = 0.0
     lasting: bool = False
     next: str = ""
@@ -135,6 +140,9 @@ class Reason:
     cause: Cause | None = None
     does: tuple[Act, ...] = ()
     forbids: Forbids | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", self.title or self.meaning.rstrip("."))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from .causes import Cause
 from .check import Family, Reason
 from .severity import Severity
 
-__all__ = ["command", "reasons_of"]
+__all__ = ["Texts", "command", "reasons_of"]
 
 
 class _Forbids(msgspec.Struct):
@@ -32,9 +32,13 @@ class _Section(msgspec.Struct):
     severity: tuple[Severity, ...]
     metric: str
     meaning: str
+    title: str = ""
+    severity_when: str = ""
     grace: float = 0.0
     lasting: bool = False
-    next: str = ""
+    message: dict[str, str] = {}
+    impact: str = ""
+    next: dict[str, str] = {}
     commands: tuple[str, ...] = ()
     alert: str = ""
     remediation: str = ""
@@ -57,6 +61,24 @@ def reasons_of(check: str) -> dict[str, Reason]:
     return {name: _reason(section, pages) for name, section in pages.reasons[check].items()}
 
 
+class Texts:
+    """What the findings of a check say, in the words of its page: `TEXTS.message("OrphanClaim", vm=…)`.
+
+    A text has variants by a name; the one without is "". Its fields, in braces, are filled with what is given.
+    Raises KeyError for a text that the page does not have, and for a field that is not given.
+    """
+
+    def __init__(self, check: str) -> None:
+        self._reasons = _compiled().reasons[check]
+
+    def message(self, reason: str, variant: str = "", /, **fields: object) -> str:
+        return self._reasons[reason].message[variant].format_map(fields)
+
+    def next(self, reason: str, variant: str = "", /, **fields: object) -> str:
+        """In place of the next step of the reason, where that depends on the case."""
+        return self._reasons[reason].next[variant].format_map(fields)
+
+
 def command(name: str) -> str:
     """One of `exporter/checks/commands.yaml`, for a finding that has commands of its own."""
     return _compiled().commands[name]
@@ -73,9 +95,12 @@ def _reason(section: _Section, pages: _Pages) -> Reason:
         section.severity,
         section.meaning,
         pages.metrics[section.metric],
+        title=section.title,
+        severity_when=section.severity_when,
+        impact=section.impact,
         grace=section.grace,
         lasting=section.lasting,
-        next=section.next,
+        next=section.next.get("", ""),
         commands=tuple(pages.commands.get(each, each) for each in section.commands),
         alert=section.alert,
         remediation=section.remediation,

@@ -41,6 +41,7 @@ class CauseReport(msgspec.Struct, frozen=True, rename="camel"):
     cause: str
     check: str
     reason: str
+    title: str
     meaning: str
     severity: str
     reference: Reference
@@ -157,12 +158,14 @@ def reports(
     by_id = {check.id: check for check in checks}
     for cause in causes:
         worst, oldest = cause.worst, cause.oldest
+        reason = by_id[cause.check].reasons[cause.reason]
         lately = changes(cause.id) if changes is not None else None
         yield CauseReport(
             cause.id,
             cause.check,
             cause.reason,
-            by_id[cause.check].reasons[cause.reason].meaning,
+            reason.title,
+            reason.meaning,
             cause.severity.value,
             cause.reference,
             cause.objects,

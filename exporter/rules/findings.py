@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from ..checks import all_checks
-from ..findings.check import PER_FLEET, Family
+from ..findings.check import PER_FLEET, Family, Reason
 from ..findings.severity import Severity
 from .by_cause import Grouping, alone_name, together_name
 from .held import ACKNOWLEDGED, SEVERITY, held_name, unless_acknowledged
@@ -111,6 +112,19 @@ def _selectors(
             yield family_name, f'reason{operator}"{"|".join(names)}", {severity}'
 
 
+# The labels that stand for the words in capitals of a next step.
+_LABELS = {"NAMESPACE": "namespace", "NAME": "name", "VMNAME": "vm"} | {
+    each.upper(): each for each in ("node", "network", "feature")
+}
+_WORD = re.compile(rf"\b({'|'.join(_LABELS)})\b")
+
+
+def _of_page(reason: Reason) -> str:
+    """What is wrong, what is lost, and what to do first."""
+    first = _WORD.sub(lambda found: f"{{{{ $labels.{_LABELS[found[0]]} }}}}", reason.next)
+    return " ".join((reason.meaning, reason.impact, first)).rstrip()
+
+
 class _Rule:
     """The rules of an alert for some of its reasons, with one severity."""
 
@@ -189,18 +203,13 @@ class _Rule:
         )
         causes = "{{ if $labels.cause }}one cause{{ else }}many causes{{ end }}"
         summary = f"{{{{ $value }}}} findings {{{{ $labels.reason }}}} with {causes}{place}{IN_CLUSTER}."
-        meanings = {
-            name: reason.meaning
-            for check in all_checks()
-            for name, reason in check.reasons.items()
-            if name in self._reasons and reason.alert == self._alert.name
-        }
+        said = {name: f"{reason.title}. {reason.impact}".rstrip() for name, reason in self._pages().items()}
         own = self._query(
             held_name, ("cluster", "cause", *by_node), lambda family, matchers: f"{alone_name(family)}{{{matchers}}}"
         )
         first = first_objects(own, self._values)
         description = (
-            f"{of_reason(meanings, '')}{{{{ if $labels.cause }}}} One fix might resolve them all, or the same fix for"
+            f"{of_reason(said, '')}{{{{ if $labels.cause }}}} One fix might resolve them all, or the same fix for"
             f" each: {first}.{{{{ end }}}} `steward check --reason {{{{ $labels.reason }}}}` lists them and says what"
             " to do."
         )
@@ -212,8 +221,18 @@ class _Rule:
 
     def _texts(self, asks: str) -> tuple[str, list[str]]:
         """The summary, and the first parts of a description."""
-        says = {name: text for name, text in self._alert.says.items() if name in self._reasons}
+        pages = {name: _of_page(reason) for name, reason in self._pages().items() if reason.impact}
+        says = pages | {name: text for name, text in self._alert.says.items() if name in self._reasons}
         return f"{self._alert.summary.rstrip('.')}{IN_CLUSTER}.", [self._alert.description, of_reason(says, asks)]
+
+    def _pages(self) -> dict[str, Reason]:
+        """What the pages of the checks say of the reasons; of two checks that have one of a name, the first."""
+        found: dict[str, Reason] = {}
+        for check in all_checks():
+            for name, reason in check.reasons.items():
+                if name in self._reasons and reason.alert == self._alert.name:
+                    found.setdefault(name, reason)
+        return found
 
     def _query(
         self, name: Callable[[str], str], labels: tuple[str, ...], but: Callable[[str, str], str] | None = None

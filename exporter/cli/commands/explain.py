@@ -27,25 +27,26 @@ _NAME = 10  # columns of what a line is about
 
 def of_check(check: Check, columns: int | None) -> str:
     reads = ", ".join(kind.name for kind in check.reads)
-    rows = [(name, _severities(reason, "|"), reason.meaning) for name, reason in check.reasons.items()]
+    rows = [(name, _severities(reason, "|"), reason.title) for name, reason in check.reasons.items()]
     story = inspect.getdoc(inspect.getmodule(check.find)) or ""
     text = story if columns is None else "\n".join(_prose(part, columns) for part in story.split("\n\n")).rstrip("\n")
     return f"{check.id}: {check.title}\n\n{text}\n\n{_prose(f'Reads: {reads}', columns)}\n" + grid(
-        ("REASON", "SEVERITY", "MEANING"), rows, columns
+        ("REASON", "SEVERITY", "TITLE"), rows, columns
     )
 
 
 def of_reason(check: Check, name: str, reason: Reason, columns: int | None) -> str:
     by_reason = f'{{reason="{name}"}}' if check.scope is not PER_FLEET else ""
     facts = {
-        "Severity": _severities(reason, " or "),
+        "Impact": reason.impact,
+        "Severity": reason.severity_when or _severities(reason, " or "),
         "Metric": reason.family.name + by_reason,
         "Alert": reason.alert,
         "Runbook": link(reason.alert, name),
         "Next": reason.next,
         "Repair": reason.remediation or "",
     }
-    title = f"{name} (check {check.id})\n\n{_prose(reason.meaning, columns)}\n"
+    title = f"{name} (check {check.id}): {reason.title}\n\n{_prose(reason.meaning, columns)}\n"
     return f"{title}{_facts(facts, columns)}{indented(reason.commands, '  $ ')}"
 
 
@@ -55,6 +56,7 @@ def of_finding(finding: FindingReport, columns: int | None) -> str:
     subject = f"{kind_word(finding.subject.kind)} {finding.subject.path}"
     facts = {
         "Means": reason.meaning,
+        "Impact": reason.impact,
         "Since": finding.since,
         "Alert": reason.alert,
         "Runbook": link(reason.alert, finding.reason),
@@ -93,8 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
     what = arguments.what
     every = [(check, name, reason) for check in all_checks() for name, reason in check.reasons.items()]
     if what is None:
-        rows = [(check.id, name, reason.meaning) for check, name, reason in every]
-        say(grid(("CHECK", "REASON", "MEANING"), rows, width()))
+        rows = [(check.id, name, reason.title) for check, name, reason in every]
+        say(grid(("CHECK", "REASON", "TITLE"), rows, width()))
         return 0
     columns = prose_width() if width() else None
     whole = next((check for check, _, _ in every if check.id == what.lower()), None)

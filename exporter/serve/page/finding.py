@@ -62,7 +62,7 @@ class FindingPage:
         values = {
             "generation": generation,
             "finding": report,
-            "meaning": reason.meaning,
+            "reason": reason,
             "looks": [each for each in advice if not each.changes],
             "changes": [each for each in advice if each.changes],
             "alert": self._alert(report),

@@ -32,11 +32,9 @@ class Part:
 
 @dataclass(frozen=True)
 class RunbookOfFinding:
-    """`impact` is what happens if nobody acts; `parts` are what is to be done, by the title of the section."""
+    """`parts` are what is to be done, by the title of the section."""
 
     alert: str
-    meaning: Markup
-    impact: Markup
     parts: dict[str, list[Part]]
 
 
@@ -64,15 +62,8 @@ class Runbooks:
             return None
         names = names_in(texts()[alert], _labels(finding))
         own = frozenset((finding.reason,))
-
-        def only(title: str) -> Markup:
-            blocks = found[title].blocks if title in found else []
-            return Markup("").join(
-                rendered(each.tokens, names) for each in blocks if not each.reasons or own & each.reasons
-            )
-
         parts = {title: list(_parts(found[title].blocks, own, names)) for title in _SHOWN if title in found}
-        return RunbookOfFinding(alert, only("Meaning"), only("Impact"), parts)
+        return RunbookOfFinding(alert, parts)
 
 
 def _parts(blocks: Iterable[Block], own: frozenset[str], names: Mapping[str, str]) -> Iterable[Part]:

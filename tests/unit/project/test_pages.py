@@ -45,10 +45,19 @@ def test_what_it_is_compiled_by_imports_no_check() -> None:
 
 def test_a_page_with_all_that_there_may_be(tmp_path: Path) -> None:
     more = """\
+    title: Oddness
+    severity: [warning]
+    severity_when: Always.
     grace: 1h30m
     lasting: true
+    message:
+      default: X is odd.
+      even: X is {how}.
     meaning: It is odd.
-    next: Look.
+    impact: All is lost.
+    next:
+      default: Look.
+      even: Look at {what}.
     commands: [show, "kubectl get y"]
     alert: VMOdd
     remediation: mend
@@ -59,19 +68,25 @@ def test_a_page_with_all_that_there_may_be(tmp_path: Path) -> None:
       because: it is odd
       among: namespace
 """
-    found = json.loads(made(tmp_path, PAGE.replace("    meaning: It is odd.\n", more)))
+    page = PAGE.replace("    severity: [warning]\n    meaning: It is odd.\n", more)
+    assert page != PAGE
+    found = json.loads(made(tmp_path, page))
     assert found == {
         "commands": {"show": "kubectl get x NAME"},
         "metrics": {"kubevirt_x": {"name": "kubevirt_x", "help": "Something is odd."}},
         "reasons": {
             "odd": {
                 "Odd": {
+                    "title": "Oddness",
                     "severity": ["warning"],
+                    "severity_when": "Always.",
                     "metric": "kubevirt_x",
                     "grace": 5400.0,
                     "lasting": True,
                     "meaning": "It is odd.",
-                    "next": "Look.",
+                    "message": {"": "X is odd.", "even": "X is {how}."},
+                    "impact": "All is lost.",
+                    "next": {"": "Look.", "even": "Look at {what}."},
                     "commands": ["show", "kubectl get y"],
                     "alert": "VMOdd",
                     "remediation": "mend",
@@ -88,7 +103,7 @@ def test_a_section_may_be_as_that_of_another_page_but_for_what_it_says(tmp_path:
     given = PAGE + "    next: Look.\n    alert: VMOdd\n    does: [stop]\n"
     other = "reasons:\n  Odd:\n    as: odd\n    severity: [info]\n    alert: null\n    does: []\n"
     found = json.loads(made(tmp_path, given, other=other))["reasons"]["other"]["Odd"]
-    assert found == {"severity": ["info"], "metric": "kubevirt_x", "meaning": "It is odd.", "next": "Look."}
+    assert found == {"severity": ["info"], "metric": "kubevirt_x", "meaning": "It is odd.", "next": {"": "Look."}}
 
 
 def test_a_family_without_help_has_the_meaning_of_its_reason(tmp_path: Path) -> None:
@@ -110,6 +125,24 @@ MISTAKES = {
         "reasons.Odd has its keys in another order than severity, meaning",
     ),
     "severity": (replaced("warning", "bad"), "reasons.Odd: severity has no 'bad': there are info, warning, critical"),
+    "long title": (replaced("    severity", f"    title: {'x' * 61}\n    severity"), "title has to be at most 60"),
+    "title with a severity": (
+        replaced("    severity", "    title: A critical thing\n    severity"),
+        "reasons.Odd: title has to be at most 60 characters, without a severity",
+    ),
+    "field with a format": (
+        replaced("    meaning", '    message: "{x:>3}"\n    meaning'),
+        "reasons.Odd: message has {x}: a field is a name and nothing else",
+    ),
+    "field without a name": (
+        replaced("    meaning", '    message: "{}"\n    meaning'),
+        "reasons.Odd: message has {}: a field is a name and nothing else",
+    ),
+    "lone brace": (replaced("    meaning", '    message: "{"\n    meaning'), "reasons.Odd: message has braces"),
+    "field of every finding": (
+        PAGE + '    next: "Look at {what}."\n',
+        "reasons.Odd: next has {what} where every finding gets it",
+    ),
     "act": (PAGE + "    does: [fly]\n", "reasons.Odd: does has no 'fly': there are start, stop,"),
     "cause": (PAGE + "    cause: fate\n", "reasons.Odd: cause has no 'fate': there are namespace,"),
     "among": (

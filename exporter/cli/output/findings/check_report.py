@@ -217,7 +217,7 @@ def cause_row(cause: CauseReport, found: Sequence[FindingReport], now: float) ->
         (one,) = found
         return one.severity, one.reason, _subject(one), age(one.since, one.since_source, now), one.message
     since = age(cause.since, cause.since_source, now)
-    return cause.severity, cause.reason, objects_of(cause), since, cause.meaning
+    return cause.severity, cause.reason, objects_of(cause), since, cause.title
 
 
 def _listed(found: Sequence[FindingReport], how: Presentation) -> Iterator[str]:

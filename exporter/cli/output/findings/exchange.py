@@ -76,7 +76,8 @@ def _rules(checks: frozenset[str]) -> Iterator[Obj]:
                 yield {
                     "id": f"{check.id}/{name}",
                     "name": name,
-                    "shortDescription": {"text": reason.meaning},
+                    "shortDescription": {"text": f"{reason.title}."},
+                    "fullDescription": {"text": " ".join(filter(None, (reason.meaning, reason.impact)))},
                     "defaultConfiguration": {"level": _LEVELS[reason.severities[0]]},
                     **({"help": {"text": reason.next}} if reason.next else {}),
                     **({"helpUri": link(reason.alert, name)} if reason.alert else {}),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from exporter.__main__ import main
+from exporter.checks import all_checks
 from tests.all_of import each_of
 from tests.dumps import many
 
@@ -49,7 +50,8 @@ def missing(dump: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, st
 def test_a_reason_is_known_by_its_name_in_any_case(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = said(capsys, name)
     assert (code, err) == (0, "")
-    assert out.startswith("OrphanClaim (check ipam_claims)\n\n")
+    title = next(check for check in all_checks() if check.id == "ipam_claims").reasons["OrphanClaim"].title
+    assert " ".join(out.partition("\n\n")[0].split()) == f"OrphanClaim (check ipam_claims): {title}"
 
 
 def test_a_metric_is_the_reasons_that_it_has(capsys: pytest.CaptureFixture[str]) -> None:

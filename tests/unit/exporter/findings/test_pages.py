@@ -9,7 +9,7 @@ import pytest
 from exporter.domain.acts import Act, Among, Forbids
 from exporter.findings.causes import Cause
 from exporter.findings.check import Family, Reason
-from exporter.findings.pages import command, reasons_of
+from exporter.findings.pages import Texts, command, reasons_of
 from exporter.findings.severity import Severity
 from tests.pages import known_pages
 
@@ -20,11 +20,19 @@ metrics:
     aged: false
 reasons:
   Odd:
+    title: Oddness
     severity: [warning, critical]
+    severity_when: Critical if it is very odd, otherwise warning.
     grace: 90s
     lasting: true
+    message:
+      default: X is odd.
+      even: X is {how}.
     meaning: It is odd.
-    next: Look.
+    impact: All is lost.
+    next:
+      default: Look.
+      even: Look at {what}.
     commands:
       - show_vm
       - kubectl get odd NAME
@@ -52,6 +60,9 @@ def test_a_reason_is_what_its_section_says(tmp_path: Path, monkeypatch: pytest.M
             (Severity.WARNING, Severity.CRITICAL),
             "It is odd.",
             family,
+            title="Oddness",
+            severity_when="Critical if it is very odd, otherwise warning.",
+            impact="All is lost.",
             grace=90.0,
             lasting=True,
             next="Look.",
@@ -62,8 +73,14 @@ def test_a_reason_is_what_its_section_says(tmp_path: Path, monkeypatch: pytest.M
             does=(Act.STOP_NOW, Act.DELETE),
             forbids=Forbids((Act.START,), "it is odd", Among.CLUSTER),
         ),
-        "Plain": Reason((Severity.INFO,), "It is plain.", family),
+        "Plain": Reason((Severity.INFO,), "It is plain.", family, title="It is plain"),
     }
+    texts = Texts("odd")
+    assert texts.message("Odd") == "X is odd."
+    assert texts.message("Odd", "even", how="even {odder}") == "X is even {odder}."
+    assert texts.next("Odd", "even", what="y") == "Look at y."
+    with pytest.raises(KeyError, match="how"):
+        texts.message("Odd", "even")
     assert command("show_vm") == "kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME -o yaml"
 
 

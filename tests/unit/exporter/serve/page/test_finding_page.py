@@ -9,6 +9,8 @@ from typing import Any
 
 import aiohttp
 
+from exporter.checks import all_checks
+
 from .....asking import get, scripts_in
 from .....cause_counts import causes_of_vms
 from .....served import served
@@ -33,7 +35,8 @@ async def test_what_is_wrong_since_when_and_how_that_is_known(http: aiohttp.Clie
     assert f'datetime="{finding["since"]}"' in html
     assert '<a href="/vms/telecom/sip-proxy-old">' in html
     assert '<a href="/networks/telecom-signalling">' in html
-    assert "If nobody acts" in html
+    reason = next(check for check in all_checks() if check.id == finding["check"]).reasons[finding["reason"]]
+    assert all(text in html for text in (reason.title, reason.meaning, reason.impact, reason.severity_when))
     _, html = await found(http, "", sinceSource="firstSeen")
     assert re.search(r"<time [^>]*>(≥ \d+\w|-)<", html)  # within the first second nothing is known
     assert "No object records it" in html

@@ -104,7 +104,7 @@ async def test_a_cause_that_ended_is_named_with_what_closed_of_it() -> None:
         html = await page(server, "/findings")
         ended = html[html.index('id="ended"') :]
         assert "1 cause ended in the last hour" in ended
-        assert "IPAMClaim ns-00/claim-000000: <b>Many</b> There are many." in ended
+        assert "IPAMClaim ns-00/claim-000000: <b>There are many</b> <small>Many. " in ended
         assert "The last finding closed 1m ago; 1 closed in the last hour" in ended
         assert 'id="ended"' not in await page(server, "/findings?severity=warning")
         (told,) = json.loads((await server.get("/api/v1/causes"))[2])["ended"]
