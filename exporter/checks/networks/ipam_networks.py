@@ -23,7 +23,7 @@ from ...facts.record import Ref
 from ...findings.causes import Cause
 from ...findings.check import PER_NETWORK, Check, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import NAD, NETWORK, UNKNOWN_HOLDER, VM, unknown_holders
 from ...store.kinds.ipam_claim import IPAMClaim
@@ -34,6 +34,7 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 __all__ = ["CHECK", "FULL"]
 
+_TEXTS = Texts("ipam_networks")
 FULL, _NEARLY = 0.95, 0.80  # of the fullest subnet
 
 
@@ -90,16 +91,15 @@ def _conflicts(ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentD
                 subject=each.ref,
                 related=(ruler.ref,),
                 network=each.network,
-                message=f"The NAD conflicts with NAD {ruler.namespace}/{ruler.name} of network {each.network} in "
-                f"{', '.join(keys)}; " + (_BOTH if each.accepted else _LOSES if ruler.accepted else _EITHER),
+                message=_TEXTS.message(
+                    "NetworkConfigConflict",
+                    "both" if each.accepted else "loses" if ruler.accepted else "either",
+                    other=f"{ruler.namespace}/{ruler.name}",
+                    network=each.network,
+                    differs=", ".join(keys),
+                ),
                 evidence={"differs": list(keys), "accepted": each.accepted, "otherAccepted": ruler.accepted},
             )
-
-
-_FAILS = "; ovnkube-control-plane fails at its next start"
-_LOSES = "OVN-Kubernetes has not accepted it, and pods on it hang" + _FAILS
-_EITHER = "OVN-Kubernetes accepts one of them, and pods on the other hang" + _FAILS
-_BOTH = "OVN-Kubernetes has accepted both at some time, and pods on one of them hang" + _FAILS
 
 
 def _without_addresses(subject: Ref, ruler: NetworkAttachmentDefinition) -> Iterator[Finding]:

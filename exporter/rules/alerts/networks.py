@@ -74,9 +74,7 @@ AREA = Area(
             by=_BY,
             critical=("NetworkConfigConflict",),
             summary=f"NAD {{object}} conflicts with another NAD of {_IN}",
-            description=f"NAD {{object}} of {_IN} has other settings than another NAD of that network. Pods on the"
-            " rejected NAD hang, and the network's control plane fails at its next start. Do not restart the control"
-            " plane. Agree on the settings and write them into all NADs of the network.",
+            description="",
             wait="10m",  # NADs of one network are changed one after the other
         ),
         FindingAlert(

@@ -118,7 +118,10 @@ def replaced(old: str, new: str, page: str = PAGE) -> str:
 
 _SEVERAL = PAGE + "  Odder:\n    severity: [info]\n    metric: kubevirt_x\n    meaning: It is odder.\n"
 MISTAKES = {
-    "unknown key": (PAGE + "    meanings: x\n", "reasons.Odd has an unknown key meanings: there are as, severity,"),
+    "unknown key": (
+        PAGE + "    meanings: x\n",
+        "reasons.Odd has an unknown key meanings: there are as, title, severity,",
+    ),
     "unknown part": ("reason: {}\n", "odd.yaml has an unknown key reason: there are metrics, reasons"),
     "order": (
         replaced("    severity: [warning]\n", "", PAGE) + "    severity: [info]\n",
