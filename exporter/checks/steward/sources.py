@@ -17,10 +17,11 @@ from ...facts.record import Ref
 from ...findings.advice import filled
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding, Since
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.source import BY_ITSELF, FILE, SOURCE, UNDECODABLE, Source, SyncState, Undecodable
 
+_TEXTS = Texts("sources")
 _USER = re.compile(r'User "([^"]+)"')  # in the API server's sentence
 
 _BY_SYNC_STATE = {
@@ -41,7 +42,7 @@ def find(view: View) -> Iterator[Finding]:
             reason=reason,
             severity=severity,
             subject=Ref("Kind", "", source.name),
-            message=f"Kind {source.name} can't be seen: {source.why}",
+            message=_TEXTS.message(reason, kind=source.name, why=source.why),
             since=source.since,
             since_source=Since.SOURCE,
             evidence={"kind": source.name, "resource": source.resource} | ({"serviceaccount": user[1]} if user else {}),
@@ -54,8 +55,7 @@ def find(view: View) -> Iterator[Finding]:
             reason="UndecodableObject",
             severity=Severity.WARNING,
             subject=undecodable.ref,
-            message=f"{the(undecodable.ref.kind)} can't be decoded: {undecodable.why}; checks that read its "
-            "kind have no answer there",
+            message=_TEXTS.message("UndecodableObject", object=the(undecodable.ref.kind), why=undecodable.why),
             since=undecodable.first_seen,
             since_source=Since.SOURCE,
             commands=(_object(undecodable, resource),),

@@ -205,26 +205,17 @@ AREA = Area(
             name="StewardBlind",
             by=("name", "reason"),
             not_paging={"": "Nothing fails in the cluster; existing findings are held."},
-            summary="The steward can't see kind {{ $labels.name }}",
-            description="Checks that read it have no answer. Their earlier findings are kept.",
+            summary="The exporter can't list or watch kind {{ $labels.name }}",
+            description="",
             wait="10m",  # an API server that restarts
             cluster_wide=True,
-            says={
-                "KindForbidden": "The API server refuses to list or watch {{ $labels.name }}: apply the ClusterRole of"
-                " the running release.",
-                "KindFailing": "The API server has never listed {{ $labels.name }}: it answers with errors, or not at"
-                " all.",
-                "KindStale": "The connection for {{ $labels.name }} is lost and does not come back.",
-                "KindAbsent": "The cluster does not serve {{ $labels.name }}: install KubeVirt, or restore its CRDs.",
-            },
         ),
         FindingAlert(
             name="StewardObjectUndecodable",
             by=("kind",),
             counted=True,
-            summary="The steward can't read objects of kind {{ $labels.kind }}",
-            description="Objects of kind {{ $labels.kind }} do not have the shape that they should have: {{ $value }}"
-            " of them. Checks that read the kind have no answer in their namespaces. `steward check` names them.",
+            summary="The exporter can't decode objects of kind {{ $labels.kind }} ({{ $value }})",
+            description="",
             wait="15m",
             cluster_wide=True,
         ),
