@@ -2,7 +2,8 @@
 
 Its first lines say whether it is urgent, for whom, and until when it can wait. What its reasons mean and what is lost
 by them comes from the pages of their checks: the first paragraph below the heading of a reason, and the first
-paragraph or list below "Impact". What follows is kept by hand.
+paragraph or list below "Impact". What follows is kept by hand. The section "Remediation" is made of what the
+remediations declare.
 """
 
 from __future__ import annotations
@@ -16,19 +17,39 @@ from exporter.findings.check import Reason
 from exporter.questions.urgency import Urgency
 from exporter.rules.urgency import paging, urgencies
 from exporter.runbook import anchor, headed, texts
+from reconcile.plan.remediation import Remediation
+from reconcile.plan.remediations import all_remediations
 
 __all__ = ["generated"]
 
 _WIDTH = 120
 _LEAD = re.compile(r"\A(# \w+\n\n)(?:(?!## ).*\n)*", re.MULTILINE)
 
+_PLAN = """\
+The plan shows the proposal, or why there is none:
+
+```sh not-in-tests: the tests of the sidecar run it
+steward reconcile plan -n "$NAMESPACE"
+```
+"""
+_PLAN_AND_APPLY = """\
+The plan shows the write, its cost and how to undo it, or why the repair is refused. It also shows the finding's
+fingerprint. `apply` shows the plan again and asks before it writes:
+
+```sh not-in-tests: the tests of the sidecar run it
+steward reconcile plan -n "$NAMESPACE"
+FINGERPRINT='<fingerprint>'
+steward reconcile apply "$FINGERPRINT"
+```
+"""
+
 
 def generated() -> dict[str, str]:
     """Written into the runbook between its title and its first section."""
     urgent, pages, reasons = urgencies(), _pages(), _reasons()
     return {
-        f"rules/runbooks/{name}.md": _with_reasons(
-            _with_lead(text, "\n\n".join(_lead(name, urgent[name], pages))), reasons.get(name, {})
+        f"rules/runbooks/{name}.md": _with_repairs(
+            _with_reasons(_with_lead(text, "\n\n".join(_lead(name, urgent[name], pages))), reasons.get(name, {})), name
         )
         for name, text in texts().items()
         if name in urgent
@@ -55,8 +76,47 @@ def _with_reasons(text: str, reasons: Mapping[str, list[Reason]]) -> str:
     names: dict[str, list[str]] = {}
     for name, impact in impacts.items():
         names.setdefault(impact, []).append(f"`{name}`")
-    lines = (fill(f"- {', '.join(of)}: {impact}", _WIDTH, subsequent_indent="  ") for impact, of in names.items())
+    lines = (_in_width(f"- {', '.join(of)}: {impact}", "  ") for impact, of in names.items())
     return _below(text, "## Impact", next(iter(names)) if len(names) == 1 else "\n".join(lines))
+
+
+def _with_repairs(text: str, alert: str) -> str:
+    """What the sidecar can do about the reasons of the alert."""
+    reasons = [
+        (check.id, name) for check in all_checks() for name, each in check.reasons.items() if each.alert == alert
+    ]
+    repairs = [
+        (remediation, names)
+        for remediation in all_remediations()
+        if (names := [name for check, name in reasons if name in remediation.answers.get(check, ())])
+    ]
+    if not repairs:
+        return text
+    several = len(dict.fromkeys(reasons)) > 1
+    lines = [_in_width(_repair(each, names if several else ()), "  ") for each, names in repairs]
+    commands = _PLAN if all(each.proposes_only for each, _ in repairs) else _PLAN_AND_APPLY
+    if "NAMESPACE=" not in text:
+        commands = commands.replace(' -n "$NAMESPACE"', "")
+    section = f"## Remediation\n\n{chr(10).join(lines)}\n\n{commands}\n"
+    before, found, rest = text.partition("## Remediation\n")
+    if not found:
+        before, rest = (text.partition("## Verification\n")[0], text)
+    return before + section + rest[rest.index("## Verification\n") :]
+
+
+def _repair(remediation: Remediation, reasons: Iterable[str]) -> str:
+    name, only = remediation.id, ", ".join(f"`{each}`" for each in reasons)
+    parts = [f"- [`{name}`](../../docs/repairs.md#{name})" + (f" ({only})" if only else "") + f": {remediation.title}."]
+    if remediation.opt_in:
+        parts.append(f'The VM needs the annotation `{remediation.opt_in}: "true"`.')
+    if remediation.note:
+        parts.append(remediation.note)
+    parts.append("It only proposes." if remediation.proposes_only else f"Undo: {remediation.undo}.")
+    return " ".join(parts)
+
+
+def _in_width(text: str, indent: str = "") -> str:
+    return fill(text, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _joined(parts: Iterable[tuple[str, ...]]) -> str:
@@ -65,7 +125,7 @@ def _joined(parts: Iterable[tuple[str, ...]]) -> str:
 
 def _below(text: str, heading: str, said: str) -> str:
     """With what is said in the place of the first paragraph below a heading."""
-    shown = said if said.startswith("- ") else fill(said, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    shown = said if said.startswith("- ") else _in_width(said)
     found = re.compile(rf"^{re.escape(heading)}\n\n(?:.+\n)+", re.MULTILINE)
     return found.sub(lambda _: f"{heading}\n\n{shown}\n", text)
 

@@ -55,8 +55,9 @@ class Remediation(Guarded):
     objects of those kinds; what it asked for is read again before the write. `opt_in` is an annotation that the VM must
     have with the value "true" for it to be carried out; `heeds_others` is one of the object that is written, by which
     its owner lets the word of users of other namespaces count for the write. `undo` says how it is taken back in
-    general; its docstring, the manual, has a paragraph `Undo:` with the same. `send_seconds` is how long after the last
-    read the write may leave; after it `looks_again` at who might use what it released.
+    general; its docstring, the manual, has a paragraph `Undo:` with the same. `note` is what somebody who approves it
+    has to know first, in runbooks. `send_seconds` is how long after the last read the write may leave; after it
+    `looks_again` at who might use what it released.
     """
 
     id: str
@@ -66,6 +67,7 @@ class Remediation(Guarded):
     writes: tuple[Write, ...] = ()
     risk: Risk = Risk.NONE
     undo: str = "none: nothing is written"
+    note: str = ""
     opt_in: str = ""
     heeds_others: str = ""
     proposes_only: bool = False

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from docs.generator.pages import FILE
 from exporter.checks import all_checks
 from exporter.cli.options import subcommands
 from exporter.cli.parsing import steward
@@ -72,10 +73,11 @@ def _alerts() -> Iterator[str]:
 
 
 def _reasons() -> Iterator[str]:
-    for check in all_checks():
-        yield check.title
-        for reason in check.reasons.values():
-            yield from (reason.meaning, reason.next)
+    yield from (check.title for check in all_checks())
+    for sections in json.loads((ROOT / FILE).read_text(encoding="utf-8"))["reasons"].values():
+        for section in sections.values():
+            yield from (section.get(name, "") for name in ("title", "severity_when", "meaning", "impact"))
+            yield from (text for name in ("message", "next") for text in section.get(name, {}).values())
 
 
 def _strings() -> Iterator[str]:

@@ -108,6 +108,7 @@ REMEDIATION = Remediation(
     plan=_plan,
     risk=Risk.NONE,
     undo="create the PDB again, as the ledger keeps it",
+    note="It never deletes a PDB of a user.",
 )
 
 

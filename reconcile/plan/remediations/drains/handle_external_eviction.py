@@ -75,4 +75,5 @@ REMEDIATION = Remediation(
     answers={"evictions": ("ExternalAwaiting", "ExternalNoHandler")},
     plan=_plan,
     proposes_only=True,
+    note="It names the controller, and its deadline.",
 )

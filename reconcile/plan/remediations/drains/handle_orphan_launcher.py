@@ -90,4 +90,5 @@ REMEDIATION = Remediation(
     plan=_plan,
     risk=Risk.DOWNTIME,
     proposes_only=True,
+    note="It says why KubeVirt doesn't end the pod, which PVCs the pod holds, and whether its VM would start again.",
 )

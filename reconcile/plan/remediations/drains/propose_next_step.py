@@ -211,4 +211,5 @@ REMEDIATION = Remediation(
     answers={"evictions": _REASONS, "migrations": _REASONS},
     plan=_plan,
     proposes_only=True,
+    note="It names the limit, node, migration or rule that blocks the VM, who decides about it, and one command.",
 )

@@ -200,6 +200,8 @@ REMEDIATION = Remediation(
     plan=_plan,
     risk=Risk.NONE,
     undo="the run strategy is set to Halted again, which stops the VM; with Manual virtctl stop",
+    note="It restores the run strategy, as long as no other client has set the run strategy since, and removes the "
+    "annotation.",
 )
 
 

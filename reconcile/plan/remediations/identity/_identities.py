@@ -220,6 +220,7 @@ def change(
     writes: tuple[Field | Entries, ...],
     effect: Callable[[Case], str],
     heeds_others: str = "",
+    note: str,
 ) -> Remediation:
     """`what` is the value in words, `old` the present one, and `ops` set the new one, once all guards hold."""
 
@@ -244,6 +245,7 @@ def change(
         writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (Patched(*writes),)),),
         plan=plan,
         heeds_others=heeds_others,
+        note=note,
         risk=Risk.IDENTITY,
         undo=f"put the old {what} back; exact while the VM has not been started since",
     )

@@ -206,6 +206,7 @@ REMEDIATION = Remediation(
     plan=_plan,
     risk=Risk.NONE,
     undo="put back the firmware that the spec had, as the ledger has it; KubeVirt from 1.6 on fills in a missing UUID",
+    note="It is refused where a change might be meant.",
 )
 
 

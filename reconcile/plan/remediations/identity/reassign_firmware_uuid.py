@@ -108,6 +108,8 @@ REMEDIATION = change(
         "cloud-init runs as on the first boot, and inventories and backups take it for another VM."
     ),
     heeds_others=ALLOWED,
+    note="**The guest sees a new identity at its next start.** It is planned where the finding proposes which VM keeps"
+    " the UUID.",
 )
 
 # The old UUID is free for the VM as long as nobody else has it, and its guest does not know the new one.

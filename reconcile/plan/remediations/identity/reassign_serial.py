@@ -68,6 +68,8 @@ REMEDIATION = change(
         "activated again, and inventories see another VM."
     ),
     heeds_others=ALLOWED,
+    note="Where the finding does not say which VM is the copy, the VM needs the annotation `steward.kubevirt-"
+    'steward.io/copy-change-allowed: "true"`.',
 )
 
 

@@ -54,6 +54,7 @@ REMEDIATION = change(
         "At its next start a guest that has run with the old one sees a new identity: licences may ask to "
         "be activated again, cloud-init runs as on the first boot, and inventories and backups take it for another VM."
     ),
+    note="**The guest sees a new identity at its next start.**",
 )
 
 # The old text may come back as long as the guest does not know the new UUID: it identifies no VM.

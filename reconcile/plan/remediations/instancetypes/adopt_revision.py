@@ -121,6 +121,7 @@ REMEDIATION = Remediation(
     plan=_plan,
     risk=Risk.NONE,
     undo="put the owner back that it had, or none",
+    note="It is refused where the ControllerRevision has an owner, or where another VM or a snapshot refers to it.",
 )
 
 

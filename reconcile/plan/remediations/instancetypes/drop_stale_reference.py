@@ -174,6 +174,7 @@ REMEDIATION = Remediation(
     plan=_plan,
     risk=Risk.NONE,
     undo="put the reference back, as the ledger has it",
+    note="It also works while virt-controller keeps restarting.",
 )
 
 

@@ -93,6 +93,8 @@ REMEDIATION = Remediation(
     heeds_others=ALLOWED,
     risk=Risk.NONE,
     undo="take the finalizer off again, once each VM has a copy or no VM depends on it",
+    note="A deletion then waits. The owner of the object allows it with the annotation `steward.kubevirt-"
+    'steward.io/guard-allowed: "true"`.',
 )
 
 

@@ -329,6 +329,8 @@ REMEDIATION = Remediation(
     plan=_plan,
     risk=Risk.DOWNTIME,
     undo="delete the ControllerRevision that was created; a new copy of the live object is for good",
+    note="It restores an exact copy where one is left, otherwise KubeVirt makes a new one. **A stop or restart that "
+    "waits is carried out then.**",
 )
 
 

@@ -163,6 +163,8 @@ REMEDIATION = Remediation(
     undo="put back the owner reference; none for a release: the network may allocate the addresses at once",
     send_seconds=SEND_SECONDS,
     looks_again=came_to_use,
+    note="If the IPAMClaim is being deleted, it removes the finalizer while the VM is stopped: **the addresses are "
+    "released**, and the VM must allow that.",
 )
 
 

@@ -64,6 +64,7 @@ REMEDIATION = Remediation(
     plan=_plan,
     risk=Risk.NONE,
     undo="none: a deletion can't be taken back; the ledger keeps the IPAMClaim whole",
+    note="The finalizer stays, so no address is released yet.",
 )
 
 

@@ -87,6 +87,7 @@ REMEDIATION = Remediation(
     plan=_plan,
     risk=Risk.NONE,
     undo="remove the annotation",
+    note="It annotates the VMI once, and KubeVirt's IPAM controller creates the IPAMClaim.",
 )
 
 
