@@ -93,7 +93,7 @@ async def test_without_a_script_every_page_is_whole_and_its_forms_work(demo: Dem
             assert "<h1" in text, path
             assert (
                 "Reload the page" in text
-                or any(each in text for each in ("That is not there", "That can't be asked"))
+                or any(each in text for each in ("Not found", "Bad request"))
                 or 'role="alert"' in text
             ), path
         await tab.open(demo.url)

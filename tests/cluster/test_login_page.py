@@ -82,7 +82,7 @@ async def test_who_may_not_see_a_page_is_told_who_they_are_and_can_leave(tmp_pat
     async with guarded(tmp_path) as (server, tab):
         await tab.open(server.url)
         await _enter(tab, "poor")
-        assert await tab.value(_TITLE) == "user-of-poor may not see this"
+        assert await tab.value(_TITLE) == "user-of-poor has no permission to see this"
         async with tab.leading():
             await tab.value("document.querySelector('form[action=\"/logout\"] button').click()")
         assert await tab.value(_TITLE) == "Log in"

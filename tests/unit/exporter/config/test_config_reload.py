@@ -155,7 +155,7 @@ async def test_good_then_bad_then_good_again(
         dropped = await steward.dropped()
         await takes("seriesLimit: {familly: 7}\nlogLevel: 3\n", success=0.0)
         page = await steward.text("/health")
-        assert "Configuration refused" in page
+        assert "Configuration invalid" in page
         assert "<code>seriesLimit.familly</code>: no such key; did you mean &#34;family&#34;?" in page
         assert has(less) in await steward.text()
         assert await steward.dropped() == dropped
@@ -166,7 +166,7 @@ async def test_good_then_bad_then_good_again(
         await takes(GOOD)
         assert has(GOOD) in await steward.text()
         assert await steward.dropped() == 0
-        assert "Configuration refused" not in await steward.text("/health")
+        assert "Configuration invalid" not in await steward.text("/health")
 
 
 LOADS: dict[str, Callable[[Path | None], Loaded | LoadedSidecar | Mistakes]] = {

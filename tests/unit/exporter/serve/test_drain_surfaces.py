@@ -128,7 +128,7 @@ async def test_the_page_shows_nodes_being_emptied_and_what_stays(http: aiohttp.C
     _, front, _ = await get(http, "/")
     under_way = front.partition('<section class="drains"')[2].partition("</section>")[0]
     assert 'href="/drain?node=node01"' in under_way
-    assert '5 VMs still on it, <b class="blocked">3 of them stay</b>' in under_way
+    assert '5 VMs still on it, <b class="blocked">3 blocked</b>' in under_way
     assert "node03" not in under_way
     _, section, _ = await get(http, "/drain")
     section = section[: section.index("<datalist")]

@@ -167,13 +167,13 @@ async def test_the_page_folds_what_nobody_asks_for(server: Served) -> None:
     assert "<code>downward_metrics</code>" in shown
     assert "<code>vsock</code>" in shown
     assert "<code>host_disk</code>" in folded
-    assert f"{folded.count('a live migration then: ')} features that nobody asks for" in folded
+    assert f"{folded.count('a live migration then: ')} features that no VM uses" in folded
 
 
 async def test_the_page_says_what_nobody_knows(server: Served) -> None:
     see(server, vm("a", domain=METRICS))
     html = await section(server)
-    assert "Nobody knows what the cluster allows: no KubeVirt object is deployed." in html
+    assert "What the cluster allows is unknown: no KubeVirt object is deployed." in html
     assert "Feature gates" not in html
     assert "1 VM (1 stopped), 0 VMIs" in row_of(html, "downward_metrics")
     see(server, KUBEVIRT)

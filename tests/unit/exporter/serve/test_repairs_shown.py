@@ -158,8 +158,8 @@ async def test_the_page_shows_a_plan_with_all_that_it_costs(server: Served) -> N
     for text in (
         "<h3>release_ipam_claim: blocked <small>(mode plan)</small></h3>",
         "The repair is held back.",
-        "Blocked by gate <b>window</b> until 2026-09-21T14:13:20Z: the window opens at 22:00",
-        "Blocked by gate <b>paused</b>: ns is paused",
+        "Blocked by safety check <b>window</b> until 2026-09-21T14:13:20Z: the window opens at 22:00",
+        "Blocked by safety check <b>paused</b>: ns is paused",
         "<code>PATCH ipamclaims.k8s.cni.cncf.io ns/db.blue: remove /metadata/finalizers/0</code></pre>",
         "Why: Its VM is gone.",
         "Effect: The IPAMClaim goes.",
@@ -242,8 +242,8 @@ async def test_the_page_says_what_stopped_a_canary_and_how_it_is_resumed(server:
     shown, _ = await report(server)
     assert shown["reconcile"]["canaries"][0] == {**stopped, "objects": []}
     body = (await server.get("/"))[2].decode()
-    assert "guard_instancetype repairs nothing more: its canary has stopped. <b>VM shop/&lt;script&gt;" in body
-    assert "it came back (attempt x-7). See to that, then: steward reconcile resume --remediation guard_inst" in body
+    assert "Repairs by guard_instancetype are stopped: its canary failed. <b>VM shop/&lt;script&gt;" in body
+    assert "it came back (attempt x-7). Resolve the failure, then run: steward reconcile resume --remediation guard_inst" in body
     assert "delete_orphan_pdb repairs nothing" not in body
 
 

@@ -222,7 +222,7 @@ async def test_the_page_says_why_a_finding_may_be_out_of_date(
     own_http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "reported", advised(unknown="no connection for pods"))
-    assert "May be out of date: no connection for pods" in await page_of(own_http, "NotMigratable")
+    assert "Stale: no connection for pods" in await page_of(own_http, "NotMigratable")
 
 
 async def test_the_page_shows_which_findings_belong_together(http: aiohttp.ClientSession) -> None:

@@ -72,7 +72,7 @@ async def test_what_is_worse_comes_first_again() -> None:
         report = await causes(server)
         assert report["causes"][0] == first
         assert [each["state"] for each in report["acknowledged"]] == ["worse"]
-        assert "It is worse than warning now, and alerts." in await page(server, "/health")
+        assert "The cause is worse than warning now, and alerts." in await page(server, "/health")
 
 
 async def test_an_entry_of_a_cause_that_is_not_open_is_said_and_harmless() -> None:

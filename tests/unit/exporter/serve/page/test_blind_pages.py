@@ -21,7 +21,7 @@ async def test_nodes_that_may_not_be_listed_are_not_said_to_be_none() -> None:
         assert "There is no node." in body.decode()
         server.evaluation.sync_state("Node", SyncState.FORBIDDEN)
         _, _, body = await server.get("/nodes/")
-        assert "Which there are is not known: nodes is forbidden." in body.decode()
+        assert "The objects are unknown: nodes is forbidden." in body.decode()
         assert "no node" not in body.decode().lower()
 
 

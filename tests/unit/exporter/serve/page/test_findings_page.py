@@ -165,7 +165,7 @@ async def test_a_mistake_is_said_on_the_page(server: Served) -> None:
 
 async def test_nothing_that_fits_is_said_and_leads_back(server: Served) -> None:
     html = await page(server, "?namespace=nowhere")
-    assert "No finding fits to the filter." in html
+    assert "No finding matches the filter." in html
     assert 'href="/findings">Show all' in html
 
 

@@ -54,15 +54,15 @@ async def test_the_ten_worst_causes_in_the_order_of_the_api(http: aiohttp.Client
     _, html, _ = await get(http, "/")
     causes = json.loads((await get(http, "/api/v1/causes"))[1])["causes"]
     assert re.findall('id="c-([0-9a-f]+)"', html) == [each["cause"] for each in causes[:10]]
-    assert f"The 10 worst of {len(causes)} causes" in html
-    assert html.index("Drains under way") < html.index("The 10 worst")
+    assert f"Fix first (10 of {len(causes)} causes)" in html
+    assert html.index("Drains under way") < html.index("Fix first")
 
 
 async def test_a_drain_under_way_stands_above_the_causes_as_its_own_page_has_it(http: aiohttp.ClientSession) -> None:
     """One of those that migrate does so for too long, which only the findings say."""
     _, html, _ = await get(http, "/")
     said = r'<a href="/drain\?node=node05"><code>node05</code></a>: (\d+) VMs still on it, <b class="blocked">(\d+)'
-    ((there, stay),) = re.findall(f"<b>Drain</b> {said} of them stay</b>", html)
+    ((there, stay),) = re.findall(f"<b>Drain</b> {said} blocked</b>", html)
     _, drain, _ = await get(http, "/drain?node=node05")
     assert f"{stay} of {there} VMs do not leave by themselves." in drain
 
@@ -103,7 +103,7 @@ async def test_a_cause_that_ended_is_named_with_what_closed_of_it() -> None:
         server.evaluation.now += 60
         html = await page(server, "/findings")
         ended = html[html.index('id="ended"') :]
-        assert "1 cause ended in the last hour" in ended
+        assert "1 cause resolved in the last hour" in ended
         assert "IPAMClaim ns-00/claim-000000: <b>There are many</b> <small>Many. " in ended
         assert "The last finding closed 1m ago; 1 closed in the last hour" in ended
         assert 'id="ended"' not in await page(server, "/findings?severity=warning")
@@ -161,7 +161,7 @@ async def test_a_next_step_that_is_long_says_where_the_rest_is() -> None:
         assert "Read on" not in html
 
 
-@pytest.mark.parametrize(("leader", "said"), [("other-1", "<b>other-1</b> leads."), ("", "None leads at the moment.")])
+@pytest.mark.parametrize(("leader", "said"), [("other-1", "<b>other-1</b> leads."), ("", "No replica leads at the moment.")])
 async def test_a_sidecar_that_does_not_lead_says_who_does(leader: str, said: str) -> None:
     repairs = Repairs(1_790_000_000.0)
     async with served(1, repairs=repairs) as server:
