@@ -2,22 +2,87 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
+from docs.generator.pages import FILE
 from exporter.checks import all_checks
 from exporter.facts.rule import FIELDS
 from exporter.facts.rules import BY_ID
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
 from exporter.store.kind import ApiKind
 from tests.all_of import all_of, named, whole
 from tests.check_cases import CHECKS, findings_of
+from tests.shared import REPO
 
 READ = [kind for check in CHECKS for kind in check.reads]
 CLUSTER_WIDE = {kind.resource for kind in READ if isinstance(kind, ApiKind) and not kind.namespaced}
 PRONOUNS = ("it", "its", "they", "their", "this", "that", "these", "those", "he", "which", "who", "whose")
+
+PAGES: dict[str, dict[str, dict[str, Any]]] = json.loads((REPO / FILE).read_text(encoding="utf-8"))["reasons"]
+SEVERITIES = re.compile(rf"\b({'|'.join(each.value for each in Severity)})\b", re.IGNORECASE)
+MOST_WORDS = 30  # of a sentence
+ACTS = re.compile(  # with which a next step begins
+    r"(Add|After|Agree|Annotate|Apply|Approve|Ask|Before|Bring|Cancel|Change|Check|Choose|"
+    r"Cordon|Correct|Create|Deactivate|Decide|Delete|Detach|Disable|Do|Drain|Enable|Find|Fix|"
+    r"Follow|Force|Free|Get|Give|Grant|If|In|Increase|Inform|Install|Keep|Label|Let|Look|"
+    r"Make|Migrate|Move|No|Once|Plan|Point|Prepare|Raise|Read|Recreate|Reduce|Register|"
+    r"Release|Remove|Rename|Repair|Replace|Replan|Resolve|Restart|Restore|Run|See|Set|Shut|"
+    r"Start|Stop|To|Trigger|Uncordon|Unset|Update|Upgrade|Use|Verify|Wait|When|Where|With|"
+    r"Write)\b"
+)
+
+
+def sentences_of(text: str) -> list[str]:
+    return [each for each in re.split(r"(?<=[.?!])\s+", text) if each]
+
+
+@all_of(named(sorted(PAGES), str), whole)
+def test_a_page_says_each_thing_in_its_own_field(check: str) -> None:
+    wrong = set()
+    for reason, section in PAGES[check].items():
+        texts = {name: section.get(name, "") for name in ("title", "severity_when", "meaning", "impact")}
+        advice = section.get("next", {})
+        wrong |= {f"{reason} has no {name}" for name in ("title", "impact") if not texts[name]}
+        wrong |= {
+            f"{reason}: {name} speaks of a severity" for name in ("title", "meaning") if SEVERITIES.search(texts[name])
+        }
+        if (len(section["severity"]) > 1) is not bool(texts["severity_when"]):
+            wrong.add(f"{reason}: severity_when is for what has several severities, and they need it")
+        wrong |= {f"{reason}: {name} has a semicolon" for name, text in texts.items() if ";" in text}
+        wrong |= {f"{reason}: next has a semicolon: {text}" for text in advice.values() if ";" in text}
+        wrong |= {f"{reason}: next begins with no act: {text}" for text in advice.values() if not ACTS.match(text)}
+        wrong |= {
+            f"{reason}: a sentence of more than {MOST_WORDS} words: {each}"
+            for text in (*texts.values(), *advice.values())
+            for each in sentences_of(text)
+            if len(each.split()) > MOST_WORDS
+        }
+    assert not wrong
+
+
+def pattern_of(text: str, *, words: bool) -> re.Pattern[str]:
+    """What a text of a page looks like with its fields filled in; `words` are those in capitals."""
+    parts = re.split(r"\{\w+\}|\b[A-Z][A-Z0-9]+\b" if words else r"\{\w+\}", text)
+    return re.compile(".*?".join(map(re.escape, parts)), re.DOTALL)
+
+
+@all_of(named(CHECKS, lambda check: check.id), whole)
+def test_each_text_of_a_page_is_said_in_a_case(check: Check) -> None:
+    said = {reason: [each for each in found(check) if each.reason == reason] for reason in check.reasons}
+    dead = set()
+    for reason, section in PAGES.get(check.id, {}).items():
+        for field in ("message", "next"):
+            for variant, text in section.get(field, {}).items():
+                pattern = pattern_of(text, words=field == "next")
+                if not any(pattern.search(getattr(each, field)) for each in said[reason]):
+                    dead.add(f"{reason}: {field} {variant or 'default'} is said in no case: {text}")
+    assert not dead
 
 
 @cache

@@ -243,7 +243,10 @@ async def test_the_page_says_what_stopped_a_canary_and_how_it_is_resumed(server:
     assert shown["reconcile"]["canaries"][0] == {**stopped, "objects": []}
     body = (await server.get("/"))[2].decode()
     assert "Repairs by guard_instancetype are stopped: its canary failed. <b>VM shop/&lt;script&gt;" in body
-    assert "it came back (attempt x-7). Resolve the failure, then run: steward reconcile resume --remediation guard_inst" in body
+    assert (
+        "it came back (attempt x-7). Resolve the failure, then run: steward reconcile resume --remediation guard_inst"
+        in body
+    )
     assert "delete_orphan_pdb repairs nothing" not in body
 
 

@@ -161,7 +161,9 @@ async def test_a_next_step_that_is_long_says_where_the_rest_is() -> None:
         assert "Read on" not in html
 
 
-@pytest.mark.parametrize(("leader", "said"), [("other-1", "<b>other-1</b> leads."), ("", "No replica leads at the moment.")])
+@pytest.mark.parametrize(
+    ("leader", "said"), [("other-1", "<b>other-1</b> leads."), ("", "No replica leads at the moment.")]
+)
 async def test_a_sidecar_that_does_not_lead_says_who_does(leader: str, said: str) -> None:
     repairs = Repairs(1_790_000_000.0)
     async with served(1, repairs=repairs) as server:
