@@ -1,4 +1,5 @@
-"""Compiles the pages of the checks, `exporter/checks/<area>/<check>.yaml`, to the one file that the exporter reads.
+"""Compiles the pages of the checks, `exporter/checks/<area>/<check>.yaml`, and the alerts of findings,
+`rules/alerts/<area>.yaml`, to the one file that the exporter reads.
 
 A page has two parts. `metrics` are its metric families by name, each once in all pages; one without `help` has the
 meaning of its only reason. `reasons` has a section for each reason, with the fields of `exporter.findings.check.Reason`
@@ -8,6 +9,8 @@ Fields stand in braces, by a name and nothing else; the next step that every fin
 capitals. A command is the name of one in `commands.yaml`, or, where no other reason has it, itself. With `as: CHECK` a
 section is as that of its name in the page of this check, but for what it says itself; `null`, or an empty list, takes
 something of that away.
+
+An alert has the fields of `exporter.rules.model.FindingAlert` in the order of `_ALERT`, by its name.
 
 It imports no check, since none can be imported before its page is compiled.
 """
@@ -31,10 +34,11 @@ from exporter.findings.severity import Severity
 
 from .files import TOP, kept
 
-__all__ = ["CHECKS", "FILE", "PageError", "compiled", "generated"]
+__all__ = ["ALERTS", "CHECKS", "FILE", "PageError", "compiled", "generated"]
 
 FILE = "exporter/findings/pages.json"
 CHECKS = TOP / "exporter/checks"
+ALERTS = TOP / "rules/alerts"
 _COMMANDS = "commands.yaml"
 _WIDTH = 120
 _TITLE, _NEXT = 60, 600  # characters
@@ -46,7 +50,7 @@ class PageError(ValueError):
 
 
 def generated() -> dict[str, str]:
-    return {FILE: compiled([CHECKS])}
+    return {FILE: compiled([CHECKS], [ALERTS])}
 
 
 class _Page(NamedTuple):
@@ -59,14 +63,14 @@ _Pages = Mapping[str, _Page]
 _Sections = dict[str, dict[str, Any]]
 
 
-def compiled(folders: Iterable[Path]) -> str:
-    """The pages below the folders; of two of one check that of the later folder counts."""
+def compiled(folders: Iterable[Path], alerts: Iterable[Path] = ()) -> str:
+    """The pages below the folders, and the alerts in others; of two of one check or area that of the later counts."""
     commands: dict[str, str] = {}
     pages: dict[str, _Page] = {}
     for folder in folders:
         here: dict[str, str] = {}
         for path in sorted(folder.rglob("*.yaml")):
-            file = str(path.relative_to(TOP) if path.is_relative_to(TOP) else path)
+            file = _named(path)
             if path.name == _COMMANDS:
                 commands |= {name: _command(file, name, each) for name, each in _read(path, file).items()}
                 continue
@@ -78,14 +82,29 @@ def compiled(folders: Iterable[Path]) -> str:
     reasons = {check: _sections(pages[check], pages) for check in sorted(pages)}
     metrics = _metrics(pages, reasons)
     _look_at_commands(pages, reasons, commands)
-    return _written({"commands": commands, "metrics": metrics, "reasons": reasons})
+    areas = {path.stem: path for folder in alerts for path in sorted(folder.glob("*.yaml"))}
+    made = {area: _alerts(path) for area, path in sorted(areas.items())}
+    return _written({"alerts": made, "commands": commands, "metrics": metrics, "reasons": reasons})
+
+
+def _named(path: Path) -> str:
+    return str(path.relative_to(TOP) if path.is_relative_to(TOP) else path)
+
+
+def _alerts(path: Path) -> dict[str, dict[str, Any]]:
+    file = _named(path)
+    found = {name: _fields(file, name, each, _ALERT) for name, each in _read(path, file).items()}
+    for name, made in found.items():
+        if lacking := [each for each in ("summary", "wait") if each not in made]:
+            raise PageError(f"{file}: {name} has no {lacking[0]}")
+    return found
 
 
 def _written(made: Mapping[str, Mapping[str, Any]]) -> str:
     """JSON with a line for each command, metric family and reason, so that a change of one is a change of a line."""
     parts = []
     for name, entries in made.items():
-        deeper = name == "reasons"
+        deeper = name in ("alerts", "reasons")
         lines = (f"{_json(key)}: {_lines(each) if deeper else _json(each)}" for key, each in entries.items())
         parts.append(f"{_json(name)}: {{\n" + ",\n".join(lines) + "\n}")
     return "{\n" + ",\n".join(parts) + "\n}\n"
@@ -117,8 +136,7 @@ def _title(value: Any) -> str:
 
 def _texts(value: Any) -> dict[str, str]:
     """A text, or texts by their variants; the one without a name is that of \"\"."""
-    given = value if isinstance(value, dict) else {"default": value}
-    texts = {"" if name == "default" else name: _text(text) for name, text in _map(given).items()}
+    texts = _named_texts(value if isinstance(value, dict) else {"default": value})
     for text in texts.values():
         _fields_in(text)
     return texts
@@ -179,6 +197,11 @@ def _map(value: Any) -> dict[str, Any]:
     return value
 
 
+def _named_texts(value: Any) -> dict[str, str]:
+    """Texts by their names; that of `default` is that of \"\"."""
+    return {"" if name == "default" else name: _text(text) for name, text in _map(value).items()}
+
+
 _ACTS = _some_of({each.name.lower(): each.name for each in Act})
 _Fields = Mapping[str, Callable[[Any], Any]]
 _PAGE: _Fields = {"metrics": _map, "reasons": _map}
@@ -187,6 +210,21 @@ _FORBIDS: _Fields = {
     "acts": _ACTS,
     "because": _text,
     "among": _one_of({each.name.lower(): each.name for each in Among}),
+}
+_ALERT: _Fields = {
+    "by": _list,
+    "counted": _flag,
+    "cluster_wide": _flag,
+    "critical": _list,
+    "impact": _text,
+    "not_paging": _named_texts,
+    "summary": _text,
+    "description": _text,
+    "says": _named_texts,
+    "mild_summary": _text,
+    "mild": _named_texts,
+    "wait": _text,
+    "keep": _text,
 }
 _SECTION: _Fields = {
     "as": _text,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 from pkgutil import get_data
+from typing import TypeVar
 
 import msgspec
 
@@ -17,7 +18,9 @@ from .causes import Cause
 from .check import Family, Reason
 from .severity import Severity
 
-__all__ = ["Texts", "command", "reasons_of"]
+__all__ = ["Texts", "alerts_of", "command", "reasons_of"]
+
+T = TypeVar("T")
 
 
 class _Forbids(msgspec.Struct):
@@ -48,6 +51,7 @@ class _Section(msgspec.Struct):
 
 
 class _Pages(msgspec.Struct):
+    alerts: dict[str, msgspec.Raw]
     commands: dict[str, str]
     metrics: dict[str, Family]
     reasons: dict[str, dict[str, _Section]]
@@ -77,6 +81,11 @@ class Texts:
     def next(self, reason: str, variant: str = "", /, **fields: object) -> str:
         """In place of the next step of the reason, where that depends on the case."""
         return self._reasons[reason].next[variant].format_map(fields)
+
+
+def alerts_of(area: str, shape: type[T]) -> dict[str, T]:
+    """The alerts of findings of an area of the rules, by their names, each of a shape."""
+    return msgspec.json.decode(_compiled().alerts.get(area, b"{}"), type=dict[str, shape])  # type: ignore[valid-type]
 
 
 def command(name: str) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from ..findings.check import Family
+from ..findings.pages import alerts_of
 from ..runbook import anchor
 from .values import Values
 
@@ -47,8 +50,7 @@ class Alerting:
 Rule = Recording | Alerting
 
 
-@dataclass(frozen=True, kw_only=True)
-class FindingAlert:
+class FindingAlert(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One alert for all findings whose reason names it (`Reason.alert`); what only informs has none.
 
     `by` are the labels that an alert keeps beside `cluster`: without `reason` one whose reason changes fires on.
@@ -61,20 +63,26 @@ class FindingAlert:
     warning; `mild_summary` likewise. In texts `{object}` is namespace and name.
     """
 
-    name: str
     summary: str
-    description: str
     wait: str
+    name: str = ""  # that of its section
+    description: str = ""
     keep: str = "5m"
     by: tuple[str, ...] = ("kind", "namespace", "name", "reason")
     critical: tuple[str, ...] = ()
-    not_paging: Mapping[str, str] = field(default_factory=dict)
+    not_paging: dict[str, str] = {}
     impact: str = "none"
     counted: bool = False
     cluster_wide: bool = False  # its objects have no namespace
-    says: Mapping[str, str] = field(default_factory=dict)
-    mild: Mapping[str, str] = field(default_factory=dict)
+    says: dict[str, str] = {}
+    mild: dict[str, str] = {}
     mild_summary: str = ""
+
+
+def finding_alerts(area: str) -> tuple[FindingAlert, ...]:
+    """Those of `rules/alerts/<area>.yaml`, in their order."""
+    found = alerts_of(area, FindingAlert)
+    return tuple(msgspec.structs.replace(alert, name=name) for name, alert in found.items())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,14 @@ reasons:
     severity: [warning]
     meaning: It is odd.
 """
+ALERT = """\
+VMOdd:
+  by: [name]
+  not_paging:
+    default: It can wait.
+  summary: Odd.
+  wait: 5m
+"""
 COMMANDS = "show: kubectl get x NAME\n"
 
 
@@ -70,8 +78,15 @@ def test_a_page_with_all_that_there_may_be(tmp_path: Path) -> None:
 """
     page = PAGE.replace("    severity: [warning]\n    meaning: It is odd.\n", more)
     assert page != PAGE
-    found = json.loads(made(tmp_path, page))
+    alerts = tmp_path / "alerts"
+    alerts.mkdir()
+    (alerts / "odd.yaml").write_text(ALERT, encoding="utf-8")
+    made(tmp_path / "checks", page)
+    found = json.loads(compiled([tmp_path / "checks"], [alerts]))
     assert found == {
+        "alerts": {
+            "odd": {"VMOdd": {"by": ["name"], "not_paging": {"": "It can wait."}, "summary": "Odd.", "wait": "5m"}}
+        },
         "commands": {"show": "kubectl get x NAME"},
         "metrics": {"kubevirt_x": {"name": "kubevirt_x", "help": "Something is odd."}},
         "reasons": {
@@ -109,6 +124,22 @@ def test_a_section_may_be_as_that_of_another_page_but_for_what_it_says(tmp_path:
 def test_a_family_without_help_has_the_meaning_of_its_reason(tmp_path: Path) -> None:
     found = json.loads(made(tmp_path, PAGE.replace("    help: Something is odd.", "    aged: false")))
     assert found["metrics"]["kubevirt_x"] == {"name": "kubevirt_x", "help": "It is odd.", "aged": False}
+
+
+ALERT_MISTAKES = {
+    "no summary": (ALERT.replace("  summary: Odd.\n", ""), "odd.yaml: VMOdd has no summary"),
+    "unknown key": (ALERT + "  says_so: x\n", "odd.yaml: VMOdd has an unknown key says_so: there are by, counted,"),
+    "twice": (ALERT + "  by: [name]\n", "by is there twice"),
+}
+
+
+@each_of("mistake", ALERT_MISTAKES)
+def test_a_mistake_in_an_alert_is_named_with_its_file(mistake: str, tmp_path: Path) -> None:
+    text, said = ALERT_MISTAKES[mistake]
+    (tmp_path / "odd.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(PageError) as error:
+        compiled([], [tmp_path])
+    assert said in str(error.value)
 
 
 def replaced(old: str, new: str, page: str = PAGE) -> str:
