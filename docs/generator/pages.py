@@ -10,7 +10,8 @@ capitals. A command is the name of one in `commands.yaml`, or, where no other re
 section is as that of its name in the page of this check, but for what it says itself; `null`, or an empty list, takes
 something of that away.
 
-An alert has the fields of `exporter.rules.model.FindingAlert` in the order of `_ALERT`, by its name.
+A file of alerts has a `note`, which says at the top of the rules what they are about, and `alerts` by their names, each
+with the fields of `exporter.rules.model.FindingAlert` in the order of `_ALERT`.
 
 It imports no check, since none can be imported before its page is compiled.
 """
@@ -83,21 +84,34 @@ def compiled(folders: Iterable[Path], alerts: Iterable[Path] = ()) -> str:
     metrics = _metrics(pages, reasons)
     _look_at_commands(pages, reasons, commands)
     areas = {path.stem: path for folder in alerts for path in sorted(folder.glob("*.yaml"))}
-    made = {area: _alerts(path) for area, path in sorted(areas.items())}
-    return _written({"alerts": made, "commands": commands, "metrics": metrics, "reasons": reasons})
+    notes, made = _alerts(dict(sorted(areas.items())))
+    return _written({"alerts": made, "areas": notes, "commands": commands, "metrics": metrics, "reasons": reasons})
 
 
 def _named(path: Path) -> str:
     return str(path.relative_to(TOP) if path.is_relative_to(TOP) else path)
 
 
-def _alerts(path: Path) -> dict[str, dict[str, Any]]:
-    file = _named(path)
-    found = {name: _fields(file, name, each, _ALERT) for name, each in _read(path, file).items()}
-    for name, made in found.items():
-        if lacking := [each for each in ("summary", "wait") if each not in made]:
-            raise PageError(f"{file}: {name} has no {lacking[0]}")
-    return found
+def _alerts(areas: Mapping[str, Path]) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
+    """The note and the alerts of each area."""
+    notes: dict[str, str] = {}
+    alerts: dict[str, dict[str, Any]] = {}
+    for area, path in areas.items():
+        file = _named(path)
+        parts = _having(file, "", _fields(file, "", _read(path, file), _AREA), ("note", "alerts"))
+        notes[area] = parts["note"]
+        alerts[area] = {
+            name: _having(file, f"alerts.{name}", _fields(file, f"alerts.{name}", each, _ALERT), ("summary", "wait"))
+            for name, each in parts["alerts"].items()
+        }
+    return notes, alerts
+
+
+def _having(file: str, section: str, made: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    for name in names:
+        if not made.get(name):
+            raise PageError(f"{file}: {section} has no {name}" if section else f"{file} has no {name}")
+    return made
 
 
 def _written(made: Mapping[str, Mapping[str, Any]]) -> str:
@@ -211,6 +225,7 @@ _FORBIDS: _Fields = {
     "because": _text,
     "among": _one_of({each.name.lower(): each.name for each in Among}),
 }
+_AREA: _Fields = {"note": _text, "alerts": _map}
 _ALERT: _Fields = {
     "by": _list,
     "counted": _flag,
@@ -287,18 +302,13 @@ def _section(page: _Page, reason: str, pages: _Pages, *, taken: bool = False) ->
         made = {**_section(pages[other], reason, pages, taken=True), **made}
     if len(page.metrics) == 1:
         made.setdefault("metric", *page.metrics)
-    for name in ("severity", "metric", "meaning"):
-        if not made.get(name):
-            raise PageError(f"{page.file}: {section} has no {name}")
+    _having(page.file, section, made, ("severity", "metric", "meaning"))
     return {name: made[name] for name in _SECTION if made.get(name) is not None}
 
 
 def _forbids(file: str, section: str, given: dict[str, Any]) -> dict[str, Any]:
     made = _fields(file, f"{section}.forbids", given, _FORBIDS)
-    for name in ("acts", "because"):
-        if not made.get(name):
-            raise PageError(f"{file}: {section}.forbids has no {name}")
-    return made
+    return _having(file, f"{section}.forbids", made, ("acts", "because"))
 
 
 def _metrics(pages: _Pages, reasons: Mapping[str, _Sections]) -> dict[str, dict[str, Any]]:

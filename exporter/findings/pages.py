@@ -18,7 +18,7 @@ from .causes import Cause
 from .check import Family, Reason
 from .severity import Severity
 
-__all__ = ["Texts", "alerts_of", "command", "reasons_of"]
+__all__ = ["Texts", "alerts_of", "areas_of_alerts", "command", "reasons_of"]
 
 T = TypeVar("T")
 
@@ -52,6 +52,7 @@ class _Section(msgspec.Struct):
 
 class _Pages(msgspec.Struct):
     alerts: dict[str, msgspec.Raw]
+    areas: dict[str, str]
     commands: dict[str, str]
     metrics: dict[str, Family]
     reasons: dict[str, dict[str, _Section]]
@@ -81,6 +82,11 @@ class Texts:
     def next(self, reason: str, variant: str = "", /, **fields: object) -> str:
         """In place of the next step of the reason, where that depends on the case."""
         return self._reasons[reason].next[variant].format_map(fields)
+
+
+def areas_of_alerts() -> dict[str, str]:
+    """What the alerts of each area of the rules are about, by its name."""
+    return _compiled().areas
 
 
 def alerts_of(area: str, shape: type[T]) -> dict[str, T]:

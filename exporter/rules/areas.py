@@ -9,12 +9,13 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from ..findings.check import Family
+from ..findings.pages import areas_of_alerts
 from ..findings.severity import Severity
 from . import alerts
 from .by_cause import alone_and_together, alone_name, same_of
 from .findings import alerts_of, families_of, groupings_of, severities_of, whatever_reason
 from .held import evaluated, held, remembered, remembered_at
-from .model import Alerting, Area, Recording, Rule, RuleFile, RuleGroup
+from .model import Alerting, Area, Recording, Rule, RuleFile, RuleGroup, area
 from .values import Values
 
 MOST = 20  # rules of a group: what ruler services take by default
@@ -23,14 +24,17 @@ _NOTE_EVERY = "2m"
 
 @cache
 def all_areas() -> tuple[Area, ...]:
-    """One of each module in `alerts`, sorted by name."""
-    names = sorted(each.name for each in iter_modules(alerts.__path__))
-    return tuple(import_module(f"{alerts.__name__}.{name}").AREA for name in names)
+    """One of each module in `alerts`, and of each file of alerts that has no module, sorted by name."""
+    modules = {each.name for each in iter_modules(alerts.__path__)}
+    return tuple(
+        import_module(f"{alerts.__name__}.{name}").AREA if name in modules else area(name)
+        for name in sorted(modules | set(areas_of_alerts()))
+    )
 
 
 def rule_files(values: Values) -> tuple[RuleFile, ...]:
     """One file for each area. Raises ValueError where an area says what can't be."""
-    return tuple(RuleFile(area.name, area.note, tuple(_groups(area, values))) for area in all_areas())
+    return tuple(RuleFile(each.name, each.note, tuple(_groups(each, values))) for each in all_areas())
 
 
 def _groups(area: Area, values: Values) -> Iterator[RuleGroup]:

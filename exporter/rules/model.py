@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
 from ..findings.check import Family
-from ..findings.pages import alerts_of
+from ..findings.pages import alerts_of, areas_of_alerts
 from ..runbook import anchor
 from .values import Values
 
@@ -79,12 +80,6 @@ class FindingAlert(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     mild_summary: str = ""
 
 
-def finding_alerts(area: str) -> tuple[FindingAlert, ...]:
-    """Those of `rules/alerts/<area>.yaml`, in their order."""
-    found = alerts_of(area, FindingAlert)
-    return tuple(msgspec.structs.replace(alert, name=name) for name, alert in found.items())
-
-
 @dataclass(frozen=True, kw_only=True)
 class Area:
     """What one file of rules has: the alerts of findings and, before and after them, rules of its own.
@@ -102,6 +97,13 @@ class Area:
     interval: str = ""
     before: Callable[[Values], Iterable[Rule]] = lambda _: ()
     after: Callable[[Values], Iterable[Rule]] = lambda _: ()
+
+
+def area(name: str, **more: Any) -> Area:
+    """That of `rules/alerts/<name>.yaml`; `more` are the fields of Area that are not in there."""
+    found = alerts_of(name, FindingAlert)
+    findings = tuple(msgspec.structs.replace(alert, name=each) for each, alert in found.items())
+    return Area(name=name, note=areas_of_alerts()[name], findings=findings, **more)
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,14 @@ reasons:
     meaning: It is odd.
 """
 ALERT = """\
-VMOdd:
-  by: [name]
-  not_paging:
-    default: It can wait.
-  summary: Odd.
-  wait: 5m
+note: What is odd.
+alerts:
+  VMOdd:
+    by: [name]
+    not_paging:
+      default: It can wait.
+    summary: Odd.
+    wait: 5m
 """
 COMMANDS = "show: kubectl get x NAME\n"
 
@@ -87,6 +89,7 @@ def test_a_page_with_all_that_there_may_be(tmp_path: Path) -> None:
         "alerts": {
             "odd": {"VMOdd": {"by": ["name"], "not_paging": {"": "It can wait."}, "summary": "Odd.", "wait": "5m"}}
         },
+        "areas": {"odd": "What is odd."},
         "commands": {"show": "kubectl get x NAME"},
         "metrics": {"kubevirt_x": {"name": "kubevirt_x", "help": "Something is odd."}},
         "reasons": {
@@ -127,9 +130,13 @@ def test_a_family_without_help_has_the_meaning_of_its_reason(tmp_path: Path) -> 
 
 
 ALERT_MISTAKES = {
-    "no summary": (ALERT.replace("  summary: Odd.\n", ""), "odd.yaml: VMOdd has no summary"),
-    "unknown key": (ALERT + "  says_so: x\n", "odd.yaml: VMOdd has an unknown key says_so: there are by, counted,"),
-    "twice": (ALERT + "  by: [name]\n", "by is there twice"),
+    "no summary": (ALERT.replace("    summary: Odd.\n", ""), "odd.yaml: alerts.VMOdd has no summary"),
+    "unknown key": (
+        ALERT + "    says_so: x\n",
+        "odd.yaml: alerts.VMOdd has an unknown key says_so: there are by, counted,",
+    ),
+    "no note": (ALERT.replace("note: What is odd.\n", ""), "odd.yaml has no note"),
+    "twice": (ALERT + "    by: [name]\n", "by is there twice"),
 }
 
 
