@@ -10,8 +10,8 @@ capitals. A command is the name of one in `commands.yaml`, or, where no other re
 section is as that of its name in the page of this check, but for what it says itself; `null`, or an empty list, takes
 something of that away.
 
-A file of alerts has a `note`, which says at the top of the rules what they are about, and `alerts` by their names, each
-with the fields of `exporter.rules.model.FindingAlert` in the order of `_ALERT`.
+A file of alerts has a `note`, which says at the top of the rules what they are about, `quiet`, the metric families of
+which nothing new is reported while KubeVirt is upgraded, and `alerts` by their names, each with the fields of `exporter.rules.model.FindingAlert` in the order of `_ALERT`.
 
 It imports no check, since none can be imported before its page is compiled.
 """
@@ -84,27 +84,27 @@ def compiled(folders: Iterable[Path], alerts: Iterable[Path] = ()) -> str:
     metrics = _metrics(pages, reasons)
     _look_at_commands(pages, reasons, commands)
     areas = {path.stem: path for folder in alerts for path in sorted(folder.glob("*.yaml"))}
-    notes, made = _alerts(dict(sorted(areas.items())))
-    return _written({"alerts": made, "areas": notes, "commands": commands, "metrics": metrics, "reasons": reasons})
+    made, about = _alerts(dict(sorted(areas.items())))
+    return _written({"alerts": made, "areas": about, "commands": commands, "metrics": metrics, "reasons": reasons})
 
 
 def _named(path: Path) -> str:
     return str(path.relative_to(TOP) if path.is_relative_to(TOP) else path)
 
 
-def _alerts(areas: Mapping[str, Path]) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
-    """The note and the alerts of each area."""
-    notes: dict[str, str] = {}
+def _alerts(areas: Mapping[str, Path]) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """The alerts of each area, and all else that its file has."""
     alerts: dict[str, dict[str, Any]] = {}
+    about: dict[str, Any] = {}
     for area, path in areas.items():
         file = _named(path)
         parts = _having(file, "", _fields(file, "", _read(path, file), _AREA), ("note", "alerts"))
-        notes[area] = parts["note"]
         alerts[area] = {
             name: _having(file, f"alerts.{name}", _fields(file, f"alerts.{name}", each, _ALERT), ("summary", "wait"))
-            for name, each in parts["alerts"].items()
+            for name, each in parts.pop("alerts").items()
         }
-    return notes, alerts
+        about[area] = parts
+    return alerts, about
 
 
 def _having(file: str, section: str, made: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
@@ -225,7 +225,7 @@ _FORBIDS: _Fields = {
     "because": _text,
     "among": _one_of({each.name.lower(): each.name for each in Among}),
 }
-_AREA: _Fields = {"note": _text, "alerts": _map}
+_AREA: _Fields = {"note": _text, "quiet": _list, "alerts": _map}
 _ALERT: _Fields = {
     "by": _list,
     "counted": _flag,

@@ -50,9 +50,16 @@ class _Section(msgspec.Struct):
     forbids: _Forbids | None = None
 
 
+class AlertArea(msgspec.Struct):
+    """What the alerts of an area of the rules are about, and the families that are quiet during an upgrade."""
+
+    note: str
+    quiet: tuple[str, ...] = ()
+
+
 class _Pages(msgspec.Struct):
     alerts: dict[str, msgspec.Raw]
-    areas: dict[str, str]
+    areas: dict[str, AlertArea]
     commands: dict[str, str]
     metrics: dict[str, Family]
     reasons: dict[str, dict[str, _Section]]
@@ -84,8 +91,8 @@ class Texts:
         return self._reasons[reason].next[variant].format_map(fields)
 
 
-def areas_of_alerts() -> dict[str, str]:
-    """What the alerts of each area of the rules are about, by its name."""
+def areas_of_alerts() -> dict[str, AlertArea]:
+    """By the names of the areas."""
     return _compiled().areas
 
 

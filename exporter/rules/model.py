@@ -103,7 +103,8 @@ def area(name: str, **more: Any) -> Area:
     """That of `rules/alerts/<name>.yaml`; `more` are the fields of Area that are not in there."""
     found = alerts_of(name, FindingAlert)
     findings = tuple(msgspec.structs.replace(alert, name=each) for each, alert in found.items())
-    return Area(name=name, note=areas_of_alerts()[name], findings=findings, **more)
+    about = areas_of_alerts()[name]
+    return Area(name=name, note=about.note, quiet=about.quiet, findings=findings, **more)
 
 
 @dataclass(frozen=True)

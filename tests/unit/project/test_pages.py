@@ -24,6 +24,7 @@ reasons:
 """
 ALERT = """\
 note: What is odd.
+quiet: [kubevirt_x]
 alerts:
   VMOdd:
     by: [name]
@@ -89,7 +90,7 @@ def test_a_page_with_all_that_there_may_be(tmp_path: Path) -> None:
         "alerts": {
             "odd": {"VMOdd": {"by": ["name"], "not_paging": {"": "It can wait."}, "summary": "Odd.", "wait": "5m"}}
         },
-        "areas": {"odd": "What is odd."},
+        "areas": {"odd": {"note": "What is odd.", "quiet": ["kubevirt_x"]}},
         "commands": {"show": "kubectl get x NAME"},
         "metrics": {"kubevirt_x": {"name": "kubevirt_x", "help": "Something is odd."}},
         "reasons": {
