@@ -11,7 +11,8 @@ section is as that of its name in the page of this check, but for what it says i
 something of that away.
 
 A file of alerts has a `note`, which says at the top of the rules what they are about, `quiet`, the metric families of
-which nothing new is reported while KubeVirt is upgraded, and `alerts` by their names, each with the fields of `exporter.rules.model.FindingAlert` in the order of `_ALERT`.
+which nothing new is reported while KubeVirt is upgraded, and `alerts` by their names, each with the fields of
+`exporter.rules.model.FindingAlert` in the order of `_ALERT`.
 
 It imports no check, since none can be imported before its page is compiled.
 """
