@@ -3,7 +3,7 @@
 Its first lines say whether it is urgent, for whom, and until when it can wait. What its reasons mean and what is lost
 by them comes from the pages of their checks: the first paragraph below the heading of a reason, and the first
 paragraph or list below "Impact". What follows is kept by hand. The section "Remediation" is made of what the
-remediations declare.
+remediations declare. It ends with when the alert does, unless the section "Verification" says that itself.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from textwrap import fill
 
 from exporter.checks import all_checks
+from exporter.facts.naming import counted
 from exporter.findings.check import Reason
 from exporter.questions.urgency import Urgency
+from exporter.rules.areas import all_areas
 from exporter.rules.urgency import paging, urgencies
 from exporter.runbook import anchor, headed, texts
 from reconcile.plan.remediation import Remediation
@@ -25,6 +27,8 @@ __all__ = ["generated"]
 _WIDTH = 120
 _LEAD = re.compile(r"\A(# \w+\n\n)(?:(?!## ).*\n)*", re.MULTILINE)
 
+_LEFT = "Lines that remain are about other objects."
+_END = re.compile(rf"\n{re.escape(_LEFT)} The alert resolves .* after its finding\.\n\Z")
 _PLAN = """\
 The plan shows the proposal, or why there is none:
 
@@ -48,8 +52,8 @@ def generated() -> dict[str, str]:
     """Written into the runbook between its title and its first section."""
     urgent, pages, reasons = urgencies(), _pages(), _reasons()
     return {
-        f"rules/runbooks/{name}.md": _with_repairs(
-            _with_reasons(_with_lead(text, "\n\n".join(_lead(name, urgent[name], pages))), reasons.get(name, {})), name
+        f"rules/runbooks/{name}.md": _made(
+            _with_lead(text, "\n\n".join(_lead(name, urgent[name], pages))), name, reasons.get(name, {})
         )
         for name, text in texts().items()
         if name in urgent
@@ -66,9 +70,13 @@ def _reasons() -> dict[str, dict[str, list[Reason]]]:
     return found
 
 
-def _with_reasons(text: str, reasons: Mapping[str, list[Reason]]) -> str:
+def _made(text: str, alert: str, reasons: Mapping[str, list[Reason]]) -> str:
     if not reasons:
         return text
+    return _with_end(_with_repairs(_with_reasons(text, reasons), alert), alert)
+
+
+def _with_reasons(text: str, reasons: Mapping[str, list[Reason]]) -> str:
     meanings = {name: _joined((each.meaning, each.severity_when) for each in found) for name, found in reasons.items()}
     impacts = {name: _joined((each.impact or "…",) for each in found) for name, found in reasons.items()}
     for name, meaning in meanings.items():
@@ -102,6 +110,20 @@ def _with_repairs(text: str, alert: str) -> str:
     if not found:
         before, rest = (text.partition("## Verification\n")[0], text)
     return before + section + rest[rest.index("## Verification\n") :]
+
+
+def _with_end(text: str, alert: str) -> str:
+    """With when the alert is over, where nothing else says so."""
+    kept = _END.sub("", text)
+    if re.search(r"\b[Aa]lerts? (?:ends?|resolves?)\b", kept.partition("## Verification\n")[2]):
+        return kept
+    keep = next(each.keep for area in all_areas() for each in area.findings if each.name == alert)
+    return f"{kept}\n{_LEFT} The alert resolves {_in_words(keep)} after its finding.\n"
+
+
+def _in_words(duration: str) -> str:
+    number, unit = duration[:-1], {"m": "minute", "h": "hour", "d": "day"}[duration[-1]]
+    return counted(int(number), unit)
 
 
 def _repair(remediation: Remediation, reasons: Iterable[str]) -> str:
