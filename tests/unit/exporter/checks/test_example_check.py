@@ -14,7 +14,7 @@ from exporter.checks import drains
 from exporter.engine.evaluate import Outcome, evaluate
 from exporter.findings.advice import advised
 from exporter.findings.check import Check
-from exporter.rules import Values, alerts, areas, findings
+from exporter.rules import Values, areas, findings
 from tests.case_files import read_yaml
 from tests.evaluation import Evaluation
 from tests.pages import known_pages
@@ -69,11 +69,8 @@ def test_its_advice_has_the_names_filled_in(check: Check) -> None:
 
 
 def test_its_alert_is_found_and_made_into_rules(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = str(EXAMPLE / "exporter" / "rules" / "alerts")
-    monkeypatch.setattr(alerts, "__path__", [*alerts.__path__, folder])
     monkeypatch.setattr(findings, "all_checks", lambda: (check,))
     area = next(each for each in areas.all_areas.__wrapped__() if each.name == "paused_vms")
-    sys.modules.pop("exporter.rules.alerts.paused_vms", None)
 
     alert, of_causes = (rule for each in area.findings for rule in findings.alerts_of(each, area.name, Values()))
 

@@ -7,7 +7,6 @@ remediation is tried by `make test-examples`, with both examples copied into pla
 from __future__ import annotations
 
 import difflib
-import re
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -141,12 +140,9 @@ def test_it_and_the_check_name_each_other(check: Check, remediation: Remediation
     assert "\nUndo: " in str(import_module(f"{remediation_area.__name__}.{ID}").__doc__)
 
 
-@pytest.mark.parametrize("path", ["exporter/checks/drains/paused_vms.yaml", "rules/runbooks/VMPaused.md"])
-def test_it_adds_to_the_example_of_a_check_and_changes_nothing(path: str) -> None:
+def test_it_adds_to_the_example_of_a_check_and_changes_nothing() -> None:
+    path = "exporter/checks/drains/paused_vms.yaml"
     before, after = ((each / path).read_text(encoding="utf-8").splitlines() for each in (CHECK, EXAMPLE))
     changes = [line for line in difflib.ndiff(before, after) if line[0] in "+-"]
     assert [line for line in changes if line.startswith("-")] == []
-    assert changes
-    headings = [line.removeprefix("+ ## ") for line in changes if re.match(r"\+ #", line)]
-    assert headings == (["Remediation"] if path.endswith(".md") else [])
-    assert any(ID in line for line in changes)
+    assert [line.split() for line in changes] == [["+", "remediation:", ID]]

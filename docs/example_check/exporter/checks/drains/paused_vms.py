@@ -12,11 +12,13 @@ from collections.abc import Iterator
 
 from ...findings.check import PER_VM, Check, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 __all__ = ["CHECK"]
+
+_TEXTS = Texts("paused_vms")
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -26,7 +28,7 @@ def find(view: View) -> Iterator[Finding]:
                 reason="Paused",
                 severity=Severity.WARNING,
                 subject=vmi.ref,
-                message=f"The guest is paused on node {vmi.node}.",
+                message=_TEXTS.message("Paused", node=vmi.node),
                 node=vmi.node,
             )
 
