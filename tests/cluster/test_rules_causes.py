@@ -284,8 +284,9 @@ def test_the_text_of_a_cause_says_how_many_and_names_the_first(binary: Tools, tm
         "exp_labels": {**labels, "reason": "SerialDuplicate", "cause": "c9"},
         "exp_annotations": {
             "summary": "7 findings SerialDuplicate with one cause.",
-            "description": "Another VM has the same serial; a warning while both run. One fix might resolve"
-            " them all, or the same fix for each: ns/vm0000, ns/vm0001, ns/vm0002, ns/vm0003, ns/vm0004, …."
+            "description": "VMs share a firmware serial. While both VMs run, inventories, licenses and support"
+            " contracts that use the serial take them for one VM. One fix might resolve them all, or the same fix for"
+            " each: ns/vm0000, ns/vm0001, ns/vm0002, ns/vm0003, ns/vm0004, …."
             " `steward check --reason SerialDuplicate` lists them and says what to do.",
             "runbook_url": f"{values.runbook_url}/VMSerialDuplicate.md#serialduplicate",
         },

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable
 from functools import cached_property
 from typing import Any
 
-from ...facts.naming import NAMED, named
+from ...facts.naming import NAMED, named, the
 from ...facts.pool import certain, said
 from ...facts.record import Record
 from ...findings.check import View
@@ -119,10 +119,12 @@ def copy_among(copies: dict[str, str], member: Member, others: list[Member]) -> 
     return next((each for each in (member, *others) if each.key in copies), None)
 
 
-def of_copy(copies: dict[str, str], member: Member, others: list[Member]) -> str:
-    """What a message says of the copy at its end."""
+def of_copy(copies: dict[str, str], member: Member, others: list[Member]) -> dict[str, str]:
+    """The fields of the variant of a message that says which one is a copy, and how it was made; none without one."""
     copy = copy_among(copies, member, others)
-    return f": {'it' if copy is member else copy.key} {copies[copy.key]}" if copy is not None else ""
+    if copy is None:
+        return {}
+    return {"copy": the(member.ref.kind) if copy is member else copy.key, "made": copies[copy.key]}
 
 
 def of_one_vm(records: Iterable[Record]) -> bool:
@@ -131,7 +133,7 @@ def of_one_vm(records: Iterable[Record]) -> bool:
 
 
 def copies_in(view: View, members: Iterable[Member]) -> Generator[None, None, dict[str, str]]:
-    """Returns which of the members are copies, by their keys, as a clause that goes on after the name; pauses after
+    """Returns which of the members are copies, by their keys, as a clause that continues after the name; pauses after
     each.
 
     A VirtualMachineClone names what it makes. A restore is noted on a VM that was put back in its own place too: most

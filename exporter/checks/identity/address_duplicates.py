@@ -26,13 +26,13 @@ from collections.abc import Iterator
 from ...domain.acts import Act
 from ...domain.identity.indexes import IP_ON_LINK, link_in
 from ...facts.firmware import group_id
-from ...facts.naming import the
+from ...facts.naming import kind_word
 from ...facts.record import Record
 from ...facts.vm_networks import parted
 from ...findings.causes import Cause
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import VM
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
@@ -44,6 +44,7 @@ from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInst
 from ._collisions import Collisions, copies_in, copy_among, of_copy, of_one_vm
 from .firmware_duplicates.members import Member, MemberRole, group_of
 
+_TEXTS = Texts("address_duplicates")
 _CLUSTER_WIDE = "whereabouts"
 
 
@@ -71,15 +72,22 @@ def _finding(view: View, found: Collisions, member: Member) -> Finding:
     others = found.others(member)
     leased = _leased(view, member)
     moved = [each for each in (member, *others) if leased and _migrated(each)]
+    copy = of_copy(found.copies, member, others)
     return Finding(
         reason="DuplicateGuestIP",
         severity=Severity.WARNING if leased or found.sure(member) else Severity.INFO,
         subject=member.ref,
         related=tuple(each.ref for each in others),
         group=group_id(view.partition),
-        message=f"{the(member.ref.kind)}'s guest reports the same IP address as that of {found.who(others, member)} on "
-        f"{found.where(member)}{of_copy(found.copies, member, others)}",
-        next=_next(moved[0]) if moved else "",
+        message=_TEXTS.message(
+            "DuplicateGuestIP",
+            "copy" if copy else "",
+            kind=kind_word(member.ref.kind),
+            others=found.who(others, member),
+            network=found.where(member),
+            **copy,
+        ),
+        next=_TEXTS.next("DuplicateGuestIP", "moved", vm=moved[0].key) if moved else "",
         does=(Act.RESTART,) if moved else None,
         evidence={
             "ipAddress": view.partition.rpartition(" ")[2],
@@ -107,13 +115,6 @@ def _migrated(member: Member) -> bool:
 
 def _moved(member: Member) -> str:
     return f"{member.key} was migrated, and {_CLUSTER_WIDE} gives the address of a pod that ended to the next one"
-
-
-def _next(moved: Member) -> str:
-    return (
-        f"Compare what the guest of {moved.key} reports with the network-status of its launcher pod: if they differ, "
-        "restart that VM, whose guest then takes the address that its pod was given."
-    )
 
 
 def _hints(found: Collisions, member: Member, others: list[Member]) -> list[str]:

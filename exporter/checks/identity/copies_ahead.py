@@ -27,7 +27,7 @@ from ...facts.record import Record
 from ...findings.advice import filled
 from ...findings.check import Check, Presence, Scope, View
 from ...findings.finding import Finding
-from ...findings.pages import command, reasons_of
+from ...findings.pages import Texts, command, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import NAD_KEY, VM, vm_key
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
@@ -48,7 +48,7 @@ spec:
   virtualMachineSnapshotName: SNAPSHOT
   patches:
 """
-_REASONS = reasons_of("copies_ahead")
+_TEXTS = Texts("copies_ahead")
 
 
 class _Same(NamedTuple):
@@ -87,8 +87,10 @@ def _of_restore(
     values = {"TARGET": restore.target, "SNAPSHOT": restore.snapshot, "NAMESPACE": restore.namespace}
     patches = (f'  - \'{{"op": "replace", "path": "{each.place}", "value": ""}}\'\n' for each in found)
     anew = filled(_RESTORE, values | {"NAME": restore.name}) + "".join(patches) + "RESTORE"
-    made = f"The restore of snapshot {restore.snapshot} will make VM {restore.target}"
-    yield _finding("RestoreWillDuplicate", restore, restore.target, f"{made} with {_said(found)}", found, anew)
+    message = _TEXTS.message(
+        "RestoreWillDuplicate", snapshot=restore.snapshot, target=restore.target, values=_said(found)
+    )
+    yield _finding("RestoreWillDuplicate", restore, restore.target, message, found, anew)
 
 
 def _of_clone(
@@ -97,8 +99,10 @@ def _of_clone(
     found = list(_set(view, clone, content))
     if not found:
         return
-    made = f"The clone will make VM {clone.target or 'of a name that KubeVirt draws'} with {_said(found)}"
-    yield _finding("CloneWillDuplicate", clone, clone.target, made, found)
+    message = _TEXTS.message(
+        "CloneWillDuplicate", "" if clone.target else "unnamed", target=clone.target, values=_said(found)
+    )
+    yield _finding("CloneWillDuplicate", clone, clone.target, message, found)
 
 
 def _marks(view: View, changes: Changes, content: VirtualMachineSnapshotContent) -> Iterator[_Same]:
@@ -167,7 +171,7 @@ def _finding(
         related=tuple(sorted({one.ref for each in found for one in each.of})[:_MOST]),
         vm=target,
         message=message,
-        next=filled(_REASONS[reason].next, {"FIELDS": ", ".join(fields)}) if reason == "CloneWillDuplicate" else "",
+        next=_TEXTS.next(reason, "fields", fields=", ".join(fields)) if reason == "CloneWillDuplicate" else "",
         commands=(filled(_DELETE, values), *anew),
         does=(Act.DELETE,),
         evidence={
@@ -203,7 +207,7 @@ CHECK = Check(
     scope=Scope("what a restore or clone in progress copies", UNDER_WAY),
     # Few are in progress, and what they will have may be any VM's.
     looks_up=(COPYING, *(Presence(each, whatever=True) for each in (IDENTITY, SERIAL, MAC_ON_LINK, VM, NAD_KEY))),
-    reasons=_REASONS,
+    reasons=reasons_of("copies_ahead"),
     find=find,
     fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
     requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND),

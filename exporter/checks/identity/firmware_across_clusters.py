@@ -18,16 +18,18 @@ import msgspec
 
 from ...domain.identity.identity import InCluster, MigrationEnd, in_cluster
 from ...facts.firmware import group_id
-from ...facts.naming import NAMED, named
+from ...facts.naming import NAMED, kind_word, named
 from ...findings.causes import Cause
 from ...findings.check import PER_FLEET, Check, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds import virtual_machine, virtual_machine_instance, virtual_machine_instance_migration
 from .firmware_duplicates.members import of_vmi
 
-_BEFORE = "Give one of them another firmware UUID before both run."
+_TEXTS = Texts("firmware_across_clusters")
+_REASON = "DuplicateAcrossClusters"
+_HINTS = {"derived": "legacy: derived from the VM's name", "all_derived": "legacy: derived from the name of each VM"}
 
 
 class _Holder(msgspec.Struct, frozen=True, gc=False):
@@ -69,7 +71,6 @@ def _findings(group: dict[str, list[_Holder]]) -> Iterator[Finding]:
         held.sort(key=lambda holder: not holder.vm.running)
     everyone = [holder for held in group.values() for holder in held]
     legacy = all(holder.vm.legacy for holder in everyone)
-    common = f"legacy: {'both' if len(everyone) == 2 else 'all'} derive it from their name" if legacy else ""
     moving, sources = _migrations(everyone)
     heads = (held[0] for held in group.values())
     running = (head.path for head in heads if head.vm.running and sources.get(head.path) != head.path)
@@ -80,10 +81,10 @@ def _findings(group: dict[str, list[_Holder]]) -> Iterator[Finding]:
             apart = moving.get(holder.path, frozenset())
             if all(other.path in apart for key, there in group.items() if key != name for other in there):
                 continue  # with the other end of its own migration alone
-            own = "legacy: derived from the VM's name" if holder.vm.legacy else ""
+            origin = "all_derived" if legacy else "derived" if holder.vm.legacy else ""
             others = chain(*(there for key, there in group.items() if key != name), held)
             shown = [*islice((other for other in others if other is not holder and other.path not in apart), NAMED)]
-            made = _finding(holder, shown, len(everyone) - len(apart), severity, common or own)
+            made = _finding(holder, shown, len(everyone) - len(apart), severity, origin)
             yield made if severity is Severity.WARNING else _informing(made, sources.get(holder.path, ""))
 
 
@@ -110,23 +111,23 @@ def _migrations(everyone: Iterable[_Holder]) -> tuple[dict[str, frozenset[str]],
 
 def _informing(found: Finding, source: str) -> Finding:
     """Where at most one runs: there is nothing to stop. `source` is a VM that was migrated away."""
-    left = f"Delete {source}, or give it a new UUID before it is started: nothing else removes it."
-    return msgspec.structs.replace(found, next=left if source else _BEFORE, does=())
+    step = _TEXTS.next(_REASON, "left" if source else "before", vm=source)
+    return msgspec.structs.replace(found, next=step, does=())
 
 
-def _finding(holder: _Holder, shown: list[_Holder], holders: int, severity: Severity, hint: str) -> Finding:
+def _finding(holder: _Holder, shown: list[_Holder], holders: int, severity: Severity, origin: str) -> Finding:
     """`shown` are some of the others: those of other clusters and those that run come first."""
     vm = holder.vm
     who = named([f"{other.path}{' (running)' if other.vm.running else ''}" for other in shown], holders - 1, NAMED)
     facts = {"uuid": vm.uuid, "running": vm.running, "others": [other.path for other in shown], "holders": holders}
     return Finding(
-        reason="DuplicateAcrossClusters",
+        reason=_REASON,
         severity=severity,
         subject=vm.ref,
         commands=of_vmi(vm.ref),
         cluster=holder.cluster,
-        message=f"The VM's firmware UUID is also that of {who}{f'; {hint}' if hint else ''}",
-        evidence=facts | ({"hint": hint} if hint else {}),
+        message=_TEXTS.message(_REASON, origin, kind=kind_word(vm.ref.kind), others=who),
+        evidence=facts | ({"hint": _HINTS[origin]} if origin else {}),
         group=group_id(vm.uuid),
     )
 

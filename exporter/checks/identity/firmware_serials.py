@@ -14,11 +14,11 @@ from collections.abc import Iterator
 
 from ...domain.identity.indexes import SERIAL
 from ...facts.firmware import group_id
-from ...facts.naming import NAMED, named, the
+from ...facts.naming import NAMED, kind_word, named
 from ...findings.causes import Cause
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import VM
 from ...store.kinds import (
@@ -31,7 +31,10 @@ from ...store.kinds import (
 from ._collisions import Originals, copies_in, of_copy, of_one_vm
 from .firmware_duplicates.members import Member, MemberRole, SharedValue, group_of, of_vmi
 
+_TEXTS = Texts("firmware_serials")
 _SEVERITY = {MemberRole.RUNS_TOGETHER: Severity.WARNING, MemberRole.MAY_COLLIDE: Severity.INFO}
+
+_VARIANTS = {(False, False): "", (False, True): "copy", (True, False): "running", (True, True): "running_copy"}
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -54,15 +57,20 @@ def _finding(
     view: View, group: SharedValue, member: Member, standing: MemberRole, copies: dict[str, str], keeper: str
 ) -> Finding:
     others, count = group.others(member, NAMED), group.count(member)
-    who = named([each.key for each in others], count, most=1)
-    has = "runs with" if standing is MemberRole.RUNS_TOGETHER else "has"
+    runs, copy = standing is MemberRole.RUNS_TOGETHER, of_copy(copies, member, others)
     return Finding(
         reason="SerialDuplicate",
         severity=_SEVERITY[standing],
         subject=member.ref,
         related=tuple(each.ref for each in others),
         group=group_id(view.partition),
-        message=f"{the(member.ref.kind)} {has} the same serial as {who}{of_copy(copies, member, others)}",
+        message=_TEXTS.message(
+            "SerialDuplicate",
+            _VARIANTS[runs, bool(copy)],
+            kind=kind_word(member.ref.kind),
+            others=named([each.key for each in others], count, most=1),
+            **copy,
+        ),
         commands=of_vmi(member.ref),
         evidence={
             "serial": member.vmi.serial if member.vmi else member.vm.serial if member.vm else "",

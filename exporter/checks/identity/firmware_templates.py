@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...facts.firmware import comparable, group_id
-from ...facts.naming import the
 from ...findings.advice import filled
 from ...findings.check import PER_NAMESPACE, Check, View
 from ...findings.finding import Finding
-from ...findings.pages import command, reasons_of
+from ...findings.pages import Texts, command, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.templates import VirtualMachineInstanceReplicaSet, VirtualMachinePool
 
+_TEXTS = Texts("firmware_templates")
 _COMMANDS = {
     "VirtualMachinePool": "kubectl get virtualmachinepools.pool.kubevirt.io -n NAMESPACE NAME -o yaml",
     "VirtualMachineInstanceReplicaSet": command("show_replica_set"),
@@ -31,7 +31,6 @@ def _of(view: View, kind: type[VirtualMachinePool] | type[VirtualMachineInstance
     for each in view.all(kind):
         if not each.uuid.strip() or each.deleting is not None:
             continue
-        made = "VMs" if isinstance(each, VirtualMachinePool) else "VMIs"
         values = {"NAMESPACE": each.namespace, "NAME": each.name}
         facts = {"kind": each.ref.kind, "uuid": each.uuid, "serial": each.serial, "replicas": each.replicas}
         yield Finding(
@@ -39,7 +38,7 @@ def _of(view: View, kind: type[VirtualMachinePool] | type[VirtualMachineInstance
             severity=Severity.WARNING if each.replicas > 1 else Severity.INFO,
             subject=each.ref,
             group=group_id(comparable(each.uuid)),
-            message=f"{the(each.ref.kind)}'s template sets one firmware UUID for all {made} made of it",
+            message=_TEXTS.message("TemplatePinsUUID", "pool" if isinstance(each, VirtualMachinePool) else "set"),
             commands=(filled(_COMMANDS[each.ref.kind], values),),
             evidence={name: fact for name, fact in facts.items() if fact != ""},
         )

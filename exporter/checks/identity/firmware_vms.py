@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from ...domain.identity.identity import next_boot, owned
 from ...domain.identity.indexes import POOL
 from ...facts.firmware import Invalid, comparable, group_id, invalid, legacy
-from ...facts.naming import the
+from ...facts.naming import kind_word
 from ...findings.check import PER_VM, Check, View
 from ...findings.finding import Finding, Since
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.snapshots import VirtualMachineSnapshotContent
@@ -27,6 +27,8 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .firmware_duplicates.members import of_vmi
 
 __all__ = ["CHECK"]
+
+_TEXTS = Texts("firmware_vms")
 
 # A VM without a firmware UUID in its spec, and what prevents KubeVirt from writing it.
 
@@ -39,7 +41,8 @@ def not_persisted(view: View, vm: VirtualMachine) -> Finding | None:
     if vm.uuid.strip() or vm.deleting is not None:
         return None
     release = min((each.release for each in view.all(KubeVirt)), default=(0, 0))
-    severity, cause, message, following = _evaluated(vm, release)
+    cause = _cause(vm)
+    severity, variant = _evaluated(cause, release)
     facts = {
         "uuid": legacy(vm.name),
         "cause": cause,
@@ -49,26 +52,24 @@ def not_persisted(view: View, vm: VirtualMachine) -> Finding | None:
         reason="NotPersisted",
         severity=severity,
         subject=vm.ref,
-        message=message,
-        next=following,
+        message=_TEXTS.message("NotPersisted", variant, cause=cause),
+        next=_TEXTS.next("NotPersisted", _STEPS[variant]) if variant in _STEPS else "",
         evidence={name: fact for name, fact in facts.items() if fact},
     )
 
 
-def _evaluated(vm: VirtualMachine, release: tuple[int, int]) -> tuple[Severity, str, str, str]:
-    """Severity, cause, message and, where it is not that of the reason, the next step."""
-    cause = _cause(vm)
-    derived = "The VM's spec has no firmware UUID: KubeVirt derives one from its name at each start"
-    write = "Write the UUID in use into the spec, at the latest before an upgrade of KubeVirt."
+_STEPS = {"unknown": "older", "older": "older", "disks": "disks"}  # by the variants of the message
+
+
+def _evaluated(cause: str, release: tuple[int, int]) -> tuple[Severity, str]:
+    """Severity, and which variant of the message says it."""
     if not any(release):
-        return Severity.INFO, cause, f"{derived}; KubeVirt's release is not known", write
+        return Severity.INFO, "unknown"
     if release < _WRITES_SINCE:
-        return Severity.INFO, cause, derived, write
+        return Severity.INFO, "older"
     if cause == _DISKS:
-        wait = "Nothing to do: KubeVirt writes the UUID once the DataVolumes are ready."
-        return Severity.INFO, cause, "The VM's spec gets its firmware UUID once its DataVolumes are ready", wait
-    why = f" ({cause})" if cause else ""
-    return Severity.WARNING, cause, f"KubeVirt does not write the VM's firmware UUID into its spec{why}", ""
+        return Severity.INFO, "disks"
+    return Severity.WARNING, "cause" if cause else ""
 
 
 def _cause(vm: VirtualMachine) -> str:
@@ -90,7 +91,6 @@ def spec_run_mismatch(vm: VirtualMachine, vmi: VirtualMachineInstance | None) ->
         return None
     applies = "on the next guest reboot" if vm.reboots_anew else "with the next start"
     loses = "persistent TPM" if "persistent TPM" in (vm.sealed, vmi.sealed) else ""
-    what = "the next guest reboot changes its identity" if vm.reboots_anew else "the next start changes its identity"
     facts = {
         "specUUID": vm.uuid or legacy(vm.name),
         "runningUUID": vmi.uuid,
@@ -106,21 +106,16 @@ def spec_run_mismatch(vm: VirtualMachine, vmi: VirtualMachineInstance | None) ->
         severity=Severity.WARNING,
         subject=vm.ref,
         related=(vmi.ref,),
-        message=f"The VM runs with another firmware UUID than its spec has: {what}"
-        + (", and empties its persistent TPM" if loses else ""),
-        next="Put the running UUID back before the VM restarts: its persistent TPM is kept under it." if loses else "",
+        message=_TEXTS.message("SpecRunMismatch", _CHANGES[vm.reboots_anew, bool(loses)]),
+        next=_TEXTS.next("SpecRunMismatch", "tpm") if loses else "",
         does=() if loses else None,
         evidence={name: fact for name, fact in facts.items() if fact},
     )
 
 
-_INVALID = {
-    Invalid.MALFORMED: "firmware UUID is not a valid UUID",
-    Invalid.PLACEHOLDER: "firmware UUID is a placeholder, which other VMs may have too",
-}
-
-
-_LONE = "Delete the VMI and create it again without a UUID."
+# By whether a reboot of the guest is a start, and whether the VM has a persistent TPM.
+_CHANGES = {(False, False): "", (False, True): "tpm", (True, False): "reboot", (True, True): "reboot_tpm"}
+_INVALID = {Invalid.MALFORMED: "malformed", Invalid.PLACEHOLDER: "placeholder"}
 
 
 def invalid_uuid(one: VirtualMachine | VirtualMachineInstance) -> Finding | None:
@@ -133,8 +128,8 @@ def invalid_uuid(one: VirtualMachine | VirtualMachineInstance) -> Finding | None
         severity=Severity.WARNING,
         subject=one.ref,
         group=group_id(comparable(one.uuid)),
-        message=f"{the(one.ref.kind)}'s {_INVALID[cause]}",
-        next=_LONE if lone else "",
+        message=_TEXTS.message("InvalidUUID", _INVALID[cause], kind=kind_word(one.ref.kind)),
+        next=_TEXTS.next("InvalidUUID", "alone") if lone else "",
         does=None if lone else (),
         commands=of_vmi(one.ref),
         evidence={"uuid": one.uuid, "cause": cause.value},
@@ -153,7 +148,7 @@ def member_pins_uuid(view: View, vm: VirtualMachine) -> Finding | None:
         group=group_id(comparable(vm.uuid)),
         since=vm.created,
         since_source=Since.CREATION if vm.created is not None else Since.FIRST_SEEN,
-        message=f"The VM has its firmware UUID from the template of {pool.ref}, like all others of it",
+        message=_TEXTS.message("MemberPinsUUID", pool=pool.ref),
         evidence={"uuid": vm.uuid, "pool": pool.name},
     )
 
@@ -166,27 +161,18 @@ def snapshot_differs(content: VirtualMachineSnapshotContent, vm: VirtualMachine 
     if content.deleting is not None:
         return None
     if not content.uuid.strip():
-        return _finding(content, vm, "SnapshotLacksUUID", _lacks(content, vm))
+        had = "gone" if vm is None else "same" if next_boot(vm) == legacy(content.source) else "other"
+        return _finding(content, vm, "SnapshotLacksUUID", had)
     if vm is None or vm.deleting is not None or comparable(content.uuid) == (next_boot(vm) or comparable(vm.uuid)):
         return None
-    message = f"{_called(content)} brings back a UUID that VM {content.source} no longer has"
-    return _finding(content, vm, "SnapshotUUIDDiffersFromVM", message)
-
-
-def _lacks(content: VirtualMachineSnapshotContent, vm: VirtualMachine | None) -> str:
-    derived = f"{_called(content)} has no UUID: a restore has KubeVirt, up to 1.9, derive one from {content.source}"
-    if vm is None:
-        return f"{derived}, which need not be the one that the VM had"
-    if next_boot(vm) == legacy(content.source):
-        return f"{derived}, which is the one that the VM has"
-    return f"{derived}, and the VM has another one"
+    return _finding(content, vm, "SnapshotUUIDDiffersFromVM", "")
 
 
 def _called(content: VirtualMachineSnapshotContent) -> str:
     return f"VirtualMachineSnapshot {content.snapshot}" if content.snapshot else "The snapshot's content"
 
 
-def _finding(content: VirtualMachineSnapshotContent, vm: VirtualMachine | None, reason: str, message: str) -> Finding:
+def _finding(content: VirtualMachineSnapshotContent, vm: VirtualMachine | None, reason: str, variant: str) -> Finding:
     taken = content.created if reason == "SnapshotLacksUUID" else None  # when it began to differ is not known
     facts = {
         "snapshot": content.snapshot,
@@ -199,7 +185,8 @@ def _finding(content: VirtualMachineSnapshotContent, vm: VirtualMachine | None, 
         severity=Severity.INFO,
         subject=content.ref,
         related=(vm.ref,) if vm else (),
-        message=message,
+        message=_TEXTS.message(reason, variant, snapshot=_called(content), source=content.source),
+        next=_TEXTS.next(reason, "other") if variant == "other" else "",
         since=taken,
         since_source=Since.CREATION if taken is not None else Since.FIRST_SEEN,
         evidence={name: fact for name, fact in facts.items() if fact},

@@ -22,15 +22,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from ...domain.acts import Act
 from ...domain.identity.indexes import MAC_ON_LINK, POD_NETWORK, PRIMARY, link_in
 from ...facts.firmware import group_id
-from ...facts.naming import the
+from ...facts.naming import kind_word
 from ...facts.record import Record
 from ...facts.vm_networks import parted
 from ...findings.causes import Cause
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding, Since
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import VM, primary
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
@@ -42,10 +43,7 @@ from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInst
 from ._collisions import Collisions, copies_in, copy_among, of_copy, of_one_vm, vm_of
 from .firmware_duplicates.members import Member, MemberRole, group_of
 
-_DRAWN = (
-    "Restart one of them, with its owner's consent: its spec sets no MAC address, so it gets another one. So that it "
-    "does not happen again, set one in each VM's template, or have KubeMacPool do so."
-)
+_TEXTS = Texts("mac_duplicates")
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -91,17 +89,26 @@ def _finding(view: View, found: Collisions, member: Member, *, together: bool) -
     since = found.group.collided(member) if together else None
     severity = Severity.CRITICAL if found.sure(member) else Severity.WARNING
     mac = view.partition.rpartition(" ")[2]
+    reason, copy = "DuplicateMAC" if together else "LatentDuplicateMAC", of_copy(found.copies, member, others)
+    step = _step(view, found, member, others, together=together)
     return Finding(
-        reason="DuplicateMAC" if together else "LatentDuplicateMAC",
+        reason=reason,
         severity=severity if together else Severity.INFO,
         subject=member.ref,
         related=tuple(each.ref for each in others),
         group=group_id(f"{found.link} {mac}"),
         since=since,
         since_source=Since.CREATION if since is not None else Since.FIRST_SEEN,
-        message=_message(found, member, others, together=together),
-        next=_next(view, found, member, others, together=together),
-        does=() if copy_among(found.copies, member, others) not in (None, member) else None,
+        message=_TEXTS.message(
+            reason,
+            "copy" if copy else "",
+            kind=kind_word(member.ref.kind),
+            others=found.who(others, member),
+            network=found.where(member),
+            **copy,
+        ),
+        next=_TEXTS.next(reason, step, vm=member.key, **copy) if step else "",
+        does=_DOES.get(step),
         evidence={"macAddress": mac, "nads": sorted(_nads(member, mac)), **found.facts(member, others)},
     )
 
@@ -112,26 +119,18 @@ def _nads(member: Member, mac: str) -> set[str]:
     return {nad for nad, address in map(parted, texts) if nad and address == mac}
 
 
-def _message(found: Collisions, member: Member, others: list[Member], *, together: bool) -> str:
-    what, who, where = the(member.ref.kind), found.who(others, member), found.where(member)
-    copy = of_copy(found.copies, member, others)
-    if together:
-        return f"{what} runs with the same MAC address as {who} on {where}{copy}"
-    return f"{what} has the same MAC address as {who} on {where}, and must not run at the same time{copy}"
+# What a variant of the next step does to the VM itself, where that is not what the reason says.
+_DOES: dict[str, tuple[Act, ...]] = {"drawn": (Act.RESTART,), "other": ()}
 
 
-def _next(view: View, found: Collisions, member: Member, others: list[Member], *, together: bool) -> str:
-    """Empty where nothing tells which one to change."""
+def _step(view: View, found: Collisions, member: Member, others: list[Member], *, together: bool) -> str:
+    """The variant of the next step; the one of the reason where nothing tells which VM to change."""
     mac = view.partition.rpartition(" ")[2]
     copy = copy_among(found.copies, member, others)
     if copy is None:
         drawn = together and all(_drawn(view, each, mac) for each in (member, *others))
-        return _DRAWN if drawn else ""
-    if copy is not member:
-        leave = f"Leave {member.key} as it is"
-        return f"{leave}, and give {copy.key} a new MAC address while that is stopped: that is the copy."
-    give = f"Stop {member.key}, and give it" if together else f"Give {member.key}"
-    return f"{give} a new MAC address before it is started: it is the copy."
+        return "drawn" if drawn else ""
+    return "copy" if copy is member else "other"
 
 
 def _drawn(view: View, member: Member, mac: str) -> bool:

@@ -17,10 +17,12 @@ from ...facts.naming import NAMED, named
 from ...findings.causes import Cause
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.drains import SYSTEM_UUID
 from ...store.kinds.node import Node
+
+_TEXTS = Texts("node_identity")
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -29,14 +31,15 @@ def find(view: View) -> Iterator[Finding]:
         return
     for each in nodes:
         others = [other for other in nodes[: NAMED + 1] if other is not each][:NAMED]
-        who = named([other.name for other in others], len(nodes) - 1, NAMED)
         yield Finding(
             reason="DuplicateSystemUUID",
             severity=Severity.WARNING,
             subject=each.ref,
             node=each.name,
             related=tuple(other.ref for other in others),
-            message=f"The node has the same system UUID as {who}: VMs can't be migrated between them",
+            message=_TEXTS.message(
+                "DuplicateSystemUUID", others=named([other.name for other in others], len(nodes) - 1, NAMED)
+            ),
             group=group_id(view.partition),
             evidence={"systemUUID": each.system_uuid, "nodes": [other.name for other in nodes[:NAMED]]},
         )

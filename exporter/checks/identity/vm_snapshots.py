@@ -23,12 +23,13 @@ from ...domain.identity.indexes import RESTORED_FROM, SAVING
 from ...findings.advice import filled, values_of
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding, Since
-from ...findings.pages import command, reasons_of
+from ...findings.pages import Texts, command, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import vm_key
 from ...store.kinds.snapshots import VirtualMachineRestore, VirtualMachineSnapshot
 from ...store.kinds.virtual_machine import VirtualMachine
 
+_TEXTS = Texts("vm_snapshots")
 _RESTORE = command("show_restore")
 _DELETE_RESTORE = "kubectl delete virtualmachinerestores.snapshot.kubevirt.io -n NAMESPACE NAME"
 _STOP = "virtctl stop -n NAMESPACE VMNAME"
@@ -36,11 +37,8 @@ _INFO, _WARNING = Severity.INFO, Severity.WARNING
 
 _NO_SOURCE = "Source does not exist"  # KubeVirt's words
 _NOT_STOPPED = "Waiting for target to be ready"
-_TO_STOP = "Stop VM VMNAME: KubeVirt restores only into a VM that is stopped."
-_OTHER_MAC = (
-    "Delete the restore, then restore again with a patch in spec.patches that removes or changes each macAddress, and"
-    " the firmware UUID."
-)
+# The variants of what is said of a restore, by what keeps it: its own commands.
+_COMMANDS = {"stop": (_STOP, _RESTORE), "mac": (_DELETE_RESTORE, _RESTORE)}
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -54,35 +52,21 @@ def find(view: View) -> Iterator[Finding | None]:
 
 def _of_snapshot(view: View, snapshot: VirtualMachineSnapshot) -> Iterator[Finding]:
     if snapshot.stalled == _NO_SOURCE:
-        what = f"The snapshot never becomes ready: its source, VM {snapshot.source}, does not exist"
-        yield _finding("SnapshotWithoutSource", _INFO, snapshot, what)
+        yield _finding("SnapshotWithoutSource", _INFO, snapshot)
     elif snapshot.deadline is not None:
         locked = _locked(view, snapshot.name)
-        what = (
-            f"The snapshot of VM {snapshot.source} makes no progress, and has not failed at its deadline; KubeVirt"
-            f' says: "{snapshot.stalled}"'
-        )
-        what += ". It locks the VM: its volumes and its run strategy can't be changed meanwhile" if locked else ""
-        yield _finding("SnapshotOverdue", _WARNING if locked else _INFO, snapshot, what, locked=locked)
+        severity = _WARNING if locked else _INFO
+        yield _finding("SnapshotOverdue", severity, snapshot, "locked" if locked else "", locked=locked)
 
 
 def _of_restore(view: View, restore: VirtualMachineRestore) -> Iterator[Finding]:
     locked = _locked(view, restore.name)
-    advice: tuple[str, tuple[str, ...]] | None = None
-    what = f'The restore of VM {restore.target} makes no progress; KubeVirt says: "{restore.stalled}"'
-    if restore.stalled == _NOT_STOPPED:
-        what = f"The restore waits until VM {restore.target} is stopped"
-        advice = (_TO_STOP, (_STOP, _RESTORE))
-    elif _of_mac(restore.stalled):
-        saved = _source(view, restore)
-        what = (
-            f"The restore makes no progress: VM {restore.target} would have a MAC address of VM {saved}, which snapshot"
-            f' {restore.snapshot} has saved, and which is taken; KubeVirt says: "{restore.stalled}"'
-        )
-        advice = (_OTHER_MAC, (_DELETE_RESTORE, _RESTORE))
-    what += ". It locks the VM, which can't be started meanwhile" if locked else ""
-    found = _finding("RestoreStuck", _WARNING if locked else _INFO, restore, what, locked=locked)
-    yield _with(found, *advice) if advice is not None else found
+    why = "stop" if restore.stalled == _NOT_STOPPED else "mac" if _of_mac(restore.stalled) else ""
+    variant = "_".join(filter(None, (why, "locked" if locked else "")))
+    saved = _source(view, restore) if why == "mac" else ""
+    severity = _WARNING if locked else _INFO
+    found = _finding("RestoreStuck", severity, restore, variant, locked=locked, saved=saved)
+    yield _with(found, _TEXTS.next("RestoreStuck", why, vm=restore.target), _COMMANDS[why]) if why else found
 
 
 def _of_mac(text: str) -> bool:
@@ -92,7 +76,7 @@ def _of_mac(text: str) -> bool:
 
 def _source(view: View, restore: VirtualMachineRestore) -> str:
     found = view.members(RESTORED_FROM, vm_key(restore.namespace, restore.snapshot), VirtualMachineSnapshot)
-    return next((each.source for each in found if each.source), "") or f"in snapshot {restore.snapshot}"
+    return next((f"VM {each.source}" for each in found if each.source), "another VM")
 
 
 def _locked(view: View, name: str) -> bool:
@@ -104,9 +88,10 @@ def _finding(
     reason: str,
     severity: Severity,
     about: VirtualMachineSnapshot | VirtualMachineRestore,
-    message: str,
+    variant: str = "",
     *,
     locked: bool = False,
+    saved: str = "",
 ) -> Finding:
     vm, snapshot, late = _facts(about)
     since = max(filter(None, (about.stalled_since, late if reason == "SnapshotOverdue" else None)), default=None)
@@ -115,7 +100,7 @@ def _finding(
         severity=severity,
         subject=about.ref,
         vm=vm,
-        message=message,
+        message=_TEXTS.message(reason, variant, vm=vm, snapshot=snapshot, saved=saved, said=about.stalled),
         since=since,
         since_source=Since.CONDITION if since is not None else Since.FIRST_SEEN,
         forbids=None if locked else NOTHING_FORBIDDEN,
@@ -133,9 +118,7 @@ def _facts(about: VirtualMachineSnapshot | VirtualMachineRestore) -> tuple[str, 
 def _with(found: Finding, step: str, commands: tuple[str, ...]) -> Finding:
     """With another next step than that of its reason."""
     values = values_of(found)
-    return msgspec.structs.replace(
-        found, next=filled(step, values), commands=tuple(filled(each, values) for each in commands)
-    )
+    return msgspec.structs.replace(found, next=step, commands=tuple(filled(each, values) for each in commands))
 
 
 CHECK = Check(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...findings.pages import reasons_of
 from ..held import folded
 from ..model import Alerting, Area, Recording, Rule
 from ..values import Values
@@ -24,6 +25,7 @@ _HELD = "VM:kubevirt_vm_firmware_uuid_info:held"
 
 def _after(values: Values) -> Iterator[Rule]:
     namespace = values.namespace_label
+    page = reasons_of("firmware_across_clusters")["DuplicateAcrossClusters"]
     kept = f"""(
   {_HELD}
   unless on (cluster) {_indented(_SEES)}
@@ -64,10 +66,8 @@ or (
         area="fleet",
         summary=f"VM {{{{ $labels.{namespace} }}}}/{{{{ $labels.name }}}} of cluster {{{{ $labels.cluster }}}} has the"
         " firmware UUID of another cluster's VM.",
-        description=f"VM {{{{ $labels.{namespace} }}}}/{{{{ $labels.name }}}} of cluster {{{{ $labels.cluster }}}}"
-        " runs with the firmware UUID of a running VM in another cluster. The UUID begins with"
-        " {{ $labels.uuid_prefix }}: the other VMs have an alert with the same uuid_prefix. Licenses, inventories and"
-        " backups might take them for one VM. Stop the VM that should not run, or give it a new UUID.",
+        description="The UUID begins with {{ $labels.uuid_prefix }}. The other VMs have an alert with the same"
+        f" uuid_prefix. {page.meaning} {page.impact} {page.next}",
     )
 
 

@@ -13,14 +13,8 @@ AREA = Area(
         FindingAlert(
             name="VMSnapshotStuck",
             summary="{{ $labels.kind }} {object} makes no progress and locks its VM",
-            description="{{ $labels.kind }} {object} makes no progress, and locks its VM:",
+            description="",
             wait="15m",  # a controller that is replaced or blocked for a moment goes on by itself
-            says={
-                "SnapshotOverdue": "its deadline has passed. The VM's volumes and run strategy can't be changed"
-                " meanwhile. Read the log of virt-controller, then delete the snapshot.",
-                "RestoreStuck": "the VM can't be started meanwhile. Fix the error that KubeVirt reports for the"
-                " restore.",
-            },
         ),
     ),
 )

@@ -11,16 +11,19 @@ from ....domain.acts import Act
 from ....domain.identity.identity import effective, owned
 from ....domain.identity.indexes import LEGACY_NAME
 from ....facts.firmware import derived, group_id, legacy
-from ....facts.naming import NAMED, named, the
+from ....facts.naming import NAMED, kind_word, named
 from ....facts.record import UnseenError
 from ....findings.check import View
 from ....findings.finding import Finding
+from ....findings.pages import Texts
 from ....findings.severity import Severity
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.snapshots import VirtualMachineSnapshotContent
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .members import Member, MemberRole, SharedValue
+
+_TEXTS = Texts("firmware_duplicates")
 
 # Which member of a group should keep the UUID.
 #
@@ -88,38 +91,34 @@ _ORIGINS = {
 }
 
 
-def message(group: SharedValue, member: Member, standing: MemberRole) -> str:
-    """One sentence, without the UUID."""
-    what = the(member.ref.kind)
-    who = named([each.key for each in group.others(member, 1)], group.count(member), most=1)
-    if standing is MemberRole.ENDS:
-        shares = f"{what} shares its firmware UUID with {who}"
-        if member in group.kept:
-            return f"{shares}: the former was migrated away, and would collide again if it were started"
-        if group.kept and not member.deleting:
-            return f"{shares}: {group.kept[0].key} was migrated away, and would collide again if it were started"
-        return f"{shares}, until one of them is gone"
-    if standing is MemberRole.RUNS_TOGETHER:
-        return f"{what} runs with the same firmware UUID as {who}"
-    return f"{what} has the same firmware UUID as {who}, and must not run at the same time"
+def message(group: SharedValue, member: Member, reason: str) -> str:
+    """Without the UUID."""
+    left = _left(group, member) if reason == "DuplicateEnding" else None
+    return _TEXTS.message(
+        reason,
+        "left" if left is member else "other_left" if left is not None else "",
+        kind=kind_word(member.ref.kind),
+        others=named([each.key for each in group.others(member, 1)], group.count(member), most=1),
+        left=left.key if left is not None else "",
+    )
 
 
-def next_step(group: SharedValue, member: Member, standing: MemberRole, proposal: KeeperChoice) -> str:
+def next_step(group: SharedValue, member: Member, reason: str, proposal: KeeperChoice) -> str:
     """Empty where the reason says it."""
-    if standing is MemberRole.ENDS:
-        if not group.kept or (member.deleting and member not in group.kept):
-            return ""
-        source = group.kept[0] if member not in group.kept else member
-        return f"Delete VM {source.key}, or give it a new UUID before it is started: nothing else removes it."
+    if reason == "DuplicateEnding":
+        left = _left(group, member)
+        return _TEXTS.next(reason, "left", vm=left.key) if left is not None else ""
     if proposal.keeper is None:
-        return f"Decide with their owners which one keeps the UUID, since {proposal.why}."
-    if proposal.keeper is member:
-        keep = f"Leave {member.key} as it is and give the others a new UUID"
-        return f"{keep}: it should keep this one, since {proposal.why}."
-    keeps = f"{proposal.keeper.key} should keep the old one, since {proposal.why}"
-    if member.vm is None:
-        return f"Delete the VMI and create it again without a UUID; {keeps}."
-    return f"Stop VM {member.key} and give it a new UUID; {keeps}."
+        return _TEXTS.next(reason, "undecided", why=proposal.why)
+    step = "keep" if proposal.keeper is member else "stop" if member.vm is not None else "recreate"
+    return _TEXTS.next(reason, step, vm=member.key, keeper=proposal.keeper.key, why=proposal.why)
+
+
+def _left(group: SharedValue, member: Member) -> Member | None:
+    """The VM that was migrated away, by which the member's value will collide again if it is started."""
+    if member in group.kept:
+        return member
+    return group.kept[0] if group.kept and not member.deleting else None
 
 
 def acts(member: Member, standing: MemberRole, proposal: KeeperChoice) -> tuple[Act, ...]:
@@ -230,8 +229,10 @@ def legacy_derived(view: View, group: SharedValue) -> Iterator[Finding | None]:
                 severity=Severity.INFO,
                 subject=member.ref,
                 group=group_id(view.partition),
-                message=_own(member) if own else _others(member, of),
-                next="" if own else f"Give it a UUID of its own before it runs beside {of}.",
+                message=_TEXTS.message(
+                    "LegacyDerived", "" if own else "other", kind=kind_word(member.ref.kind), name=of
+                ),
+                next="" if own else _TEXTS.next("LegacyDerived", "other", name=of),
                 evidence=_facts(view, group, member, of),
             )
         yield None
@@ -254,20 +255,6 @@ def _has(view: View, member: Member) -> bool:
         return True
     vmi = view.named(VirtualMachineInstance, member.vm.namespace, member.vm.name)
     return effective(member.vm, owned(vmi, member.vm)) == view.partition
-
-
-def _own(member: Member) -> str:
-    return (
-        f"{the(member.ref.kind)}'s firmware UUID is derived from its name alone: any VM called {member.record.name}, "
-        "in another namespace or cluster, may have the same"
-    )
-
-
-def _others(member: Member, of: str) -> str:
-    return (
-        f"{the(member.ref.kind)}'s firmware UUID is derived from the name {of}, not from its own: it was restored or "
-        "copied from there"
-    )
 
 
 def _facts(view: View, group: SharedValue, member: Member, of: str) -> dict[str, object]:

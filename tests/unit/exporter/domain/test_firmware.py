@@ -179,22 +179,22 @@ def test_a_source_that_stays_halted_after_its_migration_is_named_with_what_to_do
     found = _moved({"runStrategy": "Halted"})
     assert set(found) == {("DuplicateEnding", "a/db"), ("DuplicateEnding", "b/db")}
     for finding in found.values():
-        assert "would collide again if it were started" in finding.message
-        assert finding.next.startswith("Delete VM a/db, or give it a new UUID before it is started")
+        assert "They collide if" in finding.message
+        assert finding.next.startswith("If VM a/db is no longer needed, delete it. Otherwise, give it a new UUID")
     assert "a/db was migrated away" in found["DuplicateEnding", "b/db"].message
 
 
 def test_a_source_that_is_being_deleted_ends_by_itself() -> None:
     for finding in _moved({"runStrategy": "Halted", "deleting": True}).values():
-        assert finding.message.endswith("until one of them is gone.")
-        assert finding.next == "Nothing to do: it ends with the one that is being deleted or was migrated away."
+        assert finding.message.endswith("until one of them is deleted.")
+        assert finding.next == "No action needed. The finding closes when the deletion has finished."
 
 
 def test_a_third_that_is_being_deleted_has_nothing_to_do_with_a_source_that_stays() -> None:
     third = {**vm("old", deleting=True), "namespace": "c"}
     found = _moved({"runStrategy": "Halted"}, **third)
-    assert found["DuplicateEnding", "c/old"].next.startswith("Nothing to do")
-    assert found["DuplicateEnding", "b/db"].next.startswith("Delete VM a/db")
+    assert found["DuplicateEnding", "c/old"].next.startswith("No action needed")
+    assert found["DuplicateEnding", "b/db"].next.startswith("If VM a/db is no longer needed, delete it")
 
 
 # -- what else is reported
@@ -276,7 +276,7 @@ def test_a_change_that_waits_tells_both_values_and_when_it_comes() -> None:
         "changeApplies": "on the next guest reboot",
         "changeLoses": "persistent TPM",
     }
-    assert finding.message.endswith("the next guest reboot changes its identity, and empties its persistent TPM.")
+    assert finding.message.endswith("Its next guest reboot changes its identity and empties its persistent TPM.")
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_what_keeps_the_uuid_from_being_written(row: dict[str, Any], cause: str 
 def test_an_unknown_release_is_said_so() -> None:
     found = findings(vm("testvm", ""), check=VMS)["NotPersisted", "ns/testvm"]
     assert found.evidence["kubeVirt"] == "unknown"
-    assert "release is not known" in found.message
+    assert "release is unknown" in found.message
 
 
 @pytest.mark.parametrize(("uuid", "cause"), [("x", "Malformed"), ("0" * 32, "Placeholder")])

@@ -107,9 +107,9 @@ def test_two_that_run_with_one_uuid_are_a_warning_on_each(shared: Callable[..., 
     assert one["subject"] == {"kind": "VirtualMachine", "namespace": "ns", "name": "db", "uid": "a-vm-db"}
     assert one["evidence"] == {"uuid": ALIKE, "running": True, "others": ["b/ns/copy"], "holders": 2}
     assert one["group"] == two["group"] == group_id(ALIKE)
-    assert one["message"] == "The VM's firmware UUID is also that of b/ns/copy (running)."
+    assert one["message"] == "The VM has the same firmware UUID as b/ns/copy (running)."
     assert (one["since"], one["sinceSource"]) == ("", "firstSeen")
-    assert one["next"].startswith("Stop the VM that should not run")
+    assert one["next"].startswith("If one VM should not run alongside its original, stop it")
     assert one["commands"] == ["kubectl get virtualmachines.kubevirt.io -n ns db -o yaml"]
     assert one["runbook"].endswith("/VMFirmwareUUIDDuplicateAcrossClusters.md#duplicateacrossclusters")
 
@@ -127,7 +127,7 @@ def test_two_that_run_with_one_uuid_are_a_warning_on_each(shared: Callable[..., 
 def test_one_that_does_not_run_informs(second: list[Object], shared: Callable[..., list[Any]]) -> None:
     found = shared([vm("db", ALIKE), vmi("db", ALIKE)], second)
     assert brief(found) == [("a", "db", "info"), ("b", "db", "info")]
-    assert {f["next"] for f in found} == {"Give one of them another firmware UUID before both run."}
+    assert {f["next"] for f in found} == {"Before both VMs run, give one without a persistent TPM a new firmware UUID."}
 
 
 def test_the_uuid_that_runs_counts_not_that_of_the_next_start(shared: Callable[..., list[Any]]) -> None:
@@ -139,7 +139,10 @@ def test_what_its_own_cluster_warns_of_comes_first(shared: Callable[..., list[An
     changes, keeps = [vm("a", other), vmi("a", ALIKE)], [vm("b", ALIKE), vmi("b", ALIKE)]
     steps = {each["cluster"]: each["next"] for each in shared(changes, keeps)}
 
-    stop = "Stop the VM that should not run beside its original, or give one of them another firmware UUID."
+    stop = (
+        "If one VM should not run alongside its original, stop it. Otherwise, give a VM without a persistent TPM a new"
+        " firmware UUID."
+    )
     first = "Before you stop the VM, see SpecRunMismatch: its next start changes its firmware UUID."
     assert steps == {"a": f"{first} {stop}", "b": stop}
 
@@ -164,8 +167,8 @@ def test_what_identifies_nobody_is_not_shared(uuid: str, shared: Callable[..., l
 
 def test_names_that_two_clusters_share_give_one_uuid(shared: Callable[..., list[Any]]) -> None:
     both = shared([vm("db")], [vm("db", legacy("db"))])
-    assert {f["evidence"]["hint"] for f in both} == {"legacy: both derive it from their name"}
-    assert all(f["message"].endswith("; legacy: both derive it from their name.") for f in both)
+    assert {f["evidence"]["hint"] for f in both} == {"legacy: derived from the name of each VM"}
+    assert all(f["message"].endswith(". KubeVirt derived it from the name of each VM.") for f in both)
 
     three = shared([vm("db")], [vm("db")], [vm("copy", legacy("db"))])
     assert [f["evidence"].get("hint", "") for f in three] == [
@@ -343,7 +346,7 @@ def test_comparing_needs_two_dumps(dumps: tuple[str, str], check: Check) -> None
 def test_it_is_explained(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", what]) == 0
     text = capsys.readouterr().out
-    assert "A VM of another cluster has the same firmware UUID; a warning while it runs in two clusters." in text
+    assert "VMs of different clusters share a firmware UUID" in text
     assert "across" not in text.replace(FLEET, "").replace("AcrossClusters", "").replace("#duplicateacrossclusters", "")
     main(["explain"])
     assert FLEET in capsys.readouterr().out
@@ -407,8 +410,8 @@ def test_a_vm_that_was_migrated_away_is_not_to_be_stopped_but_not_to_be_started(
     for left in ([halted], [vm("db", ALIKE), vmi("db", ALIKE, creationTimestamp=OLD)]):
         found = shared([*left, migration("out", "db", "Succeeded", **SENDS)], other)
         assert brief(found) == [("a", "db", "info"), ("b", "db", "info")]
-        assert {f["next"] for f in found} == {
-            "Delete a/ns/db, or give it a new UUID before it is started: nothing else removes it."
+        assert {f["next"].partition(" KubeVirt")[0] for f in found} == {
+            "If a/ns/db is no longer needed, delete it. Otherwise, give it a new UUID before it is started."
         }
 
 

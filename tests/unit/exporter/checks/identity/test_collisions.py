@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from exporter.domain.acts import Act
 from exporter.findings.finding import Finding
 from tests.check_cases import CHECKS
 from tests.evaluation import Evaluation
@@ -42,10 +43,10 @@ LATER = "2026-02-01T00:00:00Z"
 def test_a_clone_says_what_it_is_a_copy_of() -> None:
     clone = {"kind": "VirtualMachineClone", "name": "c", "source": "db", "target": "db-2", "phase": "Succeeded"}
     findings = found(vm("db"), vm("db-2"), clone)
-    assert findings["ns/db-2"].message.endswith(": it is a copy that VirtualMachineClone c made of db.")
-    assert findings["ns/db-2"].next.startswith("Give ns/db-2 a new MAC address")
-    assert findings["ns/db"].message.endswith(": ns/db-2 is a copy that VirtualMachineClone c made of db.")
-    assert findings["ns/db"].next.startswith("Leave ns/db as it is")
+    assert findings["ns/db-2"].message.endswith(". The VM is a copy that VirtualMachineClone c made of db.")
+    assert findings["ns/db-2"].next.startswith("Confirm with the owner that ns/db-2 is the copy")
+    assert findings["ns/db"].message.endswith(". ns/db-2 is a copy that VirtualMachineClone c made of db.")
+    assert findings["ns/db"].next.startswith("Do not change ns/db.")
     (other,) = findings["ns/db"].evidence["others"]
     assert other["copy"] == "is a copy that VirtualMachineClone c made of db"
 
@@ -54,7 +55,7 @@ def test_so_does_one_that_was_given_the_serial_of_another_vm() -> None:
     clone = {"kind": "VirtualMachineClone", "name": "c", "source": "db", "target": "db-2", "phase": "Succeeded"}
     findings = found(vm("db", serial="S1"), vm("db-2", serial="S1"), clone, of="firmware_serials")
     assert findings["ns/db"].message == (
-        "The VM has the same serial as ns/db-2: ns/db-2 is a copy that VirtualMachineClone c made of db."
+        "The VM has the same serial as ns/db-2. ns/db-2 is a copy that VirtualMachineClone c made of db."
     )
     assert findings["ns/db-2"].evidence["copy"] == "is a copy that VirtualMachineClone c made of db"
     assert "copy" not in findings["ns/db"].evidence
@@ -136,7 +137,7 @@ def test_whereabouts_gives_away_what_the_guest_of_a_migrated_vmi_keeps() -> None
     )
     for finding in findings.values():
         assert finding.next.startswith(
-            "Compare what the guest of ns/0a reports with the network-status of its launcher"
+            "Compare the address in the guest of ns/0a with the network-status of its launcher"
         )
         assert finding.evidence["hints"][0].startswith("ns/0a was migrated")
     assert {each.severity for each in findings.values()} == {"warning"}
@@ -150,7 +151,7 @@ def test_no_other_ipam_and_no_migration_that_failed_does(ipam: str, outcome: str
     findings = found(lan, guest("0a", "node01", **migrated(outcome)), guest("0b", "node02"), of="address_duplicates")
     assert len(findings) == 2
     for finding in findings.values():
-        assert finding.next.startswith("Find out which guest")
+        assert finding.next.startswith("Agree with the owners which guest")
         assert not any("was migrated" in each for each in finding.evidence["hints"])
 
 
@@ -161,13 +162,14 @@ def started(name: str, **row: Any) -> list[Row]:
 
 def test_of_addresses_that_no_spec_sets_a_restart_gives_another_one() -> None:
     findings = found(*started("db"), *started("web"))
-    assert {each.next.partition(":")[0] for each in findings.values()} == {
-        "Restart one of them, with its owner's consent"
+    assert {each.next.partition(".")[0] for each in findings.values()} == {
+        "With the owner's consent, restart one of the VMs"
     }
+    assert {each.does for each in findings.values()} == {(Act.RESTART,)}
 
 
 @pytest.mark.parametrize("mac", [MAC, "02:00:00:00:00:77"], ids=["the same", "another one, at the next start"])
 def test_where_a_spec_sets_one_it_does_not(mac: str) -> None:
     findings = found(*started("db"), *started("web", macs={"blue": mac}))
     assert len(findings) == 2
-    assert all(each.next.startswith("Decide with their owners") for each in findings.values())
+    assert all(each.next.startswith("Agree with the owners") for each in findings.values())
