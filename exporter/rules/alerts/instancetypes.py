@@ -36,7 +36,8 @@ AREA = Area(
                 "CrashingReference": "Nothing fails before the VM starts. Then KubeVirt's own alerts page.",
             },
             by=_OF_ROLE,
-            summary="{{ $labels.kind }} {object}: {{ with $labels.group }}{{ . }} {{ end }}ControllerRevision isn't safe",
+            summary="{{ $labels.kind }} {object}: {{ with $labels.group }}{{ . }} {{ end }}ControllerRevision"
+            " isn't safe",
             description="",
             wait="15m",  # KubeVirt converts what is outdated itself when it reconciles the VM
         ),
