@@ -1,4 +1,4 @@
-"""Instancetypes and preferences that VMs depend on while they may go or change, and what is deprecated about them.
+"""Instancetypes and preferences that VMs depend on while they can be deleted or changed, and deprecated ones.
 
 Nothing in KubeVirt prevents the deletion of one that is in use (kubevirt/kubevirt#8142). A VM that has a copy of it in
 a ControllerRevision goes on; one that has none fails.
@@ -152,7 +152,7 @@ def _facts(kept: Kept) -> dict[str, object]:
 
 CHECK = Check(
     id="instancetype_objects",
-    title="Instancetypes and preferences that VMs depend on and that may go",
+    title="Instancetypes and preferences in use that can be deleted or are deprecated",
     reads=(*INSTANCETYPES, VirtualMachine.KIND, ControllerRevision.KIND, KubeVirt.KIND),
     scope=Scope("one instancetype or preference", OBJECT),
     looks_up=(Lookup(UNVERSIONED, concerns=OBJECT), Lookup(USERS, concerns=OBJECT)),
