@@ -25,7 +25,7 @@ from tests.waiting import wait_until
 Found = tuple[str, str, str]  # the subject's name, the reason, the severity
 Shell = Callable[[str], int]
 
-UNCONTROLLABLE = "neither be stopped nor restarted"
+UNCONTROLLABLE = "can't be stopped or restarted"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Instancetypes and preferences that VMs depend on while they may go or change, and what is deprecated about them.
+"""Instancetypes and preferences that VMs depend on while they can be deleted or changed, and deprecated ones.
 
 Nothing in KubeVirt prevents the deletion of one that is in use (kubevirt/kubevirt#8142). A VM that has a copy of it in
 a ControllerRevision goes on; one that has none fails.
@@ -23,18 +23,20 @@ from operator import attrgetter
 from ...domain.instancetypes.indexes import OBJECT, UNVERSIONED, USERS, object_key
 from ...domain.instancetypes.resolving import ReferenceMode, resolve, takes_any, target
 from ...facts.matching import ROLES, MatcherRole
-from ...facts.naming import NAMED, named, the
+from ...facts.naming import NAMED, counted, kind_word, named
 from ...facts.record import Ref
 from ...findings.causes import Cause
 from ...findings.check import Check, Lookup, Scope, View
 from ...findings.finding import Finding, Since
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.controller_revision import ControllerRevision
 from ...store.kinds.instancetypes import INSTANCETYPES, RESOURCES, Kept, Sizing, Tuning
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.reader import ClusterView
+
+TEXTS = Texts("instancetype_objects")
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -77,14 +79,12 @@ def _deletable(view: View, kept: Kept) -> Finding | None:
         return None
     first = _first(vms)
     going = kept.deleting is not None
-    state = "is being deleted" if going else "is not protected from deletion"
     return Finding(
         reason="DeletableInUse",
         severity=Severity.CRITICAL if going else Severity.WARNING,
         subject=kept.ref,
         related=tuple(first),
-        message=f"{the(kept.ref.kind)} {state}, and {_count(vms)} without a copy of it: "
-        f"{named([vm.path for vm in first], len(vms))}",
+        message=TEXTS.message("DeletableInUse", "deleting" if going else "", **_users(kept, vms, first)),
         since=kept.deleting,
         since_source=Since.DELETION if going else Since.FIRST_SEEN,
         evidence=_facts(kept) | {"vms": len(vms)},
@@ -96,8 +96,9 @@ def _first(vms: list[VirtualMachine]) -> list[Ref]:
     return [vm.ref for vm in nsmallest(NAMED, vms, key=attrgetter("namespace", "name"))]
 
 
-def _count(vms: list[VirtualMachine]) -> str:
-    return "1 VM depends on it" if len(vms) == 1 else f"{len(vms):,} VMs depend on it"
+def _users(kept: Kept, vms: list[VirtualMachine], first: list[Ref]) -> dict[str, str]:
+    names = named([vm.path for vm in first], len(vms))
+    return {"kind": kind_word(kept.ref.kind), "vms": counted(len(vms), "VM"), "names": names}
 
 
 def _deprecated(view: View, kept: Kept) -> Finding | None:
@@ -110,8 +111,7 @@ def _deprecated(view: View, kept: Kept) -> Finding | None:
         severity=Severity.INFO,
         subject=kept.ref,
         related=tuple(first),
-        message=f"{the(kept.ref.kind)} is deprecated by its provider, and {len(vms):,} "
-        f"{'VMs use' if len(vms) > 1 else 'VM uses'} it: {named([vm.path for vm in first], len(vms))}",
+        message=TEXTS.message("DeprecatedInUse", **_users(kept, vms, first)),
         evidence=_facts(kept) | {"vms": len(vms)},
     )
 
@@ -125,7 +125,7 @@ def _fields(view: View, kept: Kept) -> Finding | None:
         reason="DeprecatedFields",
         severity=Severity.INFO,
         subject=kept.ref,
-        message=f"{the(kept.ref.kind)} sets what KubeVirt has deprecated: {', '.join(known)}",
+        message=TEXTS.message("DeprecatedFields", kind=kind_word(kept.ref.kind), fields=", ".join(known)),
         evidence=_facts(kept) | {"fields": known},
     )
 
@@ -152,7 +152,7 @@ def _facts(kept: Kept) -> dict[str, object]:
 
 CHECK = Check(
     id="instancetype_objects",
-    title="Instancetypes and preferences that VMs depend on and that may go",
+    title="Instancetypes and preferences in use that can be deleted or are deprecated",
     reads=(*INSTANCETYPES, VirtualMachine.KIND, ControllerRevision.KIND, KubeVirt.KIND),
     scope=Scope("one instancetype or preference", OBJECT),
     looks_up=(Lookup(UNVERSIONED, concerns=OBJECT), Lookup(USERS, concerns=OBJECT)),

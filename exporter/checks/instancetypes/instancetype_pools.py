@@ -16,11 +16,13 @@ from ...facts.matching import ROLES, MatcherRole
 from ...findings.causes import Cause
 from ...findings.check import Check, Lookup, Scope, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.controller_revision import START, ControllerRevision
 from ...store.kinds.instancetypes import CLUSTER_WIDE, INSTANCETYPES, RESOURCES
 from ...store.kinds.templates import VirtualMachinePool
+
+TEXTS = Texts("instancetype_pools")
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -49,8 +51,9 @@ def _missing(view: View, pool: VirtualMachinePool, role: MatcherRole) -> Iterato
         reason="PoolObjectMissing",
         severity=Severity.WARNING,
         subject=pool.ref,
-        message=f"The pool's template refers to {role.value} {wanted.name}, and {what} {name} does not exist: the "
-        "VMs that the pool creates cannot start",
+        message=TEXTS.message(
+            "PoolObjectMissing", "revision" if wanted.pin else "", role=role.value, kind=what, name=name
+        ),
         evidence={
             "role": role.value,
             "object": wanted.name,

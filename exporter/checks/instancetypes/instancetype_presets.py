@@ -9,17 +9,19 @@ read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ...domain.instancetypes.indexes import MERGED, MOST_PRESETS, PRESETS
-from ...facts.naming import listed, named
+from ...facts.naming import counted, listed, named
 from ...facts.record import Ref
 from ...findings.check import Check, Lookup, Scope, View
 from ...findings.finding import Finding, Since
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.instancetypes import VirtualMachineInstancePreset
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+
+TEXTS = Texts("instancetype_presets")
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -34,26 +36,18 @@ def find(view: View) -> Iterator[Finding]:
             severity=Severity.WARNING,
             subject=vmi.ref,
             related=vm,
-            message=_message(vmi.presets, gone),
-            next=_REMADE if gone else "",
+            message=TEXTS.message(
+                "PresetInUse",
+                "gone" if gone else "",
+                presets=counted(len(vmi.presets), "VirtualMachineInstancePreset"),
+                names=named(vmi.presets),
+                gone=named(gone),
+            ),
+            next=TEXTS.next("PresetInUse", "gone") if gone else "",
             since=vmi.created,
             since_source=Since.CREATION if vmi.created is not None else Since.FIRST_SEEN,
             evidence=listed("presets", vmi.presets) | (listed("gone", gone) if gone else {}),
         )
-
-
-_REMADE = (
-    "Write what the VMI has of it into the VM's template, or into an instancetype and a preference, before the VM "
-    "starts again: the VMI is the last copy of it."
-)
-
-
-def _message(presets: Sequence[str], gone: Sequence[str]) -> str:
-    what = f"VirtualMachineInstancePreset {named(presets)} was merged into the VMI"
-    if not gone:
-        return what
-    which = f"{named(gone)} of them no longer exists" if len(presets) > 1 else "no longer exists"
-    return f"{what} and {which}: the VM's next start is without it"
 
 
 CHECK = Check(

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from heapq import nsmallest
 
 from ...domain.instancetypes.indexes import REVISION, revision_key
-from ...facts.naming import NAMED, named
+from ...facts.naming import NAMED, counted, kind_word, named
 from ...facts.record import Record
 from ...findings.check import Check, Lookup, Scope, View
 from ...findings.finding import Finding, Since
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.partial import known
 from ...findings.severity import Severity
 from ...store.indexes.networks import VM
@@ -28,6 +28,7 @@ from ...store.kinds.templates import VirtualMachinePool
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
+TEXTS = Texts("instancetype_revisions")
 _SNAPSHOT = "VirtualMachineSnapshot"
 
 
@@ -46,7 +47,14 @@ def find(view: View) -> Iterator[Finding]:
             severity=Severity.WARNING,
             subject=revision.ref,
             related=tuple(first),
-            message=f"{len(vms):,} VMs refer to the ControllerRevision: {named([vm.name for vm in first], len(vms))}",
+            message=TEXTS.message(
+                "SharedRevision",
+                "owned" if revision.owner_name else "",
+                vms=counted(len(vms), "VM"),
+                names=named([vm.name for vm in first], len(vms)),
+                kind=kind_word(revision.owner_kind),
+                owner=revision.owner_name,
+            ),
             evidence={"vms": len(vms), "owner": revision.owner_name},
         )
     if whole and _orphaned(view, revision, needing):
@@ -64,11 +72,11 @@ def _orphaned(view: View, revision: ControllerRevision, needing: list[Record]) -
 def _orphan(view: View, revision: ControllerRevision) -> Finding:
     owner = view.named(VirtualMachine, revision.namespace, revision.owner_name) if revision.owner_uid else None
     if not revision.owner_uid:
-        cause, why = "ownerless", "it has no owner"
+        cause = "ownerless"
     elif owner is not None and owner.uid == revision.owner_uid:
-        cause, why = "superseded", f"VM {owner.name}, which owns it, does not refer to it"
+        cause = "superseded"
     else:
-        cause, why = "dangling", f"its owner {revision.owner_kind} {revision.owner_name} is gone"
+        cause = "dangling"
     # No object records when it became one. What an owner leaves behind is collected within seconds.
     began = revision.created if cause != "dangling" else None
     copied = revision.stash.object_name if revision.stash is not None else ""
@@ -78,7 +86,10 @@ def _orphan(view: View, revision: ControllerRevision) -> Finding:
         subject=revision.ref,
         related=(owner.ref,) if owner is not None and cause == "superseded" else (),
         vm=revision.owner_name if cause == "superseded" else "",
-        message=f"Nothing needs this copy of {copied}: {why}",
+        message=TEXTS.message(
+            "OrphanedRevision", cause, object=copied, kind=kind_word(revision.owner_kind), owner=revision.owner_name
+        ),
+        next=TEXTS.next("OrphanedRevision", "" if revision.owner_uid else cause),
         since=began,
         since_source=Since.CREATION if began is not None else Since.FIRST_SEEN,
         evidence={"cause": cause, "object": copied},

@@ -20,13 +20,15 @@ from ...domain.instancetypes.resolving import LIVE, backs, reference, target
 from ...facts.matching import ROLES, MatcherRole, Reference
 from ...findings.check import Check, Lookup, Scope, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import VM
 from ...store.kinds.controller_revision import START, ControllerRevision
 from ...store.kinds.instancetypes import CLUSTER_WIDE, INSTANCETYPES, RESOURCES
 from ...store.kinds.snapshots import VirtualMachineSnapshotContent
 from ...store.kinds.virtual_machine import VirtualMachine
+
+TEXTS = Texts("instancetype_snapshots")
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -47,8 +49,13 @@ def _missing(view: View, content: VirtualMachineSnapshotContent, role: MatcherRo
             content,
             "SnapshotRevisionMissing",
             Severity.WARNING,
-            f"{_called(content)} needs ControllerRevision {wanted.pin} for its {role.value} {wanted.name}, and that "
-            "does not exist: a restore fails",
+            TEXTS.message(
+                "SnapshotRevisionMissing",
+                revision=wanted.pin,
+                role=role.value,
+                object=wanted.name,
+                snapshot=_called(content),
+            ),
             {"role": role.value, "object": wanted.name, "revision": wanted.pin},
         )
 
@@ -61,17 +68,21 @@ def _object_missing(
         return
     vm = view.named(VirtualMachine, content.namespace, content.source)
     backed = vm is not None and vm.deleting is None and backs(vm, role, wanted, view.named)
-    what = f"{_called(content)} has no copy of its {role.value}, and {kind} {name} does not exist"
-    then = (
-        f"only VM {content.source}, which has one, can be restored from it" if backed else "a restored VM can't start"
+    message = TEXTS.message(
+        "SnapshotObjectMissing",
+        "backed" if backed else "",
+        kind=kind,
+        name=name,
+        snapshot=_called(content),
+        vm=content.source,
     )
     facts = {"role": role.value, "object": name, "objectKind": kind, "resource": RESOURCES[kind]}
     severity = Severity.INFO if backed else Severity.WARNING
-    yield _finding(content, "SnapshotObjectMissing", severity, f"{what}: {then}", facts)
+    yield _finding(content, "SnapshotObjectMissing", severity, message, facts)
 
 
 def _called(content: VirtualMachineSnapshotContent) -> str:
-    return f"VirtualMachineSnapshot {content.snapshot}" if content.snapshot else "The snapshot"
+    return f"VirtualMachineSnapshot {content.snapshot}" if content.snapshot else "the snapshot"
 
 
 def _finding(

@@ -13,7 +13,7 @@ from ....facts.matching import ROLES, MatcherRole, kind_of
 from ....findings.advice import filled, values_of
 from ....findings.check import View
 from ....findings.finding import Finding, Since
-from ....findings.pages import command, reasons_of
+from ....findings.pages import Texts, command, reasons_of
 from ....findings.severity import Severity
 from ....store.kinds.instancetypes import RESOURCES
 from ....store.kinds.kube_virt import KubeVirt
@@ -21,6 +21,7 @@ from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 REASONS = reasons_of("instancetype_vms")
+TEXTS = Texts("instancetype_vms")
 
 _CLUSTER_WIDE = tuple(role.cluster_wide for role in ROLES)
 _READ_OBJECT = command("read_object")
@@ -58,6 +59,11 @@ class Context(NamedTuple):
         return owned(vmi, self.vm) is not None
 
     @property
+    def state(self) -> str:
+        """The variant of a text that depends on whether the VM runs."""
+        return "running" if self.running else "stopped"
+
+    @property
     def needed(self) -> bool:
         """Whether the VM should run, or runs."""
         return self.vm.run_strategy in _WANT_TO_RUN or self.running
@@ -72,8 +78,11 @@ class Context(NamedTuple):
         since: float | None = None,
         source: Since = Since.CREATION,
         evidence: Mapping[str, Any] | None = None,
+        step: str = "",
     ) -> Finding:
-        """`since` is the VM's creation, where that is as good a beginning as any, or comes from another `source`."""
+        """`since` is the VM's creation, where that is as good a beginning as any, or comes from another `source`.
+        `step` is the next one, where that depends on the case.
+        """
         resolution = self.resolved(role)
         facts: dict[str, Any] = {"role": role.value}
         related = []
@@ -90,6 +99,7 @@ class Context(NamedTuple):
             subject=self.vm.ref,
             related=tuple(related),
             message=message,
+            next=step,
             since=since,
             since_source=source if since is not None else Since.FIRST_SEEN,
             evidence={name: fact for name, fact in facts.items() if fact not in ("", None)},

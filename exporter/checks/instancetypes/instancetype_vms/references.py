@@ -11,7 +11,7 @@ from ....findings.finding import Finding, Since
 from ....findings.severity import Severity
 from ....store.kinds.controller_revision import ControllerRevision
 from ....store.kinds.instancetypes import RESOURCES
-from .context import Context
+from .context import TEXTS, Context
 
 _FAILED = {MatcherRole.INSTANCETYPE: "FailedFindInstancetype", MatcherRole.PREFERENCE: "FailedFindPreference"}
 _MATCHER = {MatcherRole.INSTANCETYPE: "InstancetypeMatcher", MatcherRole.PREFERENCE: "PreferenceMatcher"}
@@ -24,7 +24,7 @@ def broken(context: Context, resolution: Resolution) -> Finding | None:
     if resolution.failure is Unresolved.OBJECT:
         return _object_missing(context, resolution)
     if resolution.saved:
-        return _undecodable(context, resolution, "the spec that a VMI started with has such a name")
+        return _undecodable(context, resolution, "the name marks a saved VM spec")
     if resolution.failure is Unresolved.REVISION:
         return _revision_missing(context, resolution)
     if resolution.revision is not None:
@@ -36,8 +36,7 @@ def broken(context: Context, resolution: Resolution) -> Finding | None:
             "FailureStands",
             Severity.WARNING,
             resolution.role,
-            f"KubeVirt reports {context.vm.failure}, although the VM's {resolution.role.value} is there: the condition "
-            "is old, or virt-controller sees something else",
+            TEXTS.message("FailureStands", condition=context.vm.failure, role=resolution.role.value),
             since=context.vm.failed_since,
             source=Since.CONDITION,
             evidence={"condition": context.vm.failed},
@@ -46,29 +45,24 @@ def broken(context: Context, resolution: Resolution) -> Finding | None:
 
 
 def _undecodable(context: Context, resolution: Resolution, why: str) -> Finding:
+    reason, role = "RevisionUndecodable", resolution.role
     return context.finding(
-        "RevisionUndecodable",
+        reason,
         Severity.CRITICAL,
-        resolution.role,
-        f"KubeVirt cannot decode the VM's {resolution.role.value} in ControllerRevision {resolution.revision_name}: "
-        f"{why}; {_consequence(context)}",
+        role,
+        TEXTS.message(reason, context.state, revision=resolution.revision_name, role=role.value, why=why),
+        step=TEXTS.next(reason, "pinned" if resolution.mode is ReferenceMode.PINNED else "status", role=role.value),
     )
 
 
-def _consequence(context: Context) -> str:
-    if context.running:
-        return "the VM can neither be stopped nor restarted through the VM object"
-    return "the VM cannot start"
-
-
 def _unknown_kind(context: Context, resolution: Resolution) -> Finding:
-    role, written = resolution.role, resolution.reference.kind
+    reason, role, written = "UnknownKind", resolution.role, resolution.reference.kind
     return context.finding(
-        "UnknownKind",
+        reason,
         Severity.CRITICAL,
         role,
-        f"The VM's matcher has the kind {written[:64]}, which is neither {role.namespaced} nor {role.cluster_wide}; "
-        f"{_consequence(context)}",
+        TEXTS.message(reason, context.state, kind=written[:64], role=role.value),
+        step=TEXTS.next(reason, "kinds", role=role.value, namespaced=role.namespaced, cluster=role.cluster_wide),
         since=_reported(context, role),
         source=Since.CONDITION,
         evidence={"kind": written, "condition": f"got unexpected kind in {_MATCHER[role]}: {written}"},
@@ -82,8 +76,7 @@ def _object_missing(context: Context, resolution: Resolution) -> Finding:
         "ObjectMissing",
         Severity.CRITICAL if context.needed else Severity.WARNING,
         role,
-        f"The VM's {role.value} {resolution.kind} {name} does not exist, and the VM has no copy of it: "
-        f"{_consequence(context)}",
+        TEXTS.message("ObjectMissing", context.state, kind=resolution.kind, name=name),
         since=_reported(context, role),
         source=Since.CONDITION,
         evidence={"condition": condition},
@@ -91,18 +84,24 @@ def _object_missing(context: Context, resolution: Resolution) -> Finding:
 
 
 def _revision_missing(context: Context, resolution: Resolution) -> Finding:
-    role, name = resolution.role, resolution.revision_name
-    named = "spec names" if resolution.mode is ReferenceMode.PINNED else "status names"
-    live = "the live object is there" if resolution.live is not None else "the live object is gone as well"
+    reason, role, name = "RevisionMissing", resolution.role, resolution.revision_name
+    pinned = resolution.mode is ReferenceMode.PINNED
+    gone = resolution.live is None and bool(resolution.kind)
+    state = f"{context.state}_gone" if gone else context.state
     kept = _kept_by_status(context, resolution)
-    if kept:
-        live = f"the status names {kept}, which is there: without the pin KubeVirt takes that"
     return context.finding(
-        "RevisionMissing",
+        reason,
         Severity.CRITICAL,
         role,
-        f"ControllerRevision {name}, which the VM's {named} for its {role.value}, does not exist ({live}): "
-        f"{_consequence(context)}",
+        TEXTS.message(
+            reason,
+            state,
+            revision=name,
+            where=f"spec.{role.value}" if pinned else f"status.{role.value}Ref",
+            kind=resolution.kind,
+            object=resolution.reference.name,
+        ),
+        step=TEXTS.next(reason, "kept" if kept else "" if context.running else state, kept=kept, role=role.value),
         since=_reported(context, role),
         source=Since.CONDITION,
         evidence={"condition": f'controllerrevisions.apps "{name}" not found', "statusRevision": kept},
@@ -132,7 +131,7 @@ def unversioned(context: Context, resolution: Resolution) -> Finding | None:
             "InferencePending",
             Severity.INFO,
             role,
-            f"The VM's {role.value} is still to be inferred from volume {resolution.reference.volume}",
+            TEXTS.message("InferencePending", role=role.value, volume=resolution.reference.volume),
         )
     versioned = any(each is not None and each.revision for each in (context.vm.instancetype, context.vm.preference))
     if context.policy == "expandAll" or (context.policy == "expand" and not versioned):
@@ -140,8 +139,7 @@ def unversioned(context: Context, resolution: Resolution) -> Finding | None:
             "ExpandPending",
             Severity.WARNING,
             role,
-            f"KubeVirt's referencePolicy is {context.policy}, and the VM still refers to {role.value} "
-            f"{resolution.reference.name}",
+            TEXTS.message("ExpandPending", policy=context.policy, role=role.value, name=resolution.reference.name),
             since=context.vm.created,
             evidence={"referencePolicy": context.policy},
         )
@@ -153,8 +151,7 @@ def unversioned(context: Context, resolution: Resolution) -> Finding | None:
         "Unversioned",
         Severity.WARNING,
         role,
-        f"The VM has no copy of its {role.value} {resolution.kind} {resolution.reference.name}: it changes with the "
-        "live object, and fails without it",
+        TEXTS.message("Unversioned", kind=resolution.kind, name=resolution.reference.name),
         since=None if changing else context.vm.created,
         evidence={"condition": context.vm.failed},
     )
@@ -166,22 +163,21 @@ def stale_reference(context: Context, role: MatcherRole) -> Finding | None:
         return None
     if kept.wanted and not (kept.pin and kept.status_name != kept.name):
         return None
-    has = f"names {kept.name}, pinned" if kept.wanted else f"has no {role.value}"
-    kubevirt = context.kubevirt
+    kubevirt, name = context.kubevirt, kept.status_name or "(unnamed)"
     if kubevirt is not None and not kept.wanted and ends_at_start(kubevirt):
         return context.finding(
             "CrashingReference",
             Severity.CRITICAL,
             role,
-            f"The VM's status refers to {role.value} {kept.status_name or '(unnamed)'}, and its spec {has}: a start of "
-            f"the VM ends virt-controller of KubeVirt {'.'.join(map(str, kubevirt.patch))}",
+            TEXTS.message("CrashingReference", role=role.value, name=name, release=".".join(map(str, kubevirt.patch))),
             evidence={"revision": kept.revision, "reference": f"{role.value}Ref"},
+            step=TEXTS.next("CrashingReference", "role", role=role.value),
         )
     return context.finding(
         "StaleReference",
         Severity.INFO,
         role,
-        f"The VM's status refers to {role.value} {kept.status_name or '(unnamed)'}, and its spec {has}",
+        TEXTS.message("StaleReference", "pinned" if kept.wanted else "", role=role.value, name=name, object=kept.name),
         evidence={"statusRevision": kept.revision},
     )
 
@@ -199,8 +195,7 @@ def field_conflict(context: Context, resolution: Resolution) -> Finding | None:
         "FieldConflict",
         Severity.CRITICAL,
         MatcherRole.INSTANCETYPE,
-        f"The VM's template sets {named(paths)}, which its instancetype {resolution.reference.name} provides: KubeVirt "
-        "neither starts nor versions the VM",
+        TEXTS.message("FieldConflict", fields=named(paths), name=resolution.reference.name),
         evidence={**listed("fields", paths), "condition": fields},
     )
 
@@ -218,7 +213,6 @@ def requirements_unmet(context: Context) -> Finding | None:
         "RequirementsUnmet",
         Severity.WARNING,
         MatcherRole.PREFERENCE,
-        f"The VM does not meet its preference {wanted.reference.name if wanted else ''}, so KubeVirt refuses its "
-        f"next edit: {why}",
+        TEXTS.message("RequirementsUnmet", name=wanted.reference.name if wanted else "", why=why),
         evidence={"refusal": f"failure checking preference requirements: {why}"},
     )

@@ -15,12 +15,13 @@ from ....findings.finding import Finding
 from ....findings.pages import command
 from ....findings.severity import Severity
 from ....store.kinds.controller_revision import ControllerRevision, Stash
-from .context import Context
+from .context import TEXTS, Context
 
 _CONVERTS_SINCE = (1, 3)
 _DANGLES_SINCE = (1, 5)  # before, the pin is moved along (pkg/instancetype/upgrade)
 _DECODES_UNTIL = (1, 7)
 _OLD = ("v1alpha1", "v1alpha2")
+_ANNOTATES = ("annotate", "annotate_pinned")  # the steps that have KubeVirt convert it
 
 
 def unfit(context: Context, resolution: Resolution) -> Iterator[Finding | None]:
@@ -40,15 +41,19 @@ def unfit(context: Context, resolution: Resolution) -> Iterator[Finding | None]:
 def _not_owned(context: Context, resolution: Resolution, revision: ControllerRevision) -> Finding | None:
     if revision.owner_uid == context.vm.uid:
         return None
-    owner = f"{revision.owner_kind} {revision.owner_name}" if revision.owner_uid else "nobody"
+    reason, role, whose = "RevisionNotOwned", resolution.role, "other"
+    owner = f"{revision.owner_kind} {revision.owner_name}"
     if revision.owner_kind == "VirtualMachine" and revision.owner_name == context.vm.name:
-        owner = "a VM of this name that no longer exists"
+        whose, owner = "gone", "a deleted VM of this name"
+    elif not revision.owner_uid:
+        whose, owner = "ownerless", "none"
     return context.finding(
-        "RevisionNotOwned",
+        reason,
         Severity.WARNING,
-        resolution.role,
-        f"ControllerRevision {revision.name}, which backs the VM's {resolution.role.value}, belongs to {owner}",
+        role,
+        TEXTS.message(reason, whose, revision=revision.name, role=role.value, owner=owner),
         evidence={"owner": owner},
+        step=TEXTS.next(reason, whose, owner=owner),
     )
 
 
@@ -58,14 +63,15 @@ def _labelless(context: Context, resolution: Resolution, stash: Stash) -> Findin
     dangles = context.release >= _DANGLES_SINCE
     if _old(stash) and not dangles:
         return None  # KubeVirt gives it its labels when it converts it
-    found = context.finding(
-        "LabellessPin",
+    reason, role = "LabellessPin", resolution.role
+    step = (_before(context, resolution, stash) if _old(stash) else "") or "labels"
+    return context.finding(
+        reason,
         Severity.CRITICAL if dangles else Severity.INFO,
-        resolution.role,
-        f"ControllerRevision {resolution.revision_name}, which the VM's spec names, has no label object-version: "
-        f"KubeVirt{'' if dangles else ', from 1.5 on,'} replaces and deletes it, and the spec goes on naming it",
+        role,
+        TEXTS.message(reason, "" if dangles else "later", revision=resolution.revision_name),
+        step=TEXTS.next(reason, step, role=role.value),
     )
-    return _instead(found, _converting(context, resolution, stash) if _old(stash) else "")
 
 
 def _old(stash: Stash) -> str:
@@ -73,33 +79,15 @@ def _old(stash: Stash) -> str:
     return next((each for each in (stash.object_version, stash.version) if each.rpartition("/")[2] in _OLD), "")
 
 
-def _converting(context: Context, resolution: Resolution, stash: Stash) -> str:
-    """What is to be done before KubeVirt converts it; empty where that is nothing, or the release is not known."""
+def _before(context: Context, resolution: Resolution, stash: Stash) -> str:
+    """The next step, by its variant, that comes before KubeVirt converts it; empty where none does."""
+    pinned = resolution.mode is ReferenceMode.PINNED
     if (0, 0) < context.release < _CONVERTS_SINCE:
-        to, beyond = (
-            ("1.3 or 1.4", "1.5") if resolution.mode is ReferenceMode.PINNED else ("a release from 1.3 to 1.6", "1.7")
-        )
-        return f"Upgrade KubeVirt to {to}, which converts the ControllerRevision, before upgrading to {beyond}."
-    if resolution.mode is not ReferenceMode.PINNED or context.release < _DANGLES_SINCE:
+        return "upgrade_pinned" if pinned else "upgrade"
+    if not pinned or context.release < _DANGLES_SINCE:
         return ""
-    if stash.nameless:  # what KubeVirt makes of it would be a copy of no object that there is
-        return (
-            "Do not change the VM. Create a ControllerRevision that holds the same spec as v1beta1, with the five "
-            "labels instancetype.kubevirt.io/object-*, and let the VM's spec name that one."
-        )
-    return (
-        f"Remove revisionName from spec.{resolution.role.value} of the VM, whose status keeps the reference, before "
-        "anything else changes the VM; KubeVirt then converts the ControllerRevision."
-    )
-
-
-def _instead(found: Finding, step: str) -> Finding:
-    """With this next step and no command that changes anything; as it is without a step."""
-    if not step:
-        return found
-    values = values_of(found)
-    commands = tuple(filled(each, values) for each in (command("references_of_vm"), command("read_revision")))
-    return msgspec.structs.replace(found, next=step, commands=commands)
+    # What KubeVirt makes of one without a name would be a copy of no object that there is.
+    return "rebuild" if stash.nameless else "unpin"
 
 
 def _outdated(context: Context, resolution: Resolution, stash: Stash) -> Finding | None:
@@ -108,37 +96,60 @@ def _outdated(context: Context, resolution: Resolution, stash: Stash) -> Finding
     version = _old(stash)
     if not version and (stash.object_version or resolution.mode is ReferenceMode.PINNED):
         return None
-    state = f"is of {version.rpartition('/')[2]}" if version else "has no label object-version"
+    reason, role = "RevisionOutdated", resolution.role
+    before = _before(context, resolution, stash)
+    step = before or _annotating(context, resolution)
+    conversion = {"": "converts", "rebuild": "dangles", "unpin": "dangles"}.get(before, "waits")
     found = context.finding(
-        "RevisionOutdated",
+        reason,
         Severity.WARNING,
-        resolution.role,
-        f"ControllerRevision {resolution.revision_name} of the VM's {resolution.role.value} {state}: "
-        f"{_conversion(context, resolution)}, and KubeVirt 1.7 does not decode the old versions",
+        role,
+        TEXTS.message(
+            reason,
+            conversion if version else f"{conversion}_unlabeled",
+            revision=resolution.revision_name,
+            role=role.value,
+            version=version.rpartition("/")[2],
+            release=".".join(map(str, context.release)),
+        ),
         evidence={"version": version},
+        step=TEXTS.next(reason, step, role=role.value),
     )
-    return _instead(found, _converting(context, resolution, stash))
+    return found if step in _ANNOTATES else _reading(found)
 
 
-def _conversion(context: Context, resolution: Resolution) -> str:
-    if (0, 0) < context.release < _CONVERTS_SINCE:
-        return f"KubeVirt {context.release[0]}.{context.release[1]} does not convert it, which 1.3 to 1.6 do"
-    if resolution.mode is ReferenceMode.PINNED and context.release >= _DANGLES_SINCE:
-        return "with the VM's next event KubeVirt converts and deletes it, and the VM's spec goes on naming it"
-    return "KubeVirt, from 1.3 to 1.6, converts it with the VM's next event"
+def _annotating(context: Context, resolution: Resolution) -> str:
+    if resolution.mode is not ReferenceMode.PINNED:
+        return "annotate"
+    return "annotate_pinned" if context.release > (0, 0) else "unknown"
+
+
+def _reading(found: Finding) -> Finding:
+    """Without the command that has KubeVirt convert it."""
+    values = values_of(found)
+    commands = tuple(filled(each, values) for each in (command("references_of_vm"), command("read_revision")))
+    return msgspec.structs.replace(found, commands=commands)
 
 
 def _other_kind(context: Context, resolution: Resolution, stash: Stash) -> Finding | None:
     kind = kind_of(resolution.role, stash.object_kind) if stash.object_kind else ""
     if not kind or not resolution.kind or kind == resolution.kind:
         return None
+    reason, role, pinned = "RevisionOfOtherKind", resolution.role, resolution.mode is ReferenceMode.PINNED
     return context.finding(
-        "RevisionOfOtherKind",
+        reason,
         Severity.WARNING,
-        resolution.role,
-        f"ControllerRevision {resolution.revision_name} is of {kind} {stash.object_name}, and the VM's matcher means "
-        f"{resolution.kind} {resolution.reference.name}",
+        role,
+        TEXTS.message(
+            reason,
+            revision=resolution.revision_name,
+            held=kind,
+            name=stash.object_name,
+            kind=resolution.kind,
+            object=resolution.reference.name,
+        ),
         evidence={"revisionKind": kind},
+        step=TEXTS.next(reason, "pinned", role=role.value, kind=kind) if pinned else "",
     )
 
 
@@ -149,21 +160,21 @@ def drifted(context: Context, resolution: Resolution) -> Finding | None:
         return None
     role, name = resolution.role, resolution.reference.name
     if live is None:
-        gone = f"{resolution.kind or role.value} {name} does not exist; the VM goes on with ControllerRevision"
-        message = f"{gone} {resolution.revision_name}"
+        kind = resolution.kind or role.value
+        message = TEXTS.message("ObjectGone", kind=kind, name=name, revision=resolution.revision_name)
         return context.finding("ObjectGone", Severity.INFO, role, message)
     if stash.object_name != name:
         return _pin_of_other(context, resolution, stash)
     paths = differing(stash.spec, live.spec)
-    differs = f"it differs in {'at least ' if len(paths) > MOST_PATHS else ''}{named(paths)}"
-    differs = differs if paths else "both are equal"
+    many = len(paths) > MOST_PATHS
+    fields = {"kind": resolution.kind, "name": name, "most": MOST_PATHS}
+    fields |= {"fields": named(paths[:5] if many else paths)}
     if stash.object_uid and stash.object_uid != live.uid:
         return context.finding(
             "ObjectRecreated",
             Severity.INFO,
             role,
-            f"The VM's copy is of a {resolution.kind} {name} that was deleted; the one of that name is another: "
-            f"{differs}",
+            TEXTS.message("ObjectRecreated", "many" if many else "" if paths else "equal", **fields),
             evidence={"specEqual": "false" if paths else "true", **listed("fields", paths)},
         )
     if not paths or not live.generation > stash.object_generation:
@@ -172,7 +183,7 @@ def drifted(context: Context, resolution: Resolution) -> Finding | None:
         "Drifted",
         Severity.INFO,
         role,
-        f"{resolution.kind} {name} has changed since the VM's copy was made: {differs}",
+        TEXTS.message("Drifted", "many" if many else "", **fields),
         evidence={**listed("fields", paths), "copied": stash.object_generation, "live": live.generation},
     )
 
@@ -186,7 +197,12 @@ def _pin_of_other(context: Context, resolution: Resolution, stash: Stash) -> Fin
         "PinOfOtherObject",
         Severity.INFO,
         role,
-        f"The VM's spec names {role.value} {resolution.reference.name}, and pins the VM to ControllerRevision "
-        f"{resolution.revision_name}, which is a copy of {stash.object_name}: the VM has what that holds",
+        TEXTS.message(
+            "PinOfOtherObject",
+            role=role.value,
+            object=resolution.reference.name,
+            revision=resolution.revision_name,
+            held=stash.object_name,
+        ),
         evidence={"copyOf": stash.object_name, "reference": f"{role.value}Ref"},
     )

@@ -47,14 +47,25 @@ def finding(reason: str, *rows: Row) -> Any:
     ],
 )
 def test_a_stopped_vm_cannot_start_and_one_that_runs_cannot_be_stopped(reason: str, rows: list[Row]) -> None:
-    assert finding(reason, KUBEVIRT, *rows).message.endswith("the VM cannot start.")
+    assert finding(reason, KUBEVIRT, *rows).message.endswith("The VM can't start.")
     uncontrolled = finding(reason, KUBEVIRT, RUNNING, *rows).message
-    assert uncontrolled.endswith("the VM can neither be stopped nor restarted through the VM object.")
+    assert uncontrolled.endswith("The VM can't be stopped or restarted through the VM object.")
 
 
-def test_a_copy_that_another_vm_owns_is_left_to_it() -> None:
-    found = finding("RevisionNotOwned", KUBEVIRT, vm(instancetype={"name": "small"}, instancetypeRef="rev"), copy("u2"))
-    assert "If it belongs to another VM or to a snapshot, leave it to them" in found.next
+@pytest.mark.parametrize(
+    ("owner", "said", "step"),
+    [
+        ({"vm": "web", "owner": "u2"}, "belongs to VirtualMachine web.", "Do not take it from VirtualMachine web"),
+        ({"owner": "u2"}, "belongs to a deleted VM of the same name.", "Before garbage collection deletes it"),
+        ({}, "has no owner.", "If no other VM or snapshot uses it"),
+    ],
+)
+def test_a_copy_is_taken_from_no_other_owner(owner: Row, said: str, step: str) -> None:
+    revision = {key: value for key, value in copy("u1").items() if key != "owner"} | owner
+    rows = (KUBEVIRT, vm(instancetype={"name": "small"}, instancetypeRef="rev"), revision)
+    found = finding("RevisionNotOwned", *rows)
+    assert said in found.message
+    assert found.next.startswith(step)
 
 
 def first_shape() -> Row:
@@ -69,18 +80,44 @@ PINNED = vm(instancetype={"name": "small", "revisionName": "rev"})
 @pytest.mark.parametrize(
     ("version", "revision", "said", "step"),
     [
-        ("v1.2.2", copy("u1", "v1alpha2"), "KubeVirt 1.2 does not convert it", "Upgrade KubeVirt to 1.3 or 1.4,"),
-        ("v1.4.0", copy("u1", "v1alpha2"), "converts it with the VM's next event", "Annotate the VM"),
-        ("v1.4.0", first_shape(), "converts it with the VM's next event", "Annotate the VM"),
-        ("v1.6.3", copy("u1", "v1alpha2"), "converts and deletes it", "Remove revisionName from spec.instancetype"),
-        ("v1.6.3", first_shape(), "converts and deletes it", "Do not change the VM. Create a ControllerRevision"),
+        ("", copy("u1", "v1alpha2"), "converts it at the VM's next event", "Do not change the VM before you know"),
+        (
+            "v1.2.2",
+            copy("u1", "v1alpha2"),
+            "KubeVirt 1.2 doesn't convert",
+            "Before you upgrade KubeVirt to 1.5, upgrade it to 1.3 or 1.4,",
+        ),
+        (
+            "v1.4.0",
+            copy("u1", "v1alpha2"),
+            "converts it at the VM's next event",
+            "Before you upgrade KubeVirt to 1.5, annotate the VM",
+        ),
+        (
+            "v1.4.0",
+            first_shape(),
+            "converts it at the VM's next event",
+            "Before you upgrade KubeVirt to 1.5, annotate the VM",
+        ),
+        (
+            "v1.6.3",
+            copy("u1", "v1alpha2"),
+            "converts and deletes it",
+            "Before anything else changes the VM, remove revisionName",
+        ),
+        (
+            "v1.6.3",
+            first_shape(),
+            "converts and deletes it",
+            "Do not change the VM. Create a v1beta1 ControllerRevision",
+        ),
     ],
 )
 def test_an_old_copy_of_a_pinned_vm(version: str, revision: Row, said: str, step: str) -> None:
     found = finding("RevisionOutdated", KUBEVIRT | {"version": version}, PINNED, revision)
     assert said in found.message
     assert found.next.startswith(step)
-    assert any("annotate" in each for each in found.commands) == step.startswith("Annotate")
+    assert any("annotate" in each for each in found.commands) == ("annotate the VM" in step)
     assert "NAMESPACE" not in " ".join(found.commands)
 
 
@@ -91,7 +128,7 @@ def test_two_findings_on_one_copy_say_the_same_step() -> None:
 
 def test_an_orphaned_copy_is_not_said_to_have_a_successor() -> None:
     found = finding("OrphanedRevision", KUBEVIRT, vm(), copy("u1"))
-    assert found.message == "Nothing needs this copy of small: VM db, which owns it, does not refer to it."
+    assert found.message == "Nothing uses this ControllerRevision of small. Its owner, VM db, doesn't refer to it."
 
 
 def test_an_object_of_a_kind_that_the_matcher_no_longer_names_is_not_said_to_be_gone() -> None:
@@ -100,7 +137,7 @@ def test_an_object_of_a_kind_that_the_matcher_no_longer_names_is_not_said_to_be_
     found = finding(
         "ObjectGone", KUBEVIRT, RUNNING, vm(instancetype={"name": "small"}, instancetypeRef="rev"), namespaced
     )
-    without = "VirtualMachineClusterInstancetype small does not exist; the VM goes on with ControllerRevision rev."
+    without = "VirtualMachineClusterInstancetype small doesn't exist. The VM uses ControllerRevision rev."
     assert found.message == without
 
 
@@ -108,9 +145,9 @@ def test_a_preset_that_is_gone_is_in_the_vmi_alone() -> None:
     vmi = RUNNING | {"annotations": {"virtualmachinepreset.kubevirt.io/p": "kubevirt.io/v1"}}
     preset = {"kind": "VirtualMachineInstancePreset", "name": "p", "selector": {"matchLabels": {"os": "linux"}}}
     there, gone = finding("PresetInUse", KUBEVIRT, vm(), vmi, preset), finding("PresetInUse", KUBEVIRT, vm(), vmi)
-    assert there.message == "VirtualMachineInstancePreset p was merged into the VMI."
-    assert gone.message.endswith("no longer exists: the VM's next start is without it.")
-    assert gone.next.endswith("the VMI is the last copy of it.")
+    assert there.message == "The VMI was created with 1 VirtualMachineInstancePreset: p."
+    assert gone.message.endswith("Deleted since then: p. The VM's next start gives the guest other settings.")
+    assert gone.next.startswith("Do not restart the VM: its VMI is the last copy")
 
 
 @pytest.mark.parametrize("role", ["instancetype", "preference"])
