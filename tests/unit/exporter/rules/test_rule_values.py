@@ -22,7 +22,7 @@ def test_a_severity_is_that_of_each_rule_of_its_alert(capsys: pytest.CaptureFixt
     rules = rendered(capsys, "severity.VMIPAMClaimDuplicateIP=info")
 
     assert {r["labels"]["severity"] for r in rules if r["alert"] == "VMIPAMClaimDuplicateIP"} == {"info"}
-    assert {r["labels"]["severity"] for r in rules if r["alert"] == "VMIPAMClaimAddressInvalid"} == {
+    assert {r["labels"]["severity"] for r in rules if r["alert"] == "VMNetworkMisconfigured"} == {
         "critical",
         "warning",
     }
