@@ -90,7 +90,7 @@ def _failed(defined: UserDefinedNetwork | ClusterUserDefinedNetwork) -> Finding:
         network=defined.network,
         message=_TEXTS.message(
             reason,
-            "" if defined.message else "short",
+            "" if defined.message else "short" if defined.reason else "bare",
             condition=defined.failed,
             reason=defined.reason,
             said=defined.message,
