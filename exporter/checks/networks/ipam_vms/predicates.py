@@ -159,9 +159,9 @@ def _conflict(interface: Interface, requested: list[str]) -> str:
     held = {ip.partition("/")[0] for ip in claim.ips} if claim is not None else set()
     missing = [address for address in requested if address not in held] if held else []
     if claim is not None and missing:
-        taken = _taken(_withheld(interface, requested))
-        variant = "held_taken" if taken else "held"
-        return _said(interface, variant, requested=named(missing), held=named(claim.ips), taken=taken)
+        why = _taken(_withheld(interface, requested))
+        variant = "held_taken" if why else "held"
+        return _said(interface, variant, requested=named(missing), held=named(claim.ips), taken=why)
     if sorted(":" in each for each in requested) != sorted(":" in each for each in nad.subnets):
         return _said(interface, "count", requested=named(requested), subnets=named(nad.subnets))
     pool = pool_of(nad)
