@@ -33,7 +33,7 @@ AREA = Area(
             by=("kind", "namespace", "name", "vm", "network", "group", "reason"),
             critical=("DuplicateIP",),
             summary=f"An address of IPAMClaim {{object}} in {_IN} has a second holder",
-            description="Alerts with group {{ $labels.group }} are for the same address.",
+            description="Alerts of the same address: group {{ $labels.group }}.",
             wait="5m",  # an IPAMClaim and its pod arrive on different watches, seconds apart
         ),
         FindingAlert(
