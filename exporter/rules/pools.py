@@ -122,6 +122,5 @@ def _pressure(expr: str, *, severity: str, wait: str, keep: str, summary: str, f
         description=f'{{{{ range $each := {over} | sortByLabel "subnet" }}}}{{{{ $each.Value | humanizePercentage }}}}'
         f" of the addresses of subnet {{{{ $each.Labels.subnet }}}} of {_IN} are in use.{{{{ with {days} }}}} At the"
         ' pace of the last day it is full in {{ . | first | value | printf "%.1f" }} days.{{ end }} {{ else }}'
-        f"{finding} {{{{ end }}}}VMs and pods that start on a full network hang. Release the reclaimable addresses that"
-        " `steward networks` lists, or enlarge the network; the subnets of a UDN can't be changed.",
+        f"{finding} {{{{ end }}}}{PRESSURE.impact} {PRESSURE.next.replace('NETWORK', '{{ $labels.network }}')}",
     )

@@ -68,7 +68,7 @@ def test_addresses_of_stopped_vms_go_to_others_once_the_network_does_not_keep_th
 
     stage.configure("blue", allowPersistentIPs=None)
     found = findings.wait("PersistenceDisabled", severity="critical")
-    assert "those of stopped VMs can be allocated to others" in found["message"]
+    assert "No NAD of network" in found["message"]
     took = [given(stage.runs_plain(f"pod-{count}"))[f"{stage.namespace}/blue"] for count in range(6)]
     assert ips in took  # as foretold
 
@@ -112,7 +112,7 @@ def test_a_claim_that_is_written_by_hand_moves_the_vm_at_its_next_start(stage: S
 
     found = findings.wait("IpDrift", "db.blue", "critical")
 
-    assert "the VM gets 192.168.200.77 at its next start" in found["message"]
+    assert "The VM gets 192.168.200.77 at its next start" in found["message"]
     assert given(stage.restart("db"))[f"{stage.namespace}/blue"] == ["192.168.200.77/24"]
     findings.wait_none("IpDrift")
 

@@ -265,7 +265,7 @@ def test_without_garbage_collection_a_claim_outlives_its_vm(
         stage.delete("db")
         stage.wait_gone(VMS, "db")
         found = findings.wait("OrphanClaim", "db.blue", "warning")
-        assert "still holds" in found["message"]
+        assert "The IPAMClaim holds" in found["message"]
         assert not collected(stage, "db.blue")
         later = Findings(patient, stage.namespace)
         later.wait_counted(stage.network, {"orphaned": 1})

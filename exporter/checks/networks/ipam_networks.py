@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from ...facts.naming import NAMED, named
+from ...facts.naming import NAMED, counted, named
 from ...facts.pool import Pool
 from ...facts.record import Ref
 from ...findings.causes import Cause
@@ -111,7 +111,7 @@ def _without_addresses(subject: Ref, ruler: NetworkAttachmentDefinition) -> Iter
             subject=subject,
             related=_extra_keys(subject, ruler),
             network=ruler.network,
-            message=f"{named(empty)} of network {ruler.network} has no allocatable address: no pod starts on it",
+            message=_TEXTS.message("NetworkWithoutAddresses", network=ruler.network, subnets=named(empty)),
             evidence={"subnets": empty},
         )
 
@@ -130,9 +130,9 @@ def _disabled(subject: Ref, nads: list[NetworkAttachmentDefinition], members: _M
             subject=subject,
             related=tuple(each.ref for each in accepted[:NAMED] if each.ref != subject),
             network=members.network,
-            message=f"No NAD of network {members.network} allows persistent IPs, and {len(claims)} "
-            f"{'IPAMClaims hold' if len(claims) > 1 else 'IPAMClaim holds'} addresses: those of stopped VMs can be "
-            "allocated to others",
+            message=_TEXTS.message(
+                "PersistenceDisabled", network=members.network, claims=counted(len(claims), "IPAMClaim")
+            ),
             evidence={"claims": len(claims), "first": claims[:NAMED]},
         )
 
@@ -164,19 +164,20 @@ def _pressure(
             unknown[0].known(*GIVEN)
         return
     by_namespace = _by_namespace(held)
-    message = f"{_percent(share)} of the addresses are in use, {pool.free(used)} free"
-    if by_namespace:
-        most = [f"{namespace} ({count})" for namespace, count in by_namespace.items()]
-        message += f"; most are held in {named(most, most=3)}"
-    if starved:
-        message += f"; {len(starved)} {'IPAMClaims' if len(starved) > 1 else 'IPAMClaim'} got none"
     yield Finding(
         reason="PoolPressure",
         severity=Severity.CRITICAL if share >= FULL or starved else Severity.WARNING,
         subject=subject,
         related=_extra_keys(subject, ruler),
         network=members.network,
-        message=message,
+        message=_TEXTS.message(
+            "PoolPressure",
+            "refused" if starved else "",
+            share=_percent(share),
+            free=pool.free(used),
+            namespaces=named([f"{namespace} ({count})" for namespace, count in by_namespace.items()], most=3),
+            claims=counted(len(starved), "IPAMClaim"),
+        ),
         evidence={"subnets": _fills(pool, used), "namespaces": by_namespace}
         | ({"refused": starved[:NAMED]} if starved else {}),
     )

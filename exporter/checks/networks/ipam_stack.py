@@ -19,12 +19,13 @@ from dataclasses import replace
 import msgspec
 
 from ...domain.acts import NOTHING_FORBIDDEN
+from ...facts.naming import counted
 from ...facts.record import Ref
 from ...findings.advice import advised
 from ...findings.causes import Cause
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding, Since
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import PERSISTENT, STACK
 from ...store.kinds.components import (
@@ -40,11 +41,7 @@ from ...store.kinds.network_attachment_definition import NetworkAttachmentDefini
 from ._explained import EXPLAINED, broken
 
 _REASONS = reasons_of("ipam_stack")
-_SCALED_DOWN = {
-    "ControllerNotReady": "Find out who scaled the Deployment to 0 and why, then scale it up.",
-    "ControlPlaneNotReady": "Find out who scaled the Deployment to 0 and why; make sure that "
-    "VMIPAMClaimAddressInvalid, VMNetworkConfigConflict and VMNetworkMisconfigured do not fire before scaling it up.",
-}
+_TEXTS = Texts("ipam_stack")
 _SCALE = "kubectl scale deployments.apps -n NAMESPACE NAME --current-replicas=0 --replicas=2"
 
 
@@ -60,45 +57,38 @@ def find(view: View) -> Iterator[Finding]:
     hook = Ref("MutatingWebhookConfiguration", "", CLAIM_WEBHOOK)
     if "WebhookMissing" in down:
         part = next(part for part in parts if part.role == CLAIM_CONTROLLER)
-        yield _found(
-            "WebhookMissing", hook, f"{part.ref} exists, and no webhook {CLAIM_WEBHOOK} is registered", (part.ref,)
-        )
+        yield _found("WebhookMissing", hook, (part.ref,), deployment=part.ref)
     if "ControllerMissing" in down and (nads := _persistent(view)):
-        what = f"{len(nads)} {'NADs allow' if len(nads) > 1 else 'NAD allows'} persistent IPs, and neither "
-        what += f"{CLAIM_CONTROLLER} nor its webhook {CLAIM_WEBHOOK} is installed"
-        yield _found("ControllerMissing", hook, what, tuple(nads))
+        yield _found("ControllerMissing", hook, tuple(nads), nads=counted(len(nads), "NAD"))
     for each in hooks:
         if not each.trusted:
-            what = f"Webhook {CLAIM_WEBHOOK} has no caBundle: the API server can't call it"
-            yield _found("WebhookUntrusted", each.ref, what)
+            yield _found("WebhookUntrusted", each.ref)
 
 
 def _persistent(view: View) -> list[Ref]:
     return sorted(record.ref for record in view.sharing(PERSISTENT, view.partition))
 
 
-def _found(reason: str, subject: Ref, what: str, related: tuple[Ref, ...] = ()) -> Finding:
-    return Finding(
-        reason=reason, severity=Severity.CRITICAL, subject=subject, message=what + _withheld(reason), related=related
+def _found(reason: str, subject: Ref, related: tuple[Ref, ...] = (), **fields: object) -> Finding:
+    message = _TEXTS.message(
+        reason, controller=CLAIM_CONTROLLER, webhook=CLAIM_WEBHOOK, withheld=_withheld(reason), **fields
     )
+    return Finding(reason=reason, severity=Severity.CRITICAL, subject=subject, message=message, related=related)
 
 
 def _withheld(reason: str) -> str:
-    reasons = EXPLAINED.get(reason, ())
-    if not reasons:
-        return ""
-    return f"; until it works, what follows from it is not reported of VMs and IPAMClaims: {', '.join(reasons)}"
+    """The reasons of which nothing is reported of VMs and IPAMClaims meanwhile."""
+    return ", ".join(EXPLAINED.get(reason, ()))
 
 
 def _not_ready(part: Deployment, reason: str) -> Finding:
+    variant = "" if part.wanted else "scaled_down"
     found = Finding(
         reason=reason,
         severity=Severity.CRITICAL,
         subject=part.ref,
-        message=f"{part.ref} of {part.role} has no ready replica "
-        + (f"({part.wanted} wanted)" if part.wanted else "(scaled to 0)")
-        + _withheld(reason),
-        next="" if part.wanted else _SCALED_DOWN[reason],
+        message=_TEXTS.message(reason, variant, deployment=part.ref, wanted=part.wanted, withheld=_withheld(reason)),
+        next=_TEXTS.next(reason, variant),
         since=part.since,
         since_source=Since.CONDITION if part.since is not None else Since.FIRST_SEEN,
         evidence={"role": part.role, "wanted": part.wanted},

@@ -1,4 +1,4 @@
-"""Networks that are being deleted and do not go, with the VMs and pods that hold them.
+"""Networks whose deletion doesn't finish, with the VMs and pods that hold them.
 
 OVN-Kubernetes keeps a UserDefinedNetwork or ClusterUserDefinedNetwork, by a finalizer, until no pod is on any NAD that
 it rendered of it; a completed pod that still exists is on it too. New pods may start on it meanwhile. With the last of
@@ -19,7 +19,7 @@ from ...facts.record import Ref, UnseenError
 from ...findings.causes import Cause
 from ...findings.check import PER_NETWORK, Check, Lookup, View
 from ...findings.finding import Finding, Since
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...store.indexes.networks import ATTACHMENT, INTERFACE, NAD, NAD_KEY, ON_POD_NETWORK
 from ...store.kinds.namespace import Namespace
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
@@ -29,13 +29,8 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 _REASONS = reasons_of("network_deletions")
-_BY_POD = "End the pods that are on it, if nothing needs the network any more."
-_COMPLETED = "Delete the pods that the condition names, if they still exist as completed ones."
-_WITH_NAMESPACE = "Look at what is left in the namespace: it has to end before the NAD does."
-_SELECTED = (  # ovn-kubernetes/ovn-kubernetes#5883
-    "Change the labels of the namespace so that the ClusterUserDefinedNetwork does not select it any more, or update "
-    "OVN-Kubernetes: releases before the fix #5888 keep the NAD as long as it does. Do not remove the finalizer."
-)
+_TEXTS = Texts("network_deletions")
+_HELD, _STUCK = "NetworkDeletionHeld", "NetworkDeletionStuck"
 
 Defined = UserDefinedNetwork | ClusterUserDefinedNetwork
 
@@ -66,20 +61,26 @@ def _held(view: View, each: Defined, users: NetworkUsers) -> Finding:
     """Raises UnseenError where nobody knows whether pods are on it."""
     seen = {f"{pod.namespace}/{pod.name}" for pod in users.pods}
     said = [pod for pod in each.holders if pod not in seen] if PROTECTION in each.finalizers else []
-    what, next_step = "The network is being deleted, and ", ""
+    needed = "_needed" if _needing(users) else ""
     if users.pods:
-        what += f"{_on_it(users)} on it"
-        next_step = "" if _of_vms(users) else _BY_POD
+        variant, next_variant = f"network{needed}", "" if _of_vms(users) else "pods"
     elif said:
-        what += f"by its condition {'pods' if len(said) > 1 else 'pod'} {named(said)} "
-        what += f"{'are' if len(said) > 1 else 'is'} on it"
-        what += ", which may be completed or gone" if users.whole else ""
-        next_step = _COMPLETED if users.whole else ""
+        variant = "completed" if users.whole else "condition"
+        next_variant = "completed" if users.whole else ""
     else:
-        what += f"no pod is on it: {_by_finalizers(each, users)}"
-        what += f"; its condition says: {each.message}" if each.message else ""
-    reason = "NetworkDeletionHeld" if users.pods or said else "NetworkDeletionStuck"
-    return _finding(view, each, reason, what + _missing_it(users), users, next_step=next_step, said=said)
+        _without_pods(each, users)
+        variant, next_variant = "condition" if each.message else f"network{needed}", ""
+    reason = _HELD if users.pods or said else _STUCK
+    message = _TEXTS.message(
+        reason,
+        variant,
+        holders=named(users.holders),
+        vms=_needing(users),
+        pods=named(said),
+        finalizers=named(each.finalizers),
+        said=each.message,
+    )
+    return _finding(view, each, reason, message, users, next_step=_TEXTS.next(reason, next_variant), said=said)
 
 
 def _nad(view: View, nad: NetworkAttachmentDefinition) -> Iterator[Finding]:
@@ -91,26 +92,28 @@ def _nad(view: View, nad: NetworkAttachmentDefinition) -> Iterator[Finding]:
     namespace = view.named(Namespace, nad.namespace, nad.namespace)
     ends = namespace is not None and namespace.terminating
     if maker is not None and PROTECTION in nad.finalizers and not ends:
-        what = f"The NAD was deleted, and {maker.ref}, of which OVN-Kubernetes rendered it, was not"
-        what += f"; {_on_it(users)} on it" if users.pods else ""
+        used = "used" if users.pods else ""
+        what = _TEXTS.message("NadDeletedByHand", used, maker=maker.ref, holders=named(users.holders))
         yield _finding(view, nad, "NadDeletedByHand", what, users, related=(maker.ref,))
         return
-    what = f"The NAD is being deleted{' with its namespace' if ends else ''}, and "
-    what += f"{_on_it(users)} on it" if users.pods else f"no pod is on it: {_by_finalizers(nad, users)}"
-    yield _finding(
-        view,
-        nad,
-        "NetworkDeletionHeld" if users.pods else "NetworkDeletionStuck",
-        what + ("" if ends else _missing_it(users)),
-        users,
-        next_step=_ending(maker, namespace, users) if ends else "" if _of_vms(users) or not users.pods else _BY_POD,
+    if not users.pods:
+        _without_pods(nad, users)
+    reason = _HELD if users.pods else _STUCK
+    what = _TEXTS.message(
+        reason,
+        "namespace" if ends else "nad_needed" if _needing(users) else "nad",
+        holders=named(users.holders),
+        vms=_needing(users),
+        finalizers=named(nad.finalizers),
     )
+    variant = _ending(maker, namespace, users) if ends else "" if _of_vms(users) or not users.pods else "pods"
+    yield _finding(view, nad, reason, what, users, next_step=_TEXTS.next(reason, variant))
 
 
 def _ending(maker: Defined | None, namespace: Namespace | None, users: NetworkUsers) -> str:
-    """What ends a NAD of a namespace that is being deleted."""
+    """The next step by what ends a NAD of a namespace that is being deleted."""
     selects = namespace is not None and isinstance(maker, ClusterUserDefinedNetwork) and maker.selects(namespace.labels)
-    return _SELECTED if selects and not users.pods else _WITH_NAMESPACE
+    return "selected" if selects and not users.pods else "namespace"
 
 
 def _maker(view: View, nad: NetworkAttachmentDefinition) -> Defined | None:
@@ -119,27 +122,18 @@ def _maker(view: View, nad: NetworkAttachmentDefinition) -> Defined | None:
     return view.named(UserDefinedNetwork, nad.namespace, nad.name) if nad.made_by else None
 
 
-def _on_it(users: NetworkUsers) -> str:
-    holders = users.holders
-    return f"{named(holders)} {'are' if len(holders) > 1 else 'is'} still" if holders else ""
-
-
 def _of_vms(users: NetworkUsers) -> bool:
     return any(pod.domain for pod in users.pods) or bool(users.starting or users.waiting)
 
 
-def _by_finalizers(of: Defined | NetworkAttachmentDefinition, users: NetworkUsers) -> str:
+def _without_pods(of: Defined | NetworkAttachmentDefinition, users: NetworkUsers) -> None:
     if not users.whole:
         raise UnseenError(f"whether pods are on {of.ref} can't be seen")
-    several = len(of.finalizers) > 1
-    return f"finalizer{'s' if several else ''} {named(of.finalizers)} {'hold' if several else 'holds'} it"
 
 
-def _missing_it(users: NetworkUsers) -> str:
-    without = [ref.path for ref in (*users.starting, *users.waiting)]
-    if not without:
-        return ""
-    return f"; {'VMs' if len(without) > 1 else 'VM'} {named(without)} can't start once it is gone"
+def _needing(users: NetworkUsers) -> str:
+    """The VMs that can't start once the network is deleted."""
+    return named([ref.path for ref in (*users.starting, *users.waiting)])
 
 
 def _finding(
@@ -178,7 +172,7 @@ def _finding(
 
 CHECK = Check(
     id="network_deletions",
-    title="Networks that are being deleted and do not go",
+    title="Networks whose deletion doesn't finish",
     reads=(
         NetworkAttachmentDefinition.KIND,
         UserDefinedNetwork.KIND,

@@ -17,12 +17,14 @@ from collections.abc import Iterator
 
 from ...findings.check import PER_VM, Check, View
 from ...findings.finding import Finding, Since
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import REFERENCE
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ._referred import referred_to
+
+_TEXTS = Texts("network_migrations")
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -33,34 +35,25 @@ def find(view: View) -> Iterator[Finding | None]:
 
 def _found(view: View, vmi: VirtualMachineInstance) -> Iterator[Finding]:
     nad = referred_to(view, vmi.namespace, "")
-    why = _why(nad) if nad is not None and nad.ovn else ""
-    if nad is None or not why:
+    if nad is None or not nad.ovn or not _changes(nad):
         return
+    variant = "layer3" if nad.topology == "layer3" else ""
     yield Finding(
         reason="AddressNotKept",
         severity=Severity.INFO,
         subject=vmi.ref,
         related=(nad.ref,),
         network=nad.network,
-        message=f"The VMI can migrate, and gets another address with each migration: its primary network {nad.network} "
-        f"{why}",
-        next=_OF_LAYER_3 if nad.topology == "layer3" else "",
+        message=_TEXTS.message("AddressNotKept", variant, network=nad.network),
+        next=_TEXTS.next("AddressNotKept", variant),
         since=vmi.created,
         since_source=Since.CREATION if vmi.created is not None else Since.FIRST_SEEN,
         evidence={"vmName": vmi.name, "nadName": nad.name, "topology": nad.topology},
     )
 
 
-_OF_LAYER_3 = (
-    "Let the VM run in a namespace with a primary layer-2 network, with ipam.lifecycle Persistent if it needs its "
-    "address; the topology of a network can't be changed."
-)
-
-
-def _why(nad: NetworkAttachmentDefinition) -> str:
-    if nad.topology == "layer3":
-        return "is layer 3, with a subnet on each node, and without DHCP: a guest that asks for its address gets none"
-    return "does not allow persistent IPs" if nad.topology == "layer2" and not nad.persistent else ""
+def _changes(nad: NetworkAttachmentDefinition) -> bool:
+    return nad.topology == "layer3" or (nad.topology == "layer2" and not nad.persistent)
 
 
 CHECK = Check(

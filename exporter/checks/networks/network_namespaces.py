@@ -12,7 +12,7 @@ without VMs; VMs that refer to a NAD of which there is no network either.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ...domain.acts import NOTHING_FORBIDDEN, Forbids
@@ -20,7 +20,7 @@ from ...facts.naming import named
 from ...facts.record import Ref
 from ...findings.check import PER_NAMESPACE, Check, View
 from ...findings.finding import Finding, Since
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.partial import known
 from ...findings.severity import Severity
 from ...store.indexes.networks import SELECTION, SELECTION_KEY
@@ -30,10 +30,7 @@ from ...store.kinds.user_defined_networks import ClusterUserDefinedNetwork, User
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 
-_ANEW = (
-    f"Create the namespace again with the label {PRIMARY}, which can't be added later, or let the network not select "
-    "it."
-)
+_TEXTS = Texts("network_namespaces")
 
 Defined = UserDefinedNetwork | ClusterUserDefinedNetwork
 
@@ -54,19 +51,17 @@ class _Guests:
     def since(self) -> float | None:
         return min((each.created for each in self.waiting if each.created is not None), default=None)
 
-    def said(self) -> str:
-        parts = []
-        if self.waiting:
-            parts.append(f"{_vms(self.waiting)} {'wait' if len(self.waiting) > 1 else 'waits'} for it")
-        if self.running:
-            parts.append(f"{_vms(self.running)} {'have' if len(self.running) > 1 else 'has'} started before")
-        if self.stopped:
-            parts.append(f"{_vms(self.stopped)} can't start")
-        return "; ".join(parts)
+    @property
+    def worst(self) -> str:
+        """The variant of the message, which names the VMs that need the network most."""
+        return "waiting" if self.waiting else "running" if self.running else "stopped"
 
-
-def _vms(guests: Sequence[VirtualMachineInstance | Ref]) -> str:
-    return f"{'VMs' if len(guests) > 1 else 'VM'} {named([each.name for each in guests])}"
+    def named(self) -> dict[str, str]:
+        return {
+            "waiting": named([each.name for each in self.waiting]),
+            "running": named([each.name for each in self.running]),
+            "stopped": named([each.name for each in self.stopped]),
+        }
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -103,7 +98,7 @@ def _without_primary(view: View, namespace: Namespace) -> Iterator[Finding]:
     guests = _guests(view, "")
     if guests.none or guests.running:
         return
-    what = f"The namespace has the label {PRIMARY}, and no primary network: {guests.said()}"
+    what = _TEXTS.message("PrimaryNetworkMissing", guests.worst, label=PRIMARY, **guests.named())
     yield _finding(namespace, "PrimaryNetworkMissing", what, guests, alone=bool(guests.waiting))
 
 
@@ -114,21 +109,17 @@ def _not_rendered(view: View, namespace: Namespace, network: Defined) -> Iterato
     guests = _guests(view, "" if primary else f"{namespace.name}/{network.name}")
     if guests.none:
         return
-    what = f"{network.ref} has no NAD in the namespace"
     unlabelled = primary and not namespace.wants_primary
-    if unlabelled:
-        what += f", which lacks the label {PRIMARY}: its VMs get addresses of the pod network instead"
-    else:
-        why = f", since {network.reason}: {network.message}" if network.failed else ""
-        what += f"{why}: {guests.said()}"
+    variant = "unlabelled" if unlabelled else f"{guests.worst}{'_failed' if network.failed else ''}"
+    said = f"{network.reason}: {network.message}"
     yield _finding(
         namespace,
         "NetworkNotRendered",
-        what,
+        _TEXTS.message("NetworkNotRendered", variant, network=network.ref, label=PRIMARY, said=said, **guests.named()),
         guests,
         network=network,
         alone=bool(guests.waiting) and not unlabelled,
-        next_step=_ANEW if unlabelled else "",
+        next_step=_TEXTS.next("NetworkNotRendered", "unlabelled", label=PRIMARY) if unlabelled else "",
         forbids=None if primary and not unlabelled else NOTHING_FORBIDDEN,
     )
 

@@ -1,4 +1,4 @@
-"""VMs that refer to a NAD that does not exist.
+"""VMs that refer to a NAD that doesn't exist.
 
 virt-controller reads the NAD of each Multus network to render a launcher pod, for a start and for a live migration
 alike (`NetworkToResource` in pkg/network/multus of KubeVirt). Without it a VMI that starts has no pod and waits, one
@@ -21,7 +21,7 @@ from ...facts.naming import named
 from ...findings.causes import Cause
 from ...findings.check import PER_VM, Check, Lookup, Presence, View
 from ...findings.finding import Finding, Since
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import INTERFACE, REFERENCE, RENDERED, RENDERED_ANYWHERE
 from ...store.kinds.namespace import Namespace
@@ -31,7 +31,7 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 from ._referred import ReferredNads
 
-_REASONS = reasons_of("vm_nads")
+_REASONS, _TEXTS = reasons_of("vm_nads"), Texts("vm_nads")
 _AT_ALL = _REASONS["NadMissing"].forbids or NOTHING_FORBIDDEN
 _AT_START = replace(_AT_ALL, acts=(Act.START, Act.STOP, Act.RESTART, Act.END))
 _WHILE_IT_WAITS = replace(_AT_ALL, acts=(Act.START, Act.RESTART))
@@ -62,7 +62,13 @@ def _missing(view: View, vm: VirtualMachine | None, vmi: VirtualMachineInstance 
         subject=subject.ref,
         vm=subject.name,
         related=(vmi.ref,) if vmi is not None and subject is not vmi else (),
-        message=f"{_subject(gone, nads)}: {_outcome(vmi, waits=waits, runs_with=bool(runs_with))}",
+        message=_TEXTS.message(
+            "NadMissing",
+            _outcome(vmi, waits=waits, runs_with=bool(runs_with)),
+            nads=named(nads),
+            networks=named(sorted(gone)),
+        ),
+        next=_TEXTS.next("NadMissing", "named", nads=named(nads)),
         since=vmi.created if waits and vmi is not None else None,
         since_source=Since.CREATION if waits and vmi is not None and vmi.created is not None else Since.FIRST_SEEN,
         group=nads[0],
@@ -93,25 +99,16 @@ def _rendered(view: View, key: str) -> bool:
     return own is not None or view.named(ClusterUserDefinedNetwork, "", name) is not None
 
 
-def _subject(gone: dict[str, str], nads: list[str]) -> str:
-    what = "Network" if len(gone) == 1 else "Networks"
-    does = "refers" if len(gone) == 1 else "refer"
-    one = len(nads) == 1
-    missing = f"NAD{'' if one else 's'} {named(nads)}, which {'does' if one else 'do'} not exist"
-    return f"{what} {named(sorted(gone))} of the VM {does} to {missing}"
-
-
 def _outcome(vmi: VirtualMachineInstance | None, *, waits: bool, runs_with: bool) -> str:
+    """The variant of the message."""
     if waits:
-        return "KubeVirt makes no launcher pod, and its VMI waits"
-    if vmi is not None and runs_with:
-        return "its VMI runs on and can't migrate, and the VM does not start again"
-    return "the VM can't start" if vmi is None else "the VM does not start again"
+        return "waits"
+    return "stopped" if vmi is None else "runs" if runs_with else "later"
 
 
 CHECK = Check(
     id="vm_nads",
-    title="VMs whose NADs do not exist",
+    title="VMs whose NADs don't exist",
     reads=(
         VirtualMachine.KIND,
         VirtualMachineInstance.KIND,

@@ -17,31 +17,28 @@ from ....store.indexes.networks import address
 from ....store.kinds.ipam_claim import IPAMClaim
 from ....store.kinds.network_attachment_definition import pool_of
 from ....store.kinds.pod import Pod
-from .._address_holders import described, withheld_by, within
-from .context import ClaimContext, Moment
+from .._address_holders import described, withheld_by
+from .context import TEXTS, ClaimContext, Moment
 
+# The variants of the message, by where a network can't allocate an address.
 _UNALLOCATABLE = {
-    AddressPlace.OUTSIDE: "is outside the subnets",
-    AddressPlace.EDGE: "is a network or broadcast address",
-    AddressPlace.BEYOND: "is past the part of the subnet that is allocated from",
-    AddressPlace.NO_FAMILY: "is of an IP family without a subnet",
-    AddressPlace.UNREADABLE: "is not an address",
+    AddressPlace.OUTSIDE: "outside",
+    AddressPlace.EDGE: "edge",
+    AddressPlace.BEYOND: "beyond",
+    AddressPlace.NO_FAMILY: "no_family",
+    AddressPlace.UNREADABLE: "unreadable",
 }
 
 
 def ip_outside_pool(ctx: ClaimContext) -> Finding | None:
     """What the control plane cannot allocate again when it starts next, and fails over."""
-    places = ctx.places
-    wrong = [(ip, _UNALLOCATABLE[place]) for ip, place in places if place in _UNALLOCATABLE]
+    places, network = ctx.places, ctx.claim.network
+    wrong = {ip: _UNALLOCATABLE[place] for ip, place in places if place in _UNALLOCATABLE}
     if wrong and ctx.ruler:
-        subnets = ", ".join(ctx.ruler.subnets)
-        what = "; ".join(f"{ip} {why}" for ip, why in wrong)
-        return ctx.finding(
-            "IpOutsidePool",
-            Severity.CRITICAL,
-            f"Address {what} (network {ctx.claim.network}: {subnets}); ovnkube-control-plane fails at its next start",
-            subnets=subnets,
-        )
+        subnets, variants = ", ".join(ctx.ruler.subnets), set(wrong.values())
+        variant = variants.pop() if len(variants) == 1 else ""
+        what = TEXTS.message("IpOutsidePool", variant, addresses=", ".join(wrong), network=network, subnets=subnets)
+        return ctx.finding("IpOutsidePool", Severity.CRITICAL, what, subnets=subnets)
     at, twice = _two_in_one_subnet(ctx)
     if not twice:
         return None
@@ -49,12 +46,12 @@ def ip_outside_pool(ctx: ClaimContext) -> Finding | None:
     taken = any(place is AddressPlace.EXCLUDED for _, place in places[:at]) or any(
         any(_others(ctx, ip)) for ip in ctx.claim.hosts[:at]
     )
-    fails = "" if taken else "; ovnkube-control-plane fails at its next start"
+    variant = "two_taken" if taken else "two"
     return ctx.finding(
         "IpOutsidePool",
         Severity.WARNING if taken else Severity.CRITICAL,
-        f"{' and '.join(twice)} are in one subnet of network {ctx.claim.network}, which accepts only one of them"
-        f"{fails}",
+        TEXTS.message("IpOutsidePool", variant, addresses=" and ".join(twice), network=network),
+        next_step=TEXTS.next("IpOutsidePool", "two"),
     )
 
 
@@ -77,8 +74,8 @@ def ip_excluded(ctx: ClaimContext) -> Finding | None:
     if not held:
         return None
     kept = {ip: withheld_by(ctx.ruler, number(ip.partition("/")[0])) for ip in held} if ctx.ruler is not None else {}
-    what = f"Network {ctx.claim.network} does not allocate what the IPAMClaim holds: "
-    what += "; ".join(f"{ip} is {within(by)}" for ip, by in kept.items())
+    addresses = ", ".join(f"{ip} ({by})" for ip, by in kept.items())
+    what = TEXTS.message("IpExcluded", network=ctx.claim.network, addresses=addresses)
     return ctx.finding("IpExcluded", Severity.WARNING, what, withheldBy=kept)
 
 
@@ -121,8 +118,9 @@ def duplicate_ip(ctx: ClaimContext) -> Finding | None:
     return ctx.finding(
         "DuplicateIP",
         Severity.CRITICAL if live else Severity.WARNING,
-        f"{'Addresses' if len(ips) > 1 else 'Address'} {', '.join(ips)} of network {claim.network} "
-        f"{'are' if len(ips) > 1 else 'is'} also held by {named(described(holders))}",
+        TEXTS.message(
+            "DuplicateIP", addresses=", ".join(ips), network=claim.network, holders=named(described(holders))
+        ),
         _last_given(claim, holders),
         related=[holder.ref for holder in holders],
         address=ips[0],
@@ -162,9 +160,7 @@ def ip_drift(ctx: ClaimContext) -> Finding | None:
             continue
         shared = len(ctx.attachments(pod)) < _attached(ctx, pod)  # by an attachment of another claim
         if not (shared and held <= hosts):
-            what = (
-                f"{pod.ref} has {', '.join(sorted(hosts))}: the VM gets {', '.join(ctx.claim.hosts)} at its next start"
-            )
+            what = TEXTS.message("IpDrift", pod=pod.ref, addresses=", ".join(sorted(hosts)), claimed=ctx.addresses)
             return ctx.finding("IpDrift", Severity.CRITICAL, what, _given_since(ctx, pod), related=[pod.ref])
     return None
 
@@ -183,7 +179,7 @@ def prefix_mismatch(ctx: ClaimContext) -> Finding | None:
         other = [(host, length) for host, length in given if lengths.get(host, length) != length]
         if other:
             host, length = other[0]
-            what = f"{pod.ref} has {host}/{length}, and the IPAMClaim {host}/{lengths[host]}"
+            what = TEXTS.message("PrefixMismatch", pod=pod.ref, host=host, length=length, claimed=lengths[host])
             return ctx.finding("PrefixMismatch", Severity.WARNING, what, _given_since(ctx, pod), related=[pod.ref])
     return None
 
@@ -223,5 +219,5 @@ def family_incomplete(ctx: ClaimContext) -> Finding | None:
     return ctx.finding(
         "FamilyIncomplete",
         Severity.WARNING,
-        f"network {ctx.claim.network} also has {missing}, and the IPAMClaim holds no {missing} address",
+        TEXTS.message("FamilyIncomplete", network=ctx.claim.network, family=missing),
     )

@@ -9,7 +9,6 @@ from heapq import nsmallest
 from itertools import chain
 from typing import Any
 
-from ....facts.naming import subject_first
 from ....facts.pool import AddressPlace
 from ....facts.record import Record, Ref, UnreadableFactError, UnseenError
 from ....facts.text_cache import Lazy
@@ -17,7 +16,7 @@ from ....facts.vm_networks import claim_name
 from ....findings.advice import advised
 from ....findings.check import View
 from ....findings.finding import Finding, Since
-from ....findings.pages import reasons_of
+from ....findings.pages import Texts, reasons_of
 from ....findings.severity import Severity
 from ....store.indexes.networks import ADDRESS, CLAIM, NAD, NETWORK, VM, address, unreadable, vm_key
 from ....store.kinds.ipam_claim import FINALIZER, IPAMClaim
@@ -30,6 +29,7 @@ from .._referred import NadsOfNetwork, nads_of, referred_to
 from .owner import ClaimOwner, OwnerState, owner_of
 
 REASONS = reasons_of("ipam_claims")
+TEXTS = Texts("ipam_claims")
 
 # What the IPAMClaims of one VM have in common: looked through once, since there may be thousands of each.
 
@@ -114,6 +114,10 @@ class ClaimContext:
     @Lazy
     def key(self) -> str:
         return f"{self.claim.namespace}/{self.claim.name}"
+
+    @property
+    def addresses(self) -> str:
+        return ", ".join(self.claim.hosts) or "no address"
 
     @Lazy
     def owner(self) -> ClaimOwner:
@@ -278,7 +282,7 @@ class ClaimContext:
             reason=reason,
             severity=severity,
             subject=claim.ref,
-            message=subject_first("IPAMClaim", message),
+            message=message,
             related=tuple(related),
             vm=self.owner.ref.name,
             network=claim.network,
@@ -305,5 +309,5 @@ def ip_loss(claim: IPAMClaim, *, in_use: bool) -> str:
         "when the finalizer is removed" if FINALIZER in claim.finalizers else "as soon as it is deleted: no finalizer"
     )
     if in_use:
-        return f"an address in use is released {when}, and may be allocated to another VM or pod"
+        return f"an address in use is released {when}, and can be allocated to another VM or pod"
     return f"its addresses are released {when}; its VM gets new ones at its next start"

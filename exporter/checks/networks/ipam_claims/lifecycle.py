@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from ....findings.finding import Finding, Since
 from ....findings.severity import Severity
-from ....store.kinds.ipam_claim import FINALIZER, IPAMClaim
-from .context import UNKNOWN_MOMENT, ClaimContext, Moment, percent
+from ....store.kinds.ipam_claim import FINALIZER
+from .context import TEXTS, UNKNOWN_MOMENT, ClaimContext, Moment, percent
 from .owner import OwnerState
 
 _NEARLY_FULL = 0.9  # of the network's addresses
-_WAIT_FOR_VM = "Wait until the VM is gone; if it stays, annotate it so that KubeVirt's IPAM controller reconciles it."
+_OWNER_DELETING = "StuckTerminatingOwnerDeleting"
 
 
 def foreign_claim(ctx: ClaimContext) -> Finding:
     """Of a claim that KubeVirt did not create; one that a running launcher pod refers to is in use unprotected."""
     running = [pod for pod in ctx.holders if pod.domain and pod.phase == "Running" and ctx.refers(pod)]
     if not running:
-        return ctx.finding("ForeignClaim", Severity.INFO, "it has no finalizer, label or owner of KubeVirt")
-    what = f"{running[0].ref} uses the IPAMClaim, and that has no finalizer, label or owner of KubeVirt"
-    next_step = "Add the finalizer kubevirt.io/persistent-ipam, the label and the owner reference of the VM."
-    if ctx.claim.deleting is not None:
-        what += ": its addresses are released once it is gone"
-        next_step = "Stop the VM before the last finalizer is removed; it gets new addresses when it starts."
+        return ctx.finding("ForeignClaim", Severity.INFO, TEXTS.message("ForeignClaim"))
+    variant = "foreign" if ctx.claim.deleting is None else "ending"
     return ctx.finding(
         "UnprotectedClaim",
         Severity.WARNING,
-        what,
+        TEXTS.message("UnprotectedClaim", variant, pod=running[0].ref),
         related=[pod.ref for pod in running],
-        next_step=next_step,
+        next_step=TEXTS.next("UnprotectedClaim", variant),
         launcherPod=running[0].name,
     )
 
@@ -39,11 +35,10 @@ def terminating_namespace(ctx: ClaimContext) -> Finding | None:
         return None
     if left_in_namespace(ctx):
         holder = owner.running_vmi or (ctx.users[0].ref if ctx.users else owner.replacement or owner.ref)
-        what = f"its namespace is being deleted, and {holder} still exists"
-        next_step = "" if owner.running_vmi or ctx.users else _WAIT_FOR_VM
-        return _stuck(ctx, "OwnerDeleting", Severity.INFO, what, next_step=next_step)
-    what = f"{_gone(ctx)}; this blocks the deletion of the namespace"
-    return _stuck(ctx, "OwnerGone", Severity.CRITICAL, what)
+        what = TEXTS.message(_OWNER_DELETING, "namespace", holder=holder)
+        next_step = "" if owner.running_vmi or ctx.users else TEXTS.next(_OWNER_DELETING, "vm")
+        return _stuck(ctx, _OWNER_DELETING, Severity.INFO, what, next_step=next_step)
+    return _gone(ctx, Severity.CRITICAL, "namespace")
 
 
 def left_in_namespace(ctx: ClaimContext) -> bool:
@@ -57,20 +52,24 @@ def stuck_terminating(ctx: ClaimContext) -> Finding | None:
     if claim.deleting is None or FINALIZER not in claim.finalizers or owner.state is OwnerState.REPLACED:
         return None
     if owner.state is OwnerState.LIVE:
-        what = f"it was deleted while {owner.ref} exists; only the finalizer still protects its addresses"
-        return _stuck(ctx, "DeletedByHand", Severity.WARNING, what)
+        what = TEXTS.message("StuckTerminatingDeletedByHand", owner=owner.ref, finalizer=FINALIZER)
+        return _stuck(ctx, "StuckTerminatingDeletedByHand", Severity.WARNING, what)
     if owner.running_vmi or ctx.in_use:
-        state = "is gone" if owner.state is OwnerState.GONE else "is being deleted"
+        variant = "gone" if owner.state is OwnerState.GONE else ""
         holder = owner.running_vmi or ctx.users[0].ref
-        return _stuck(ctx, "OwnerDeleting", Severity.INFO, f"{owner.ref} {state}, and {holder} still exists")
+        what = TEXTS.message(_OWNER_DELETING, variant, owner=owner.ref, holder=holder)
+        return _stuck(ctx, _OWNER_DELETING, Severity.INFO, what)
     if owner.state is OwnerState.DELETING:
-        what = f"{owner.ref} has stopped, and the finalizer {FINALIZER} blocks the deletion of the IPAMClaim"
-        return _stuck(ctx, "BlocksOwnerDeletion", Severity.CRITICAL, what, _blocked_since(ctx))
-    return _stuck(ctx, "OwnerGone", Severity.WARNING, _gone(ctx))
+        reason = "StuckTerminatingBlocksOwnerDeletion"
+        what = TEXTS.message(reason, owner=owner.ref, finalizer=FINALIZER)
+        return _stuck(ctx, reason, Severity.CRITICAL, what, _blocked_since(ctx))
+    return _gone(ctx, Severity.WARNING)
 
 
-def _gone(ctx: ClaimContext) -> str:
-    return f"{ctx.owner.ref} is gone, and nothing removes the finalizer {FINALIZER}; {_held(ctx.claim)}"
+def _gone(ctx: ClaimContext, severity: Severity, variant: str = "") -> Finding:
+    reason, claim = "StuckTerminatingOwnerGone", ctx.claim
+    fields = {"owner": ctx.owner.ref, "addresses": ctx.addresses, "network": claim.network, "finalizer": FINALIZER}
+    return _stuck(ctx, reason, severity, TEXTS.message(reason, variant, **fields))
 
 
 def _blocked_since(ctx: ClaimContext) -> Moment:
@@ -82,10 +81,9 @@ def _blocked_since(ctx: ClaimContext) -> Moment:
 
 
 def _stuck(
-    ctx: ClaimContext, why: str, severity: Severity, what: str, since: Moment | None = None, next_step: str = ""
+    ctx: ClaimContext, reason: str, severity: Severity, what: str, since: Moment | None = None, next_step: str = ""
 ) -> Finding:
-    since = since or (ctx.claim.deleting, Since.DELETION)
-    owner, reason = ctx.owner, f"StuckTerminating{why}"
+    since, owner = since or (ctx.claim.deleting, Since.DELETION), ctx.owner
     return ctx.finding(
         reason, severity, what, since, related=owner.related, next_step=next_step, ownerUid=owner.ref.uid
     )
@@ -98,8 +96,9 @@ def foreign_finalizer(ctx: ClaimContext) -> Finding | None:
     others = [each for each in ctx.claim.finalizers if each != FINALIZER]
     if not others or (ctx.terminating and left_in_namespace(ctx)):
         return None
-    what = f"finalizers other than KubeVirt's block the deletion of the IPAMClaim: {', '.join(others)}"
-    return ctx.finding("StuckTerminatingForeignFinalizer", Severity.WARNING, what, (ctx.claim.deleting, Since.DELETION))
+    reason = "StuckTerminatingForeignFinalizer"
+    what = TEXTS.message(reason, finalizers=", ".join(others))
+    return ctx.finding(reason, Severity.WARNING, what, (ctx.claim.deleting, Since.DELETION))
 
 
 def owner_uid_mismatch(ctx: ClaimContext) -> Finding | None:
@@ -108,19 +107,15 @@ def owner_uid_mismatch(ctx: ClaimContext) -> Finding | None:
     if owner.state is not OwnerState.REPLACED or owner.replacement is None:
         return None
     now = owner.replacement
-    use = f"{ctx.users[0].ref} uses the IPAMClaim's addresses" if ctx.in_use else "the VM is stopped"
-    next_step = ""
-    if claim.deleting is not None and ctx.users:
-        next_step = "Keep the finalizer and the VM running; agree on a stop with its owner."
-    elif claim.deleting is not None:
-        next_step = "Keep the VM stopped, and remove the finalizer; the VM gets new addresses when it starts."
+    pod = ctx.users[0].ref if ctx.in_use else ""
+    variant = "adopt" if claim.deleting is None else "in_use" if pod else "stopped"
     return ctx.finding(
         "OwnerUidMismatch",
         Severity.CRITICAL if ctx.users else Severity.WARNING,
-        f"its owner is {owner.ref} with uid {owner.ref.uid}, but {now} now has uid {now.uid}; {use}",
+        TEXTS.message("OwnerUidMismatch", "" if pod else "stopped", vm=now, old=owner.ref.uid[:8], pod=pod),
         _replaced_since(ctx),
         related=owner.related,
-        next_step=next_step,
+        next_step=TEXTS.next("OwnerUidMismatch", variant),
         oldUid=owner.ref.uid,
         ownerUid=now.uid,
     )
@@ -139,14 +134,17 @@ def ownerless_claim(ctx: ClaimContext) -> Finding | None:
     claim, owner = ctx.claim, ctx.owner
     if claim.deleting is not None or claim.owners or claim.other_owners:
         return None
-    what, next_step = f"it has no owner reference to {owner.ref}: it will outlive the VM", ""
-    if owner.state is OwnerState.GONE and not ctx.in_use:
-        gone = f"{owner.ref} is gone" if owner.ref.name else "no label names its VM"
-        what = f"it has no owner reference, and {gone}; {_held(claim)}"
-        next_step = (
-            "Verify that the VM is NotFound and no import or restore is about to create it, then delete the IPAMClaim."
-        )
+    variant = "vm" if owner.state is not OwnerState.GONE else "used" if ctx.in_use else "gone"
+    what = TEXTS.message(
+        "OwnerlessClaim",
+        "" if variant == "vm" else "unnamed" if variant == "gone" and not owner.ref.name else variant,
+        owner=owner.ref,
+        pod=ctx.users[0].ref if variant == "used" else "",
+        addresses=ctx.addresses,
+        network=claim.network,
+    )
     since: Moment = (claim.created, Since.CREATION)  # an import creates it before its VM
+    next_step = TEXTS.next("OwnerlessClaim", variant)
     return ctx.finding("OwnerlessClaim", Severity.WARNING, what, since, related=owner.related, next_step=next_step)
 
 
@@ -156,9 +154,16 @@ def orphan_claim(ctx: ClaimContext) -> Finding | None:
         return None
     if owner.running_vmi or claim.other_owners or ctx.in_use:
         return None
-    what, severity = f"{owner.ref} is gone; {_held(claim)}", Severity.WARNING
-    if claim.hosts and ctx.utilisation >= _NEARLY_FULL:
-        what, severity = f"{what}, of which {percent(ctx.utilisation)} is in use", Severity.CRITICAL
+    full = bool(claim.hosts) and ctx.utilisation >= _NEARLY_FULL
+    what = TEXTS.message(
+        "OrphanClaim",
+        "full" if full else "",
+        owner=owner.ref,
+        addresses=ctx.addresses,
+        network=claim.network,
+        share=percent(ctx.utilisation) if full else "",
+    )
+    severity = Severity.CRITICAL if full else Severity.WARNING
     return ctx.finding("OrphanClaim", severity, what, related=owner.related, ownerUid=owner.ref.uid)
 
 
@@ -166,7 +171,7 @@ def unprotected_claim(ctx: ClaimContext) -> Finding | None:
     """No finalizer, while the VM exists."""
     if ctx.claim.deleting is not None or FINALIZER in ctx.claim.finalizers or ctx.owner.state is not OwnerState.LIVE:
         return None
-    what = f"it lacks the finalizer {FINALIZER}: deleting it releases the addresses of {ctx.owner.ref} at once"
+    what = TEXTS.message("UnprotectedClaim", finalizer=FINALIZER, owner=ctx.owner.ref)
     return ctx.finding("UnprotectedClaim", Severity.WARNING, what, related=ctx.owner.related)
 
 
@@ -178,22 +183,11 @@ def unlabelled_claim(ctx: ClaimContext) -> Finding | None:
     names = {each.name for each in claim.owners}
     if claim.vm in names:
         return None
-    label = f"is {claim.vm!r}" if claim.vm else "is missing"
-    what = f"its label kubevirt.io/vm {label}, and its owner is {', '.join(sorted(names))}: its deletion will hang"
-    next_step = ""
-    if owner.ref.name not in names:
-        what = f"its label kubevirt.io/vm {label}, and its owner {', '.join(sorted(names))} is gone"
-        next_step = (
-            f"If {owner.ref} uses the IPAMClaim, make that VM its owner; else correct the label, and delete the "
-            "IPAMClaim."
-        )
+    there = owner.ref.name in names
+    variant = "gone" if not there else "" if claim.vm else "missing"
+    what = TEXTS.message("UnlabelledClaim", variant, label=claim.vm, owners=", ".join(sorted(names)))
+    next_step = TEXTS.next("UnlabelledClaim", "owner" if there else "other", vm=owner.ref)
     return ctx.finding("UnlabelledClaim", Severity.WARNING, what, related=owner.related, next_step=next_step)
-
-
-def _held(claim: IPAMClaim) -> str:
-    if not claim.hosts:
-        return "the IPAMClaim holds no address"
-    return f"the IPAMClaim still holds {', '.join(claim.hosts)} of network {claim.network}"
 
 
 # An IPAMClaim and its network: missing, missing in its namespace, or not the one that the VM uses now.
@@ -205,8 +199,13 @@ def network_mismatch(ctx: ClaimContext) -> Finding | None:
         nad = ctx.nad(key)
         if nad is None or not nad.network or nad.network == ctx.claim.network:
             continue
-        bound = f"network {ctx.claim.network}" if ctx.claim.network else "no network"
-        what = f"it is of {bound}, but its interface now refers to {nad.network} (NAD {nad.namespace}/{nad.name})"
+        what = TEXTS.message(
+            "NetworkMismatch",
+            "" if ctx.claim.network else "none",
+            network=ctx.claim.network,
+            other=nad.network,
+            nad=f"{nad.namespace}/{nad.name}",
+        )
         return ctx.finding("NetworkMismatch", _severity(ctx), what, since, related=[nad.ref])
     return None
 
@@ -228,12 +227,13 @@ def network_missing(ctx: ClaimContext) -> Finding | None:
     if not claim.network or ctx.unreadable_nad or (ctx.vm and not ctx.interfaces):
         return None  # without the interface the claim is leaked
     if not ctx.network.nads:
-        return ctx.finding("NetworkMissing", _severity(ctx), f"no NAD in the cluster is of network {claim.network}")
+        what = TEXTS.message("NetworkMissing", network=claim.network)
+        return ctx.finding("NetworkMissing", _severity(ctx), what)
     here = claim.namespace in ctx.network.namespaces
     elsewhere = any(key and key.partition("/")[0] != claim.namespace for _, key in ctx.interfaces)
     if here or elsewhere:
         return None  # that an interface refers to another namespace's NAD is reported of the VM
-    what = f"network {claim.network} no longer has a NAD in namespace {claim.namespace}"
+    what = TEXTS.message("NetworkNotInNamespace", namespace=claim.namespace, network=claim.network)
     return ctx.finding("NetworkNotInNamespace", _severity(ctx), what, related=[ctx.network.nads[0].ref])
 
 

@@ -8,37 +8,14 @@ from ....findings.severity import Severity
 from ....store.kinds.pod import Pod
 from .._address_holders import withheld
 from .addresses import requested_by
-from .context import ClaimContext, Moment, percent
+from .context import TEXTS, ClaimContext, Moment, percent
 from .owner import OwnerState
 
-# What is said of each cause of an empty claim, and the next step; any other is OVN-Kubernetes' own reason.
-_CAUSES = {
-    "NetworkMissing": (
-        "no NAD is of this network",
-        "Create the network again under the same name, with at least the same subnets.",
-    ),
-    "CrossNamespaceNad": (
-        "OVN-Kubernetes looks for it in the namespace of the NAD, which is not the VM's",
-        "Let the VM's interface refer to a NAD of the network in the VM's own namespace.",
-    ),
-    "SameNadTwice": (
-        "two interfaces of the VM use one NAD, and only one of their IPAMClaims gets an address",
-        "Let one of the two interfaces use a NAD of another network.",
-    ),
-    "NotReferenced": (
-        "the VM's pod does not reference it",
-        "Annotate the VM's pod, so that the webhook adds the reference.",
-    ),
-    "SubnetExhausted": (
-        "OVN-Kubernetes reports SubnetExhausted",
-        "Free addresses of the network: `steward networks` lists the reclaimable ones.",
-    ),
-    "IPAddressConflict": (
-        "OVN-Kubernetes reports IPAddressConflict",
-        "Let the VM request another address, or agree on it with whoever holds it.",
-    ),
-    "unknown": ("no object says why", ""),
-}
+# The causes of an empty claim that have a message of their own; any other is OVN-Kubernetes' own reason.
+_SEEN = ("NetworkMissing", "CrossNamespaceNad", "SameNadTwice", "NotReferenced")
+_UNKNOWN = "unknown"
+# The causes that have a next step of their own.
+_ACTED_ON = (*_SEEN, "SubnetExhausted", "IPAddressConflict")
 _FILLING = 0.8  # of the network's addresses
 _EVENTS = "kubectl get events -n NAMESPACE --field-selector involvedObject.name=LAUNCHERPOD"
 
@@ -52,13 +29,16 @@ def leaked_claim(ctx: ClaimContext) -> Finding | None:
         return None
     if ctx.claim.mislabelled:
         return None  # the VM that its label names may use it
-    what = (
-        f"{ctx.vm.ref} no longer has this interface; the IPAMClaim holds {', '.join(ctx.claim.hosts) or 'no address'}"
+    full = bool(ctx.claim.hosts) and ctx.utilisation >= _FILLING
+    what = TEXTS.message(
+        "LeakedClaim",
+        "full" if full else "",
+        vm=ctx.vm.ref,
+        addresses=ctx.addresses,
+        network=ctx.claim.network,
+        share=percent(ctx.utilisation) if full else "",
     )
-    if ctx.claim.hosts and ctx.utilisation >= _FILLING:
-        what += f" of network {ctx.claim.network}, of which {percent(ctx.utilisation)} is in use"
-        return ctx.finding("LeakedClaim", Severity.WARNING, what, related=[ctx.vm.ref])
-    return ctx.finding("LeakedClaim", Severity.INFO, what, related=[ctx.vm.ref])
+    return ctx.finding("LeakedClaim", Severity.WARNING if full else Severity.INFO, what, related=[ctx.vm.ref])
 
 
 def empty_claim(ctx: ClaimContext) -> Finding | None:
@@ -70,22 +50,20 @@ def empty_claim(ctx: ClaimContext) -> Finding | None:
     if not (running or waiting):
         return None
     cause = _cause(ctx, waiting)
-    words, next_step = _CAUSES.get(cause, (f"OVN-Kubernetes reports {cause}", ""))
     kept = _withheld(ctx) if cause == "IPAddressConflict" else {}
-    words += "".join(f"; {ip}, which the VM requests, is {by}" for ip, by in kept.items())
     has_address = any(
         nad in ctx.network.keys for pod in waiting for nad, _, _ in pod.known_addresses
     )  # for the next step alone
-    if has_address and cause == "unknown":
-        next_step = "Annotate the VM's pod: OVN-Kubernetes then writes the pod's addresses to the IPAMClaim."
     annotate = has_address or cause == "NotReferenced"
     return ctx.finding(
         "EmptyClaim",
         Severity.CRITICAL if any(pod.phase == "Pending" for pod in waiting) else Severity.WARNING,
-        f"network {ctx.claim.network} has allocated no address: {words}",
+        _why_empty(ctx, cause, kept),
         _empty_since(ctx, waiting),
         related=[pod.ref for pod in waiting],
-        next_step=next_step,
+        next_step=TEXTS.next(
+            "EmptyClaim", cause if cause in _ACTED_ON else "annotate" if has_address and cause == _UNKNOWN else ""
+        ),
         commands=(
             command("show_claim"),
             *([_EVENTS] if waiting else []),
@@ -96,6 +74,12 @@ def empty_claim(ctx: ClaimContext) -> Finding | None:
         cause=cause,
         withheldBy=kept,
     )
+
+
+def _why_empty(ctx: ClaimContext, cause: str, kept: dict[str, str]) -> str:
+    variant = cause if cause in _SEEN else "" if cause == _UNKNOWN else "taken" if kept else "reported"
+    taken = ", ".join(f"{ip} is {by}" for ip, by in kept.items())
+    return TEXTS.message("EmptyClaim", variant, network=ctx.claim.network, reported=cause, taken=taken)
 
 
 def _withheld(ctx: ClaimContext) -> dict[str, str]:
@@ -125,7 +109,7 @@ def _cause(ctx: ClaimContext, pods: list[Pod]) -> str:
         return "SameNadTwice"
     if pods and not any(ctx.key in pod.claims for pod in pods):
         return "NotReferenced"
-    return "unknown"
+    return _UNKNOWN
 
 
 def not_referenced(ctx: ClaimContext) -> Finding | None:
@@ -135,7 +119,7 @@ def not_referenced(ctx: ClaimContext) -> Finding | None:
     for pod in ctx.pods:
         if ctx.refers(pod) or not _on_network(ctx, pod):
             continue
-        what = f"{pod.ref} is on network {ctx.claim.network} without a reference to it: the address ends with the pod"
+        what = TEXTS.message("NotReferenced", pod=pod.ref, network=ctx.claim.network)
         times = [at for at in (pod.created, ctx.claim.created) if at is not None]
         since = (max(times, default=None), Since.CREATION)
         return ctx.finding("NotReferenced", Severity.WARNING, what, since, related=[pod.ref], launcherPod=pod.name)
@@ -163,5 +147,5 @@ def idle_reservation(ctx: ClaimContext) -> Finding | None:
     vm = ctx.vm
     if ctx.owner.state is not OwnerState.LIVE or vm is None or vm.stopped is None or ctx.vmi or not ctx.claim.hosts:
         return None
-    what = f"{vm.ref} is stopped; reserved for it: {', '.join(ctx.claim.hosts)} of network {ctx.claim.network}"
+    what = TEXTS.message("IdleReservation", vm=vm.ref, addresses=ctx.addresses, network=ctx.claim.network)
     return ctx.finding("IdleReservation", Severity.INFO, what, (vm.stopped, Since.CONDITION), related=[vm.ref])

@@ -118,7 +118,7 @@ def _evaluated(view: View, predicates: Iterable[Predicate], interfaces: list[Int
 
 CHECK = Check(
     id="ipam_vms",
-    title="VMs whose interfaces cannot get or keep a persistent IP",
+    title="VMs whose interfaces can't get or keep a persistent IP",
     reads=(
         VirtualMachine.KIND,
         VirtualMachineInstance.KIND,

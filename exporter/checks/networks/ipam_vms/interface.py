@@ -142,7 +142,7 @@ class Interface:
             reason=reason,
             severity=severity,
             subject=self.vm.ref,
-            message=f"Interface {self.network}: {message}",
+            message=message,
             related=(self.nad.ref,) if self.nad else (),
             network=self.nad.network if self.nad else "",
             next=next_step,

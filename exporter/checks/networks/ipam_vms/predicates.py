@@ -7,6 +7,7 @@ from ....facts.naming import named
 from ....facts.pool import AddressPlace
 from ....facts.vm_networks import claim_name, whole_claim_name
 from ....findings.finding import Finding
+from ....findings.pages import Texts
 from ....findings.severity import Severity
 from ....store.indexes.networks import CLAIM, CLAIM_NAME
 from ....store.kinds.components import NETWORK_CONTROLLER, Deployment, own_parts
@@ -19,6 +20,7 @@ from .interface import Interface
 
 _LONGEST_LABEL, _LONGEST_NAME = 63, 253
 _STARTED = ("Scheduling", "Scheduled", "Running")
+_TEXTS = Texts("ipam_vms")
 
 
 def missing_claim(interface: Interface) -> Finding | None:
@@ -34,16 +36,20 @@ def missing_claim(interface: Interface) -> Finding | None:
     own = f"{vmi.namespace}/{interface.claim_name}"
     users = [user for user in interface.view.sharing(CLAIM, own) if isinstance(user, Pod)]
     waiting = sorted(users, key=lambda user: user.ref)
-    cause, words, next_step = _cause(interface)
-    what = f"IPAMClaim {interface.claim_name} does not exist{words}"
-    if waiting:
-        what += f"; {waiting[0].ref} refers to that, and gets no address or loses its address when it stops"
+    cause, variant, other = _cause(interface)
     return interface.finding(
         "MissingClaim",
         Severity.CRITICAL if waiting else Severity.WARNING,
-        what,
+        _TEXTS.message(
+            "MissingClaim",
+            variant or ("referred" if waiting else ""),
+            claim=interface.claim_name,
+            interface=interface.network,
+            other=other,
+            pod=waiting[0].ref if waiting else "",
+        ),
         vmi.created,
-        next_step=next_step,
+        next_step=_TEXTS.next("MissingClaim", variant, other=other),
         cause=cause,
         launcherPod=waiting[0].name if waiting else "",
         pods=[f"{user.namespace}/{user.name}" for user in waiting],
@@ -51,18 +57,13 @@ def missing_claim(interface: Interface) -> Finding | None:
 
 
 def _cause(interface: Interface) -> tuple[str, str, str]:
-    """With its words in the message, and the next step."""
-    broken = interface.siblings.without_nad
-    if broken:
-        words = f", because the NAD of interface {broken} is missing or can't be decoded"
-        return "NadMissing", words, f"Repair or create the NAD of interface {broken} first."
+    """With the variant of its texts, and the interface or IPAMClaim that they name."""
+    if broken := interface.siblings.without_nad:
+        return "NadMissing", "nad", broken
     if too_long(interface.vm.name, interface.network):
-        words = ", because the VM's name is too long for its label"
-        return "NameTooLong", words, "Create the VM again under a shorter name, with the same disks."
-    other = interface.siblings.of_another
-    if other:
-        words = f", because IPAMClaim {other} of another interface has another owner or none"
-        return "OwnerUidMismatch", words, f"Repair the owner of IPAMClaim {other} first."
+        return "NameTooLong", "name", ""
+    if other := interface.siblings.of_another:
+        return "OwnerUidMismatch", "owner", other
     return "", "", ""
 
 
@@ -70,7 +71,7 @@ def name_too_long(interface: Interface) -> Finding | None:
     """No claim can be created."""
     if not interface.reported or not interface.persistent or not too_long(interface.vm.name, interface.network):
         return None
-    what = f"no IPAMClaim can be created for a VM with a name of {len(interface.vm.name)} characters"
+    what = _TEXTS.message("NameTooLong", interface=interface.network, length=len(interface.vm.name))
     return interface.finding("NameTooLong", Severity.WARNING, what)
 
 
@@ -107,11 +108,16 @@ def name_collision(interface: Interface) -> Finding | None:
         return None
     running = [other for other in others if interface.runs and other.name in there]
     twin = next((network for network in own if network != interface.network), interface.network)
-    whose = named([other.ref for other in others]) or f"interface {twin}"
     return interface.finding(
         "NameCollision",
         Severity.CRITICAL if running or (len(own) > 1 and interface.runs) else Severity.WARNING,
-        f"the IPAMClaim has the name {interface.claim_name}, like that of {whose}: they share it, and so one address",
+        _TEXTS.message(
+            "NameCollision",
+            "" if others else "own",
+            interface=interface.network,
+            claim=interface.claim_name,
+            others=named([other.ref for other in others]) or twin,
+        ),
         others=[other.name for other in others],
     )
 
@@ -123,7 +129,7 @@ def cross_namespace_nad(interface: Interface) -> Finding | None:
         return None
     if not interface.reported:
         return None
-    what = f"NAD {interface.key} is in another namespace, where OVN-Kubernetes looks for the IPAMClaim"
+    what = _TEXTS.message("CrossNamespaceNad", interface=interface.network, nad=interface.key)
     return interface.finding("CrossNamespaceNad", Severity.CRITICAL if interface.runs else Severity.WARNING, what)
 
 
@@ -136,13 +142,8 @@ def static_request_conflict(interface: Interface) -> Finding | None:
     what, honoured = _conflict(interface, requested) if requested else "", _honoured(interface)
     if not what or honoured is False:
         return None
-    kept = _withheld(interface, requested)
-    what += "".join(f"; {ip} is {by}" for ip, by in kept.items())
-    if honoured:
-        what += ": its pod gets no address when it starts next"
-        return interface.finding("StaticRequestConflict", Severity.CRITICAL, what, requested=requested, withheldBy=kept)
-    what += "; whether OVN-Kubernetes honours requested addresses can't be seen"
-    return interface.finding("StaticRequestConflict", Severity.INFO, what, requested=requested, withheldBy=kept)
+    kept, severity = _withheld(interface, requested), Severity.CRITICAL if honoured else Severity.INFO
+    return interface.finding("StaticRequestConflict", severity, what, requested=requested, withheldBy=kept)
 
 
 def _withheld(interface: Interface, requested: list[str]) -> dict[str, str]:
@@ -158,16 +159,26 @@ def _conflict(interface: Interface, requested: list[str]) -> str:
     held = {ip.partition("/")[0] for ip in claim.ips} if claim is not None else set()
     missing = [address for address in requested if address not in held] if held else []
     if claim is not None and missing:
-        return f"the VM requests {named(missing)}, and the IPAMClaim holds {named(claim.ips)}"
+        why = _taken(_withheld(interface, requested))
+        variant = "held_taken" if why else "held"
+        return _said(interface, variant, requested=named(missing), held=named(claim.ips), taken=why)
     if sorted(":" in each for each in requested) != sorted(":" in each for each in nad.subnets):
-        return f"the VM requests {named(requested)}, which is not one address of each subnet ({named(nad.subnets)})"
+        return _said(interface, "count", requested=named(requested), subnets=named(nad.subnets))
     pool = pool_of(nad)
     outside = [each for each in requested if (at := number(each)) == NONE or pool.locate(at)[0] in _NOT_GIVEN]
     if outside:
-        return f"the VM requests {named(outside)}, which {named(nad.subnets)} can't give out"
+        return _said(interface, "outside", requested=named(outside), subnets=named(nad.subnets))
     # An IPAMClaim that has the address keeps it, whoever else has it.
     taken = _withheld(interface, requested) if claim is not None and not held else {}
-    return f"the VM requests {named(list(taken))}, and can't have it" if taken else ""
+    return _said(interface, "taken", taken=_taken(taken)) if taken else ""
+
+
+def _taken(withheld: dict[str, str]) -> str:
+    return ", ".join(f"{ip} is {by}" for ip, by in withheld.items())
+
+
+def _said(interface: Interface, variant: str, **fields: str) -> str:
+    return _TEXTS.message("StaticRequestConflict", variant, interface=interface.network, **fields)
 
 
 _NOT_GIVEN = (AddressPlace.OUTSIDE, AddressPlace.EDGE, AddressPlace.BEYOND, AddressPlace.NO_FAMILY)

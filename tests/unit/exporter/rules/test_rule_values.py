@@ -22,10 +22,7 @@ def test_a_severity_is_that_of_each_rule_of_its_alert(capsys: pytest.CaptureFixt
     rules = rendered(capsys, "severity.VMIPAMClaimDuplicateIP=info")
 
     assert {r["labels"]["severity"] for r in rules if r["alert"] == "VMIPAMClaimDuplicateIP"} == {"info"}
-    assert {r["labels"]["severity"] for r in rules if r["alert"] == "VMIPAMClaimAddressInvalid"} == {
-        "critical",
-        "warning",
-    }
+    assert {r["labels"]["severity"] for r in rules if r["alert"] == "VMNetworkMisconfigured"} == {"critical", "warning"}
 
 
 def test_no_severity_makes_two_rules_equal(capsys: pytest.CaptureFixture[str]) -> None:

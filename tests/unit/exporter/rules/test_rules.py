@@ -171,8 +171,10 @@ def _not_critical() -> dict[str, set[str]]:
 SAID_ALIKE = {
     "CrossNamespaceNad",
     "DeletableInUse",
+    "DuplicateIP",
     "EmptyClaim",
     "ImageVolumeUnsupported",
+    "IpOutsidePool",
     "MissingClaim",
     "NadMissing",
     "NameCollision",

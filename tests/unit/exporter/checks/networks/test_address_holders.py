@@ -92,7 +92,7 @@ def test_a_requested_address_that_the_claim_does_not_hold_is_another_vms() -> No
     (found,) = ground.of("StaticRequestConflict")
 
     by = "held by IPAMClaim ns/web.default of VM web, Pod ns/virt-launcher-web of VM web"
-    assert f"the IPAMClaim holds 10.0.0.5/16; 10.0.0.9 is {by}" in found.message
+    assert f"the IPAMClaim holds 10.0.0.5/16. 10.0.0.9 is {by}" in found.message
 
 
 def test_a_requested_address_is_the_networks_own() -> None:
@@ -116,7 +116,7 @@ def test_an_empty_claim_whose_requested_address_is_taken() -> None:
 
     (found,) = ground.of("EmptyClaim")
 
-    assert "10.0.0.9, which the VM requests, is held by Pod ns/web" in found.message
+    assert "IPAddressConflict: 10.0.0.9 is held by Pod ns/web" in found.message
     assert found.evidence["withheldBy"] == {"10.0.0.9": "held by Pod ns/web"}
 
 
@@ -127,20 +127,20 @@ def test_a_duplicate_names_the_vms_of_its_holders() -> None:
 
     one, other = ground.of("DuplicateIP")
 
-    assert "also held by IPAMClaim ns/web.default of VM web, Pod ns/plain." in one.message
+    assert " with IPAMClaim ns/web.default of VM web, Pod ns/plain." in one.message
     assert other.evidence["holders"] == ["IPAMClaim ns/db.default of VM db", "Pod ns/plain"]
 
 
 def test_an_excluded_address_names_the_range() -> None:
     for config, ip, by in (
-        ({"excludeSubnets": "10.0.8.0/28"}, "10.0.8.9", "in excluded subnet 10.0.8.0/28"),
-        ({"infrastructureSubnets": "10.0.0.0/28"}, "10.0.0.9", "in infrastructure subnet 10.0.0.0/28"),
-        ({"reservedSubnets": "10.0.8.0/28"}, "10.0.8.9", "in reserved subnet 10.0.8.0/28"),
+        ({"excludeSubnets": "10.0.8.0/28"}, "10.0.8.9", "excluded subnet 10.0.8.0/28"),
+        ({"infrastructureSubnets": "10.0.0.0/28"}, "10.0.0.9", "infrastructure subnet 10.0.0.0/28"),
+        ({"reservedSubnets": "10.0.8.0/28"}, "10.0.8.9", "reserved subnet 10.0.8.0/28"),
         ({}, "10.0.0.1", "the network's gateway"),
         ({"defaultGatewayIPs": "10.0.0.2"}, "10.0.0.1", "the network's management address"),
     ):
         (found,) = Ground(nad(**config), claim("db", ip), vmi("db")).of("IpExcluded")
-        assert f"{ip}/16 is {by}" in found.message
+        assert f"{ip}/16 ({by})" in found.message
 
 
 def test_a_full_network_names_the_namespaces_that_hold_most() -> None:
@@ -153,5 +153,5 @@ def test_a_full_network_names_the_namespaces_that_hold_most() -> None:
 
     (found,) = ground.of("PoolPressure")
 
-    assert "; most are held in ns (4), other (2)" in found.message
+    assert "Most are held in ns (4), other (2)." in found.message
     assert found.evidence["namespaces"] == {"ns": 4, "other": 2}

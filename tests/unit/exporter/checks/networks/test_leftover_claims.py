@@ -104,4 +104,4 @@ def test_in_a_namespace_that_goes_a_stopped_vm_is_waited_for() -> None:
         evaluation.seen(full(row))
     evaluation.evaluate()
     (found,) = (each for each in evaluation.engine.findings() if each.reason == "StuckTerminatingOwnerDeleting")
-    assert found.next.startswith("Wait until the VM is gone; ")
+    assert found.next.startswith("Wait until the VM is deleted. ")
