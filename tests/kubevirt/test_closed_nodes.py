@@ -24,12 +24,12 @@ def test_no_node_takes_vms(stage: Stage, exporter: Exporter) -> None:
     assert all_closed(exporter) == []  # one is left
     stage.cordon(VM_NODES[-1])
     finding = wait_until(lambda: next(iter(all_closed(exporter)), None), 60, "it is found that no node takes VMs")
-    assert finding["message"].startswith(f"None of {len(VM_NODES)} nodes takes VMs (3 cordoned): no VM starts")
+    assert finding["message"].startswith(f"None of {len(VM_NODES)} nodes can run VMs (3 cordoned). No VM starts")
     assert finding["next"].startswith("Uncordon a node")
     drained = Story(exporter, stage).drain(stage.wait_running("db")["status"]["nodeName"])["db"]
     assert (drained["state"], drained["reason"]) == ("blocked", "NoTarget")
     assert "2 cordoned" in drained["why"]
-    assert drained["next"].startswith("Uncordon a node that may take it")
+    assert drained["next"].startswith("Uncordon a node that is allowed to run the VM")
     stage.uncordon(NODE)
     wait_until(lambda: not all_closed(exporter), 30, "one does again")
 
@@ -54,7 +54,7 @@ def test_a_node_that_an_upgrade_has_cordoned(stage: Stage, exporter: Exporter) -
         note(stage, desired="drain-1", applied="uncordon-0")
         story.comes_to({"licence": "NotMigratable"})
         facts = found(exporter, stage, "evictions", "NotMigratable")["evidence"]
-        assert facts["drain"] == ["the MachineConfig operator drains it"]
+        assert facts["drain"] == ["the MachineConfig operator is draining it"]
         note(stage, desired="drain-1", applied="drain-1")
         story.comes_to({"licence": "NotMigratableWhileCordoned"})
     finally:

@@ -1,4 +1,4 @@
-"""The next steps of reasons that depend on the case: `domain/drains` has them, and the reason has the usual one."""
+"""The commands of reasons that depend on the case: `domain/drains` has them, and the reason has the usual ones."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ _OF_ANOTHER = {
         ("NotMigratableAfterRequest", "NotMigratableIfDrained", "NotMigratableWhileCordoned"), "NotMigratable"
     ),
     **dict.fromkeys(("PDBIfDrained", "PDBWhileCordoned"), "UserPDB"),
-    "MigrationOverdue": "MigrationQueued",
 }
 
 
 def remedied(reasons: Mapping[str, Reason]) -> dict[str, Reason]:
-    """Each reason whose page has no next step with that of its remedy."""
-    return {name: each if each.next else _remedied(name, each) for name, each in reasons.items()}
+    """Each reason whose page has no commands with those of its remedy."""
+    return {name: each if each.commands else _remedied(name, each) for name, each in reasons.items()}
 
 
 def _remedied(name: str, reason: Reason) -> Reason:
     remedy = REMEDIES[_OF_ANOTHER.get(name, name)]
-    return replace(reason, next=remedy.next, commands=remedy.commands, does=remedy.does)
+    return replace(reason, commands=remedy.commands, does=remedy.does)

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...facts.naming import counted
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.drains import KUBEVIRT_PDB
 from ...store.indexes.networks import VM, vm_key
@@ -23,6 +24,7 @@ from ...store.kinds.pod import Pod
 from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
+_TEXTS = Texts("eviction_pdbs")
 _WITHOUT = (1, 6)  # from this release on KubeVirt makes no PDBs
 
 
@@ -40,7 +42,7 @@ def find(view: View) -> Iterator[Finding]:
                 severity=Severity.WARNING,
                 subject=pdb.ref,
                 related=(owner.ref,),
-                message=f"The PDB was made for {owner.ref} by an earlier KubeVirt, and this release has not deleted it",
+                message=_TEXTS.message("LegacyPDBPresent", vmi=owner.ref),
                 evidence={"vmi": owner.name},
             )
 
@@ -48,17 +50,13 @@ def find(view: View) -> Iterator[Finding]:
 def _orphan(view: View, pdb: PodDisruptionBudget) -> Finding:
     pods = _selected(view, pdb)
     blocks = bool(pods) if pdb.owner_vmi else pdb.expected > 0
-    whose = f"VMI {pdb.owner_vmi}, for which the PDB was made," if pdb.owner_vmi else "VMI for which the PDB was made"
-    counted = f"{len(pods)} of its pods" if pods else f"{pdb.expected} pod{'s' if pdb.expected != 1 else ''}"
+    variant = f"{'' if pdb.owner_vmi else 'ownerless_'}{'blocks' if blocks else 'unused'}"
     return Finding(
         reason="OrphanPDB",
         severity=Severity.WARNING if blocks else Severity.INFO,
         subject=pdb.ref,
-        message=f"The {whose} is gone"
-        + (f", and it selects {counted}, whose evictions may be refused" if blocks else ", and it selects no pod"),
-        next="Make sure that no pod it selects runs a VM that it should protect, then delete the PDB."
-        if blocks
-        else "",
+        message=_TEXTS.message("OrphanPDB", variant, vmi=pdb.owner_vmi, pods=counted(len(pods) or pdb.expected, "pod")),
+        next="" if blocks else _TEXTS.next("OrphanPDB", "unused"),
         evidence={
             name: fact
             for name, fact in {

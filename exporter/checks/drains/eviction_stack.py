@@ -13,17 +13,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...domain.drains.eviction import webhook_down
+from ...facts.naming import counted
 from ...facts.record import Ref
 from ...findings.causes import Cause
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.partial import known
 from ...findings.severity import Severity
 from ...store.indexes.drains import LAUNCHERS, VIRT_API
 from ...store.kinds.components import EndpointSlice
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.pod import Pod
+
+_TEXTS = Texts("eviction_stack")
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -38,8 +41,9 @@ def find(view: View) -> Iterator[Finding]:
                 reason="WebhookDown",
                 severity=Severity.CRITICAL,
                 subject=Ref("Service", kubevirt.namespace, "virt-api"),
-                message=f"Service virt-api has no ready endpoint ({unready} not ready): evictions of "
-                f"{f'{held} ' if whole else ''}launcher pod{'s' if held != 1 else ''} fail",
+                message=_TEXTS.message(
+                    "WebhookDown", "" if whole else "uncounted", unready=unready, pods=counted(held, "launcher pod")
+                ),
                 related=(kubevirt.ref,),
                 evidence={"launcherPods": held, "notReady": unready, "release": kubevirt.version},
             )

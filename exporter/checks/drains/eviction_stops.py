@@ -24,7 +24,7 @@ from ...facts.record import epoch
 from ...facts.times import UNKNOWN, Since
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
-from ...findings.pages import command, reasons_of
+from ...findings.pages import Texts, command, reasons_of
 from ...store.indexes.drains import DRAINED_NODE, STOPPED
 from ...store.indexes.networks import VM
 from ...store.kinds.kube_virt import KubeVirt
@@ -33,14 +33,10 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 _REASONS = reasons_of("eviction_stops")
+_TEXTS = Texts("eviction_stops")
 _START, _SHOW, _FORGET = command("start_vm"), command("show_vm"), command("forget_drain_stop")
-_LEAVE = "or, if it is to stay off, remove the annotation."
-# `virtctl start` of a VM that is Halted sets Always: any other run strategy has to be put back first.
-_STARTS = {
-    "Always": _REASONS["StoppedAfterDrain"].next,
-    "Manual": f"Put run strategy Manual back and start the VM; {_LEAVE}",
-}
-_PUT_BACK = f"Put run strategy RUNSTRATEGY back, which starts the VM; {_LEAVE}"
+# `virtctl start` of a VM that is Halted sets Always: any other run strategy has to be restored first.
+_STARTS = ("Always", "Manual")
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -71,17 +67,16 @@ def _moment(text: str) -> float | None:
 
 def _finding(vm: VirtualMachine, stop: DrainStop, why: str) -> Finding:
     reason = "StoppedForDrain" if why else "StoppedAfterDrain"
-    state = f"which is not over: {why}" if why else "which is over"
     since = (vm.stopped, Since.CONDITION) if why and vm.stopped is not None else UNKNOWN
     strategy = stop.run_strategy
-    start = filled(_STARTS.get(strategy, _PUT_BACK), {"RUNSTRATEGY": strategy})
+    start = _TEXTS.next("StoppedAfterDrain", strategy if strategy in _STARTS else "other", strategy=strategy)
     commands = (_SHOW, *((_START,) if strategy in _STARTS else ()), _FORGET)
     values = {"NAMESPACE": vm.namespace, "NAME": vm.name}
     return Finding(
         reason=reason,
         severity=_REASONS[reason].severities[0],
         subject=vm.ref,
-        message=f"The VM was stopped for the drain of node {stop.node} by {stop.by}, {state}",
+        message=_TEXTS.message(reason, node=stop.node, by=stop.by, why=why),
         vm=vm.name,
         node=stop.node,
         since=since[0],

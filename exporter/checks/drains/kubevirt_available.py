@@ -15,21 +15,28 @@ from ...facts.times import Since
 from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
+
+_TEXTS = Texts("kubevirt_available")
 
 
 def find(view: View) -> Iterator[Finding]:
     for kubevirt in sorted(view.all(KubeVirt), key=lambda each: each.ref):
         if kubevirt.unavailable is None or kubevirt.deleting is not None:
             continue
+        parts = ("" if kubevirt.version else "unknown", "because" if kubevirt.unavailable_for else "")
         yield Finding(
             reason="KubeVirtUnavailable",
             severity=Severity.WARNING,
             subject=kubevirt.ref,
-            message=f"KubeVirt {kubevirt.version or 'of an unknown version'} is not available"
-            + (f" ({kubevirt.unavailable_for})" if kubevirt.unavailable_for else ""),
+            message=_TEXTS.message(
+                "KubeVirtUnavailable",
+                "_".join(filter(None, parts)),
+                version=kubevirt.version,
+                why=kubevirt.unavailable_for,
+            ),
             since=kubevirt.unavailable or None,
             since_source=Since.CONDITION if kubevirt.unavailable else Since.FIRST_SEEN,
             evidence={"phase": kubevirt.phase, "target": kubevirt.target},

@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import nsmallest
 
-from ...facts.naming import NAMED, named
+from ...facts.naming import NAMED, counted, named
 from ...findings.causes import Cause
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.drains import LEFT, OUTDATED, UNMOVABLE
 from ...store.kinds.kube_virt import KubeVirt
@@ -30,6 +30,7 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
 _INFO = Severity.INFO
+_TEXTS = Texts("kubevirt_vmis")
 _IF_POSSIBLE = (1, 0)  # the first release with the strategy LiveMigrateIfPossible
 
 
@@ -49,16 +50,16 @@ def _outdated(view: View, kubevirt: KubeVirt) -> Iterator[Finding | None]:
     if not left or next(iter(view.members(LEFT, OUTDATED, VirtualMachineInstanceMigration)), None) is not None:
         return
     yield None
-    runs = "1 VMI runs in a launcher" if len(left) == 1 else f"{len(left)} VMIs run in launchers"
-    release = f", not of {kubevirt.version}" if kubevirt.version else ""
-    what = f"{runs} of an earlier release{release}: {_names(left)}"
-    if kubevirt.updates:
-        methods = " and ".join(kubevirt.updates)
-        what += f". The KubeVirt object has {methods} as workload update, and none is under way"
-        yield _finding("LaunchersNotUpdated", kubevirt, what, left, updates=list(kubevirt.updates))
-    else:
-        what += ". The KubeVirt object has no workload update, so each keeps it until it is migrated or restarted"
-        yield _finding("LaunchersKept", kubevirt, what, left)
+    reason = "LaunchersNotUpdated" if kubevirt.updates else "LaunchersKept"
+    message = _TEXTS.message(
+        reason,
+        version=kubevirt.version or "KubeVirt's",
+        vmis=counted(len(left), "VMI"),
+        names=_names(left),
+        methods=" and ".join(kubevirt.updates),
+    )
+    evidence = {"updates": list(kubevirt.updates)} if kubevirt.updates else {}
+    yield _finding(reason, kubevirt, message, left, **evidence)
 
 
 def _unmovable(view: View, kubevirt: KubeVirt) -> Iterator[Finding | None]:
@@ -66,11 +67,7 @@ def _unmovable(view: View, kubevirt: KubeVirt) -> Iterator[Finding | None]:
     left = [each for each in vmis if each.deleting is None]
     yield None
     if left:
-        these = "1 VMI" if len(left) == 1 else f"each of {len(left)} VMIs"
-        what = (
-            f"An eviction of {these} is refused for good, since LiveMigrate, the cluster's eviction strategy, holds for"
-            f" what can't be live-migrated: {_names(left, why=True)}"
-        )
+        what = _TEXTS.message("DefaultRefusesEvictions", vmis=counted(len(left), "VMI"), names=_names(left, why=True))
         possible = "LiveMigrateIfPossible" if kubevirt.release >= _IF_POSSIBLE else "None"
         yield _finding("DefaultRefusesEvictions", kubevirt, what, left, possible=possible)
 

@@ -23,11 +23,11 @@ from collections.abc import Iterable, Iterator
 from ...domain.drains.eviction import drain_taints
 from ...domain.drains.health import unheard
 from ...domain.features.node_sets import SCHEDULABLE, UNSCHEDULABLE, closed
-from ...facts.naming import NAMED
+from ...facts.naming import NAMED, counted
 from ...facts.times import Since
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.drains import NODE
 from ...store.kinds.node import Node
@@ -36,6 +36,7 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ._remedies import remedied
 
 _WARNING = Severity.WARNING
+_TEXTS = Texts("launchers")
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -58,13 +59,11 @@ def _unheard(node: Node) -> bool:
 
 
 def _silent(node: Node, here: list[VirtualMachineInstance]) -> Finding:
-    vmis = f"{len(here)} VMIs are" if len(here) > 1 else "1 VMI is"
     return Finding(
         reason="NodeUnheard",
         severity=_WARNING,
         subject=node.ref,
-        message=f"The node is Ready, and by its label {SCHEDULABLE} virt-handler on it gives no sign: no VM starts or"
-        f" arrives there, and {vmis} on it that nobody looks after",
+        message=_TEXTS.message("NodeUnheard", label=SCHEDULABLE, vmis=counted(len(here), "VMI")),
         node=node.name,
         evidence={"vmis": len(here), "named": [f"{vmi.namespace}/{vmi.name}" for vmi in here[:NAMED]]},
     )
@@ -73,12 +72,11 @@ def _silent(node: Node, here: list[VirtualMachineInstance]) -> Finding:
 def _stopped(here: Iterable[VirtualMachineInstance]) -> Iterator[Finding]:
     for vmi in here:
         if vmi.io_error is not None:
-            plugged = "; volumes were plugged into it" if vmi.plugged else ""
             yield Finding(
                 reason="PausedByIOError",
                 severity=_WARNING,
                 subject=vmi.ref,
-                message=f"The guest is paused for an IO error on one of its disks{plugged}",
+                message=_TEXTS.message("PausedByIOError", "plugged" if vmi.plugged else ""),
                 node=vmi.node,
                 since=vmi.io_error or None,
                 since_source=Since.CONDITION if vmi.io_error else Since.FIRST_SEEN,
@@ -93,7 +91,7 @@ def _missing(here: Iterable[VirtualMachineInstance], owners: set[str]) -> Iterat
                 reason="PodMissing",
                 severity=_WARNING,
                 subject=vmi.ref,
-                message=f"The VMI counts as Running on {vmi.node}, and no launcher pod of it is there",
+                message=_TEXTS.message("PodMissing", node=vmi.node),
                 node=vmi.node,
             )
         yield None
@@ -115,8 +113,13 @@ def _starting(view: View, pods: Iterable[Pod]) -> Iterator[Finding | None]:
             subject=pod.ref,
             related=(vmi.ref,),
             vm=vmi.name,
-            message=f"The pod has node {pod.node} and does not start"
-            + (f": container {container} waits{f' ({said})' if said else ''}" if container else ""),
+            message=_TEXTS.message(
+                "PodNotStarting",
+                "said" if container and said else "container" if container else "",
+                node=pod.node,
+                container=container,
+                said=said,
+            ),
             node=pod.node,
             since=pod.scheduled,
             since_source=Since.CONDITION if pod.scheduled is not None else Since.FIRST_SEEN,
@@ -136,8 +139,7 @@ def _ending(node: Node, vmis: dict[str, VirtualMachineInstance], pods: Iterable[
             subject=pod.ref,
             related=(vmi.ref,),
             vm=vmi.name,
-            message=f"The pod is being deleted, its time to end is over, and it is still there: VMI {vmi.name} is"
-            " started nowhere else meanwhile",
+            message=_TEXTS.message("PodNotEnding", vmi=vmi.name),
             node=node.name,
             since=pod.deleting,
             since_source=Since.DELETION,

@@ -30,7 +30,8 @@ from ...domain.drains.moving import doubled, moving, troubles
 from ...facts.naming import NAMED
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.next_steps import next_step
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.drains import MIGRATED, PART, TARGET
 from ...store.kinds.kube_virt import KubeVirt
@@ -43,6 +44,7 @@ from ._remedies import remedied
 _INFO, _WARNING, _CRITICAL = Severity.INFO, Severity.WARNING, Severity.CRITICAL
 
 _REASONS = remedied(reasons_of("migrations"))
+_TEXTS = Texts("migrations")
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -70,13 +72,14 @@ def _doubled(own: VMIContext) -> Iterator[Finding]:
         return
     first = left[0]
     others = ", ".join(f"{each.name} on {each.node}" for each in left[:NAMED])
-    what = "is left of a migration that failed" if last.failed else "still runs, and the guest may run twice"
     yield Finding(
         reason="SourcePodLeft",
         severity=_WARNING if last.failed else _CRITICAL,
         subject=own.vmi.ref,
         related=tuple(each.ref for each in left),
-        message=f"The VMI runs in {pod.name} on {own.vmi.node} since its last migration ended, and {others} {what}.",
+        message=_TEXTS.message(
+            "SourcePodLeft", "failed" if last.failed else "", pod=pod.name, node=own.vmi.node, others=others
+        ),
         node=own.vmi.node,
         since=since[0],
         since_source=since[1],
@@ -89,6 +92,7 @@ def _doubled(own: VMIContext) -> Iterator[Finding]:
             "source": last.source,
             "target": last.target,
         },
+        next=_TEXTS.next("SourcePodLeft", "named", left=first.name),
     )
 
 
@@ -105,7 +109,7 @@ def _finding(own: VMIContext, found: Departure) -> Finding:
         since=found.since[0],
         since_source=found.since[1],
         evidence={name: fact for name, fact in facts.items() if fact not in ("", [], None)},
-        next=found.next,
+        next=next_step(found.remedy, found.values),
         commands=found.commands,
         does=found.remedy.does,
     )
@@ -125,13 +129,13 @@ def _lasts(found: Departure) -> bool:
 
 
 def _who_waits(own: VMIContext) -> tuple[str, str]:
-    """A clause for the message, and the same as a fact; both empty where nobody is seen to wait."""
+    """A sentence for the message, and the same as a fact; both empty where nothing is seen to wait."""
     if own.node.closed:
         key = "cordoned" if own.node.cordoned else f"tainted ({own.node.taints[0]})"
-        return f"; its node {own.vmi.node} is {key}", f"node {own.vmi.node} is {key}"
+        return f". Its node {own.vmi.node} is {key}", f"node {own.vmi.node} is {key}"
     # What was plugged, or volumes that are moved, are such updates too: for these the guest has no other launcher.
     updated = own.vmi.outdated and own.migrations[0].updates
-    return ("; an update of KubeVirt waits for it", "an update of KubeVirt") if updated else ("", "")
+    return (". A KubeVirt update waits for it", "an update of KubeVirt") if updated else ("", "")
 
 
 CHECK = Check(

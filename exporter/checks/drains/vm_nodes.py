@@ -16,16 +16,13 @@ from ...domain.features.node_sets import SCHEDULABLE, UNSCHEDULABLE, closed
 from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.node import Node
 
 _NAMED = 6
-_UNHEARD = (
-    "Find out why virt-handler gives no sign on these nodes (its pods, its log, its device plugins): until then every"
-    " start and every migration waits."
-)
+_TEXTS = Texts("vm_nodes")
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -36,16 +33,17 @@ def find(view: View) -> Iterator[Finding]:
     why = Counter(_closed(node, kubevirt) for node in nodes)
     if why[""]:
         return
-    counted = ", ".join(f"{count} {each}" for each, count in why.most_common(_NAMED))
+    closed_nodes = ", ".join(f"{count} {each}" for each, count in why.most_common(_NAMED))
+    heartbeat = set(why) <= {"", UNSCHEDULABLE}
     yield Finding(
         reason="NoNodeTakesVMs",
         severity=Severity.WARNING,
         subject=kubevirt.ref,
-        message=f"None of {len(nodes)} nodes takes VMs ({counted}): no VM starts, and every migration waits"
-        if len(nodes) > 1
-        else f"The only node takes no VMs ({counted}): no VM starts, and every migration waits",
+        message=_TEXTS.message(
+            "NoNodeTakesVMs", "" if len(nodes) > 1 else "only", nodes=len(nodes), closed=closed_nodes
+        ),
         evidence={"nodes": len(nodes), "closed": {each: count for each, count in sorted(why.items()) if count}},
-        next=_UNHEARD if set(why) <= {"", UNSCHEDULABLE} else "",
+        next=_TEXTS.next("NoNodeTakesVMs", "heartbeat" if heartbeat else ""),
     )
 
 

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.drains import FAILING_STARTS
 from ...store.kinds.virtual_machine import VirtualMachine
 
+_TEXTS = Texts("vm_starts")
 _MANY = 3
 
 
@@ -30,7 +31,7 @@ def find(view: View) -> Iterator[Finding]:
             reason="StartsFailing",
             severity=Severity.WARNING,
             subject=vm.ref,
-            message=f"{_MANY} starts of the VM in a row failed or more, and KubeVirt goes on trying",
+            message=_TEXTS.message("StartsFailing", many=_MANY),
             vm=vm.name,
             evidence={"runStrategy": vm.run_strategy},
         )

@@ -34,10 +34,10 @@ class FailureClass(NamedTuple):
 
 
 CLASSES = (
-    FailureClass("SameHost", "source and target have one system UUID", True, ("same host",)),
+    FailureClass("SameHost", "source and target node have the same system UUID", True, ("same host",)),
     FailureClass(
         "CPU",
-        "the CPU that the guest was started with is not the one that it gets at the target",
+        "the guest started with a different CPU than it gets on the target node",
         True,
         (
             *("extra features", "missing features", "doesn't match specification", "not compatible with host cpu"),
@@ -46,7 +46,7 @@ CLASSES = (
     ),
     FailureClass(
         "DeviceState",
-        "QEMU at the target can't load the state of the guest's devices",
+        "QEMU on the target node can't load the state of the guest's devices",
         True,
         (
             *("while loading state", "load of migration failed", "unsupported. allowed features", "failed to load "),
@@ -61,7 +61,7 @@ CLASSES = (
     ),
     FailureClass(
         "Disk",
-        "a disk can't be used at the target",
+        "a disk can't be used on the target node",
         False,
         (
             *('"write" lock', "no space left", "input/output error", "could not open", "cannot access storage"),
@@ -70,13 +70,13 @@ CLASSES = (
     ),
     FailureClass(
         "Memory",
-        "the memory of the guest can't be had at the target",
+        "the target node has too little memory for the guest",
         False,
         ("cannot allocate memory", "out of memory", "unable to allocate", "insufficient memory", "locked memory"),
     ),
     FailureClass(
         "Connection",
-        "source and target lost each other, or never met",
+        "the connection between source and target failed",
         False,
         (
             *("connection refused", "connection reset", "connection timed out", "i/o timeout", "unable to connect"),

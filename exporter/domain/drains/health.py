@@ -48,9 +48,9 @@ def ailment(node: Node | None) -> Ailment | None:
     if node is None:
         return None
     if not node.ready:
-        return Ailment(_LOST, f"node {node.name} is not Ready: none of its VMIs is migrated, and none of its pods ends")
+        return Ailment(_LOST, f"node {node.name} is not Ready, so none of its VMIs migrates and none of its pods ends")
     if unheard(node):
-        what = f"virt-handler on node {node.name} gives no sign: a migration off it would wait for that without an end"
+        what = f"virt-handler on node {node.name} sends no heartbeat, so a migration off the node would hang"
         return Ailment(_UNHEARD, what)
     return None
 

@@ -18,7 +18,7 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from .departure.context import Departure, DrainContext, NodeContext
 from .departure.hanging import hanging
-from .departure.migrations import FAILING, failing, held, in_turn
+from .departure.migrations import FAILING, failing, held, in_turn, overdue
 from .departure.vmi import VMIContext
 
 _WAITS = ("", "Pending")
@@ -51,7 +51,7 @@ def troubles(own: VMIContext) -> Iterator[Departure]:
     # KubeVirt waits before it tries again what it has made itself, which MigrationFailing says better.
     backs_off = bool(own.open.made_for and failed)
     if made is None and own.open.phase in _WAITS and own.target is None and not backs_off:
-        made = replace(in_turn(own, running=True), reason="MigrationOverdue")
+        made = overdue(in_turn(own, running=True))
     if made is not None:
         yield made
 

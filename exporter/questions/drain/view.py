@@ -31,6 +31,7 @@ from ...facts.record import Record, Ref
 from ...facts.selector import Selector
 from ...findings.advice import Advice, key_of, places_of, restrained
 from ...findings.finding import Finding
+from ...findings.next_steps import next_step
 from ...findings.severity import Severity
 from ...store.cluster import Cluster
 from ...store.indexes.drains import BOUND, EVACUATED
@@ -324,7 +325,8 @@ def _without_room(departure: Departure, place: NodeChoice) -> Departure:
 def _advice(departure: Departure, forbidding: dict[tuple[str, str], list[Finding]]) -> Advice:
     """What to do about it, beside what the findings of the VM warn of."""
     subject = departure.subject
-    own = Advice(departure.reason, subject.ref, departure.next, departure.commands, departure.remedy.does)
+    step = next_step(departure.remedy, departure.values)
+    own = Advice(departure.reason, subject.ref, step, departure.commands, departure.remedy.does)
     name = subject.domain if isinstance(subject, Pod) else subject.name
     node = departure.vmi.node if departure.vmi is not None else departure.values.get("NODE", "")
     places = places_of(subject.namespace, node)

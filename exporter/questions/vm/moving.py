@@ -19,6 +19,7 @@ from ...facts.rule import Migrates, Stage
 from ...facts.rules import BY_ID
 from ...facts.times import Since, Time
 from ...findings.advice import Advice
+from ...findings.next_steps import next_step
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.namespace import Namespace
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
@@ -184,7 +185,7 @@ def held(own: VMIContext, open_reasons: Container[str], restraints: Restraints) 
     for each in troubles(own):
         since, source = each.since
         lasts = each.reason == _FAILING or each.reason in open_reasons
-        given = Advice(each.reason, own.vmi.ref, each.next, each.commands, each.remedy.does)
+        given = Advice(each.reason, own.vmi.ref, next_step(each.remedy, each.values), each.commands, each.remedy.does)
         advice = restraints.advice(given, own.vmi.name, own.vmi.node)
         yield HeldMigration(
             lasts=lasts,
@@ -214,7 +215,7 @@ def _failure(
     remedy: Remedy = REMEDIES.get(f"{_FAILING}/{failed.failure}") or REMEDIES[_FAILING]
     values = {"NAMESPACE": vmi.namespace, "NAME": vmi.name, "NODE": vmi.node, "UID": vmi.uid}
     commands = tuple(filled(each, values) for each in remedy.commands)
-    given = Advice(_FAILING, vmi.ref, filled(remedy.next, values), commands, remedy.does)
+    given = Advice(_FAILING, vmi.ref, next_step(remedy, values), commands, remedy.does)
     advice = restraints.advice(given, vmi.name, vmi.node)
     return FailureReport(
         at=rfc3339(failed.at),

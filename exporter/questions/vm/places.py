@@ -22,10 +22,10 @@ from ...domain.features.indexes import needs
 from ...domain.features.node_sets import SCHEDULABLE, Moving, NodeDemand, NodeSets, closed
 from ...domain.features.requests import demanded_by
 from ...domain.instancetypes.resolving import contributions
-from ...facts.naming import filled
 from ...facts.placement import Placement, Taint
 from ...facts.selector import Requirement
 from ...facts.spec_facts import memory_asked
+from ...findings.next_steps import next_step
 from ...store.cluster import Cluster
 from ...store.indexes.drains import PART
 from ...store.indexes.networks import vm_key
@@ -160,7 +160,7 @@ def _advised(made: Places, ordered: list[tuple[NodeObstacle, int]]) -> Places:
     first = ordered[0][0]
     remedy = _OWN.get(first.kind) or REMEDIES.get(f"NoTarget/{first.kind}") or REMEDIES["NoTarget"]
     resource = first.what.removeprefix(_LACKS).removeprefix(_NO_OFFER)
-    return msgspec.structs.replace(made, next=filled(remedy.next, {"RESOURCE": resource}), commands=remedy.commands)
+    return msgspec.structs.replace(made, next=next_step(remedy, {"RESOURCE": resource}), commands=remedy.commands)
 
 
 # -- what rules out one node

@@ -53,6 +53,7 @@ from ....domain.drains.departure import (
 from ....domain.drains.health import treated
 from ....findings.check import Check, Lookup, Scope, View
 from ....findings.finding import Finding
+from ....findings.next_steps import next_step
 from ....store.indexes.drains import HANDLER, NODE, PDB, REQUESTED, RUNNING, TARGET
 from ....store.indexes.networks import VM
 from ....store.kinds.kube_virt import KubeVirt
@@ -78,7 +79,7 @@ def find(view: View) -> Iterator[Finding | None]:
     for each in found:
         reasons = () if context.draining or not context.closed else _IF_DRAINED.get(each.reason, ())
         for reason in reasons:
-            yield from _findings(replace(each, reason=reason, due=True, since=context.since), context)
+            yield from _findings(_if_drained(each, reason, context), context)
         if not reasons:
             yield from _findings(each, context)
     if context.draining:
@@ -101,6 +102,13 @@ _IF_DRAINED = {
 }
 
 
+def _if_drained(found: Departure, reason: str, context: NodeContext) -> Departure:
+    of, case = found.remedy.of
+    # On a cordon alone nothing is to be stopped before it is known whether a drain is meant.
+    remedy = replace(found.remedy, of=(reason, case)) if of == "NotMigratable" else found.remedy
+    return replace(found, reason=reason, remedy=remedy, due=True, since=context.since)
+
+
 def _findings(found: Departure, context: NodeContext) -> Iterator[Finding]:
     if not found.due or found.reason not in REASONS:
         return
@@ -115,7 +123,7 @@ def _findings(found: Departure, context: NodeContext) -> Iterator[Finding]:
         since=found.since[0],
         since_source=found.since[1],
         evidence={name: fact for name, fact in found.evidence.items() if fact not in ("", [], None)},
-        next=found.next,
+        next=next_step(found.remedy, found.values),
         commands=found.commands,
         does=found.remedy.does,
     )

@@ -11,16 +11,18 @@ from ....domain.drains.departure import Departure, DrainState, NodeContext
 from ....domain.drains.departure.signs import standing
 from ....domain.drains.departure.vmi import text
 from ....domain.drains.health import deletion, stays_down
-from ....facts.naming import NAMED, named
+from ....facts.naming import NAMED, counted, named
 from ....facts.record import UnseenError
 from ....facts.times import UNKNOWN, Since, Time
 from ....findings.finding import Finding
-from ....findings.pages import reasons_of
+from ....findings.pages import Texts, reasons_of
+from ....findings.severity import Severity
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .._remedies import remedied
 
 REASONS = remedied(reasons_of("evictions"))
+TEXTS = Texts("evictions")
 BLOCKED = "kubevirt_vmi_eviction_blocked"
 """The metric family of what is in the way of a drain."""
 
@@ -45,7 +47,7 @@ def of_node(node: NodeContext, found: Iterable[Departure]) -> Iterator[Finding]:
         yield _finding(
             node,
             "MaintenanceWithoutCordon",
-            f"{first} is there, and the node is neither cordoned nor tainted: it takes VMs, and nothing drains it",
+            TEXTS.message("MaintenanceWithoutCordon", maintenance=first),
             since=(max(each.created or 0.0 for each in maintained) or None, Since.CREATION),
             maintenance=first.name,
         )
@@ -58,18 +60,20 @@ def _lost(node: NodeContext, here: list[VirtualMachineInstance]) -> Finding:
     ending = sum(1 for pod in pods if pod.deleting is not None)
     coming = deletion(subject, (pod for pod in pods if pod.deleting is None))
     down = _down(node, here)
-    clauses = [
-        f"{ending} of their launcher pods are being deleted, which only the node can end" if ending else "",
-        f"Kubernetes deletes {'the others' if ending else 'their launcher pods'} from {text(coming.first)} on"
-        if coming.first is not None
-        else "",
-        _restarts(len(here), down) if down is not None else "",
-    ]
+    said = [TEXTS.message("NodeLost", vmis=counted(len(here), "VMI"))]
+    if ending:
+        said.append(TEXTS.message("NodeLost", "ending", pods=counted(ending, "launcher pod")))
+    if coming.first is not None:
+        deletes = "deletes_others" if ending else "deletes"
+        said.append(TEXTS.message("NodeLost", deletes, time=text(coming.first)))
+    if down is not None:
+        said.append(_restarts(len(here), down))
+    ran = any(vmi.phase == "Running" for vmi in here)
     return _finding(
         node,
         "NodeLost",
-        f"the node is not Ready and {_vmis(len(here))} on it: whatever its eviction strategy, none is migrated, and"
-        f" none starts elsewhere while its launcher pod is there{''.join(f'; {each}' for each in clauses if each)}",
+        " ".join(said),
+        severity=Severity.CRITICAL if ran else Severity.WARNING,
         since=(subject.unready_since, Since.CONDITION),
         vmis=len(here),
         named=[f"{vmi.namespace}/{vmi.name}" for vmi in here[:NAMED]],
@@ -92,37 +96,31 @@ def _down(node: NodeContext, here: list[VirtualMachineInstance]) -> list[str] | 
 
 
 def _restarts(count: int, down: list[str]) -> str:
-    if not down:
-        return "each starts on another node once its pod is gone"
     start = count - len(down)
-    others = f"{start} start{'s' if start == 1 else ''} on another node once the pod is gone, and " if start else ""
-    return f"{others}nobody starts {named(down)} again"
+    variant = "starts" if not down else "some_start" if start else "none_starts"
+    return TEXTS.message("NodeLost", variant, vmis=counted(start, "VMI"), down=named(down))
 
 
 def _idle(node: NodeContext, left: int) -> Finding:
-    return _finding(
-        node,
-        "CordonedWithVMs",
-        f"the node is cordoned and {_vmis(left)} on it that could leave: nobody is seen to ask them to",
-        since=node.since,
-        vmis=left,
-    )
-
-
-def _vmis(count: int) -> str:
-    return f"{count} VMIs are" if count > 1 else "1 VMI is"
+    return _finding(node, "CordonedWithVMs", TEXTS.message("CordonedWithVMs", vmis=left), since=node.since, vmis=left)
 
 
 def _finding(
-    node: NodeContext, reason: str, message: str, *, since: tuple[float | None, Since], **evidence: object
+    node: NodeContext,
+    reason: str,
+    message: str,
+    *,
+    since: tuple[float | None, Since],
+    severity: Severity | None = None,
+    **evidence: object,
 ) -> Finding:
     subject = node.node
     assert subject is not None  # of_node looks
     return Finding(
         reason=reason,
-        severity=REASONS[reason].severities[0],
+        severity=severity or REASONS[reason].severities[0],
         subject=subject.ref,
-        message=message[0].upper() + message[1:],
+        message=message,
         node=node.name,
         since=since[0],
         since_source=since[1] if since[0] is not None else Since.FIRST_SEEN,
@@ -146,18 +144,19 @@ def residual(node: NodeContext, found: Iterable[Departure]) -> Iterator[Finding]
         "maintenance": sorted(f"{each.name}: {each.phase}" for each in node.maintenances if each.phase),
         "maintenanceErrors": sorted(each.error for each in node.maintenances if each.error),
     }
-    texts: dict[str, tuple[str, Time]] = {"NodeDrainResidual": ("", node.since)}
+    times: dict[str, Time] = {"NodeDrainResidual": node.since}
     if len(blocked) == len(left):
-        texts["NodeDrainStalled"] = ("The drain makes no progress: ", _stalled(node, held))
-    for reason, (intro, since) in texts.items():
+        times["NodeDrainStalled"] = _stalled(node, held)
+    for reason, since in times.items():
         # Each migration is in steps in which it may hang, for seconds: only a drain that stands still says which does.
-        counts = dict(sorted(Counter(_counted_as(each, stalled=bool(intro)) for each in left).items()))
-        what = f"{len(left)} {'VMIs are' if len(left) > 1 else 'VMI is'} left on the node: "
+        stalled = reason == "NodeDrainStalled"
+        counts = dict(sorted(Counter(_counted_as(each, stalled=stalled) for each in left).items()))
+        by_reason = ", ".join(f"{count} {code}" for code, count in counts.items())
         yield Finding(
             reason=reason,
             severity=REASONS[reason].severities[0],
             subject=node.node.ref,
-            message=intro + what + ", ".join(f"{count} {code}" for code, count in counts.items()),
+            message=TEXTS.message(reason, vmis=counted(len(left), "VMI"), counts=by_reason),
             node=node.name,
             since=since[0],
             since_source=since[1],

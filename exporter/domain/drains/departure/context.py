@@ -226,9 +226,5 @@ class Departure:
     pod: Pod | None = None
 
     @property
-    def next(self) -> str:
-        return filled(self.remedy.next, self.values)
-
-    @property
     def commands(self) -> tuple[str, ...]:
         return tuple(filled(each, self.values) for each in self.remedy.commands)

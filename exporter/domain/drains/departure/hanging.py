@@ -39,11 +39,11 @@ from .vmi import VMIContext, of
 _POST_COPY = "PostCopy"
 _BEFORE = ("Pending", "Scheduling")  # the phases before its target pod is ready
 _DELETED = {
-    "PreparingTarget": "which counts once it runs",
-    "TargetReady": "which counts once it runs",
-    "Running": "and has not been aborted",
+    "PreparingTarget": "which takes effect once it runs",
+    "TargetReady": "which takes effect once it runs",
+    "Running": "but has not been aborted",
 }
-_NOT_ENDED = "and virt-controller has not ended it"  # what it does at once with one that was not handed over
+_NOT_ENDED = "but virt-controller has not ended it"  # what it does at once with one that was not handed over
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def hanging(own: VMIContext) -> Departure | None:
         return None
     pod, node = own.target, _target_node(own)
     counts = _DELETED.get(migration.phase, _NOT_ENDED)
-    deleted = "" if migration.deleting is None else f"; it was deleted, {counts}"
+    deleted = "" if migration.deleting is None else f". The migration was deleted, {counts}"
     made = of(
         own,
         DrainState.MIGRATING,
@@ -106,7 +106,7 @@ def _waits(own: VMIContext, migration: VirtualMachineInstanceMigration) -> _Wait
     if phase == "PreparingTarget":
         return _virt_handler(own, _handed_to(own), "TargetHandler", "to prepare the target")
     if phase in (*_BEFORE, "Scheduled") and pod is not None and pod.deleting is not None:
-        return _Wait("TargetEnding", f"the target pod {pod.name} to end, which is being deleted")
+        return _Wait("TargetEnding", f"target pod {pod.name}, which is being deleted, to end")
     if phase == "Scheduled" and own.node.node is not None and not own.node.node.ready:
         return _virt_handler(own, own.node.name, "SourceHandler", "to hand the guest over")
     if phase == "Scheduled":
@@ -120,11 +120,11 @@ def _waits(own: VMIContext, migration: VirtualMachineInstanceMigration) -> _Wait
 
 def _for_its_target_pod(own: VMIContext, pod: Pod, phase: str) -> _Wait:
     if own.vmi.plugged or own.plugged():
-        return _Wait("Volumes", f"the pods of the plugged volumes on {pod.node}")
+        return _Wait("Volumes", f"the pods of the hotplugged volumes on {pod.node}")
     if phase == "Pending" or pod.lagging == "":
-        return _Wait("Unhandled", f"virt-controller, though the target pod {pod.name} runs on {pod.node}")
+        return _Wait("Unhandled", f"virt-controller, although target pod {pod.name} runs on {pod.node}")
     containers = f"container {pod.lagging}" if pod.lagging else "the containers"
-    return _Wait("Containers", f"{containers} of the target pod {pod.name} on {pod.node} to start")
+    return _Wait("Containers", f"{containers} of target pod {pod.name} on {pod.node} to start")
 
 
 def _while_it_runs(own: VMIContext, migration: VirtualMachineInstanceMigration) -> _Wait | None:
@@ -132,12 +132,12 @@ def _while_it_runs(own: VMIContext, migration: VirtualMachineInstanceMigration) 
     if last is None or last.uid != migration.uid:
         return None
     if last.ended is not None:
-        failed = "virt-controller to end it: by the status of the VMI it has failed"
+        failed = "virt-controller to end it, although the status of the VMI says that it has failed"
         return _Wait("Unhandled", failed, (last.ended, Since.PHASE)) if last.failed else None
     if last.arrived is not None and last.mode != _POST_COPY:
-        waits = _virt_handler(own, _handed_to(own), "TargetHandler", "to acknowledge that the guest has come")
+        waits = _virt_handler(own, _handed_to(own), "TargetHandler", "to acknowledge that the guest has arrived")
         return replace(waits, since=(last.arrived, Since.PHASE))
-    waits = _virt_handler(own, own.node.name, "SourceHandler", "to report how it goes")
+    waits = _virt_handler(own, own.node.name, "SourceHandler", "to report its progress")
     # Since when it can't report is not known; while it can, the time-outs of KubeVirt hold. Where virt-handler of the
     # target is seen, that of the source would be too.
     missing = not _handlers(own, own.node.name) and _handlers(own, _handed_to(own))
@@ -301,8 +301,8 @@ def _unplaced(own: VMIContext, migration: VirtualMachineInstanceMigration, pod: 
         own,
         DrainState.BLOCKED,
         "TargetUnschedulable",
-        f"no node takes the target pod of the VMI's migration: {', '.join(conditions) or pod.unschedulable}"
-        + (f"; it asks for CPU features that not even {own.vmi.node} has a label of: {named(stale)}" if stale else ""),
+        f"no node can run the target pod of the VMI's migration: {', '.join(conditions) or pod.unschedulable}"
+        + (f". No node, not even {own.vmi.node}, has labels for CPU features {named(stale)}" if stale else ""),
         case,
         since=began,
         values={"RESOURCE": first.lacking} if first is not None else {},
@@ -335,7 +335,7 @@ def _waiting(own: VMIContext, migration: VirtualMachineInstanceMigration, pod: P
         own,
         DrainState.MIGRATING,
         "TargetNotStarting",
-        f"target pod {pod.name} on {pod.node} does not start: {what}container {container} waits ({said})",
+        f"target pod {pod.name} on {pod.node} doesn't start: {what}container {container} waits ({said})",
         case,
         since=(pod.scheduled, Since.CONDITION),
         to=pod.node,
@@ -354,7 +354,7 @@ def _case(pod: Pod, reason: str) -> tuple[str, str]:
     if reason in _IMAGE:
         return "Image", ""
     if reason in _CREATING and pod.sandboxed == "False":
-        return "Sandbox", "its volumes or its network are not there, and "
+        return "Sandbox", "its volumes or its network are missing, and "
     return ("Creating" if reason in _CREATING else "Container"), ""
 
 
@@ -363,6 +363,6 @@ def explained(own: VMIContext, made: Departure) -> Departure:
     waits = starting(own, own.open, UNKNOWN) if own.open is not None else None
     if waits is None or waits.evidence["cause"] == "Creating":
         return made
-    why = f"{made.why.removesuffix('.')}; now {waits.why[:1].lower()}{waits.why[1:]}"
+    why = f"{made.why} Now {waits.why[:1].lower()}{waits.why[1:]}"
     evidence = {**made.evidence, "waiting": waits.evidence.get("waiting", "")}
     return replace(made, why=why, remedy=waits.remedy, values={**made.values, **waits.values}, evidence=evidence)

@@ -14,13 +14,14 @@ from ....store.kinds.virtual_machine_instance_migration import VirtualMachineIns
 from ..failures import classified, failed_migration
 from .context import Departure, DrainState
 from .hanging import explained, hanging, starting, unschedulable
+from .remedies import remedy_of
 from .vmi import VMIContext, of, text
 
 FAILING = 2  # evacuations in a row that failed: one alone is tried again and says little
 LONGEST_NAME = 63  # KubeVirt's migration webhook puts the name into a label
 _HELD = {
-    "migrationRejectedByResourceQuota": ("Quota", "the namespace's ResourceQuota has no room for the target pod"),
-    "migrationBlockedByBackup": ("Backup", "a backup of the VMI runs"),
+    "migrationRejectedByResourceQuota": ("Quota", "the namespace's ResourceQuota is too small for the target pod"),
+    "migrationBlockedByBackup": ("Backup", "a backup of the VMI is running"),
     "migrationBlockedByUtilityVolumes": ("UtilityVolumes", "utility volumes are attached to the VMI"),
 }
 
@@ -58,7 +59,8 @@ def _worked_off(own: VMIContext) -> Departure:
     """It is asked to leave a node that nobody drains, one of so many that KubeVirt takes them in turns: it comes to it
     without anybody's help.
     """
-    what = f"it is one of several that are asked to leave {own.vmi.node}, which nobody drains; as many migrate as may"
+    what = f"it is one of several VMIs with an evacuation request for {own.vmi.node}. No drain is detected, and the"
+    what += " migration limit is reached"
     return of(own, DrainState.WAITING, "RequestQueued", what)
 
 
@@ -79,10 +81,10 @@ def failing(own: VMIContext, failed: list[VirtualMachineInstanceMigration], *, g
         why += f" ({found.meaning})"
     case = found.id if found is not None else ""
     if found is not None and found.lasting:
-        why += "; the next ones fail as well, until the VM is restarted" if found.id != "SameHost" else ""
+        why += ". The next ones will fail too, until the VM is restarted" if found.id != "SameHost" else ""
     elif waiting is not None:
         case = "Unschedulable"
-        why += f"; now no node takes the target pod: {waiting.unschedulable}"
+        why += f". Now no node can run the target pod: {waiting.unschedulable}"
     elif given_up:
         case = "GivenUp"
     made = of(
@@ -111,7 +113,7 @@ def held(own: VMIContext, migration: VirtualMachineInstanceMigration) -> Departu
     cause, why = _cause(own, migration) if migration.phase in ("", "Pending") else ("", "")
     if not cause:
         return None
-    why = f"migration {migration.name} is held up: {why}"
+    why = f"migration {migration.name} is blocked: {why}"
     made = of(
         own, DrainState.BLOCKED, "MigrationPending", why, cause, since=began, migration=migration.name, cause=cause
     )
@@ -126,9 +128,9 @@ def _cause(own: VMIContext, migration: VirtualMachineInstanceMigration) -> tuple
     if own.others:
         return "MultiplePods", f"another pod of the VMI has not ended: {named(own.others)}"
     if not migration.phase:
-        return "Unhandled", "virt-controller has not looked at it"
+        return "Unhandled", "virt-controller has not processed it"
     if own.failed and own.asked:
-        return "Backoff", "the one before failed, and KubeVirt waits before it tries again"
+        return "Backoff", "the previous one failed, and KubeVirt waits before it tries again"
     return "", ""
 
 
@@ -138,13 +140,13 @@ def _on_schedulable_node(own: VMIContext) -> Departure | None:
     if vmi.evacuation != node.name or node.closed or node.node is None or vmi.descheduled:
         return None
     reason = "RequestByWorkloadUpdate" if vmi.outdated else "RequestOnSchedulableNode"
-    what = f"it is asked to leave {vmi.node}, which nobody drains"
+    what = f"it has an evacuation request for {vmi.node}, and no drain of the node is detected"
     return of(
         own,
         DrainState.WAITING,
         reason,
-        f"{what}: KubeVirt is to migrate it until it has left, and evictions of its pod are refused",
-        "" if own.cancels else "Kept",
+        f"{what}. KubeVirt tries to migrate it until it has left, and rejects evictions of its pod",
+        "Named" if own.cancels else "Kept",
         migration=own.open.name if own.open is not None else "",
     )
 
@@ -152,7 +154,12 @@ def _on_schedulable_node(own: VMIContext) -> Departure | None:
 def queued(own: VMIContext) -> Departure:
     """It waits for its turn, which is normal; who knows the time may call it overdue."""
     made = in_turn(own, running=own.node.drain.running > 0)
-    return replace(made, also=(replace(made, reason="MigrationOverdue"),))
+    return replace(made, also=(overdue(made),))
+
+
+def overdue(made: Departure) -> Departure:
+    """One that waits for its turn, once that takes too long."""
+    return replace(made, reason="MigrationOverdue", remedy=remedy_of("MigrationOverdue", made.remedy.of[1]))
 
 
 def in_turn(own: VMIContext, *, running: bool) -> Departure:
@@ -163,7 +170,7 @@ def in_turn(own: VMIContext, *, running: bool) -> Departure:
         own,
         DrainState.WAITING,
         "DeschedulingQueued" if own.vmi.descheduled and not own.node.closed else "MigrationQueued",
-        "its migration waits for its turn" if running else "its migration waits, and no other one runs",
+        "its migration is queued" if running else "its migration waits, although no other migration runs",
         "" if running else "Waiting",
         since=_began(migration) if migration is not None else None,
         migration=migration.name if migration is not None else "",
@@ -176,22 +183,22 @@ def in_turn(own: VMIContext, *, running: bool) -> Departure:
 def _without_migration(own: VMIContext) -> Departure:
     vmi = own.vmi
     if len(vmi.name) > LONGEST_NAME:
-        return _not_started(own, "NameTooLong", f", and can't be migrated: {_too_long(own)}")
+        return _not_started(own, "NameTooLong", f", but can't be migrated: {_too_long(own)}")
     if own.unended is not None and not own.node.kubevirt_taint:
-        return _not_started(own, "NotEnded", f", and KubeVirt makes no migration of it: {_not_ended(own)}")
+        return _not_started(own, "NotEnded", f", but KubeVirt creates no migration: {_not_ended(own)}")
     if own.waits_for_room:
         return queued(own)
     if own.others:
         return _not_started(
-            own, "MultiplePods", f", and KubeVirt waits until it has one pod; not ended: {named(own.others)}"
+            own, "MultiplePods", f", but KubeVirt creates no migration while it has other pods: {named(own.others)}"
         )
     if own.failed:
         return _not_started(
-            own, "NotRetried", f": its migration {own.failed[0].name} failed, and KubeVirt has made none since"
+            own, "NotRetried", f". Its migration {own.failed[0].name} failed, and KubeVirt has created none since"
         )
     if own.has_failed:
-        return _not_started(own, "NotRetried", ": its last migration failed, and KubeVirt has made none since")
-    return _not_started(own, "", ", and KubeVirt has made no migration of it")
+        return _not_started(own, "NotRetried", ". Its last migration failed, and KubeVirt has created none since")
+    return _not_started(own, "", ", but KubeVirt has created no migration")
 
 
 def _not_started(own: VMIContext, cause: str, why: str) -> Departure:
@@ -205,13 +212,13 @@ def _not_started(own: VMIContext, cause: str, why: str) -> Departure:
     if own.in_turns and cause in ("", "NotRetried"):
         # KubeVirt makes as many as may run: it was another one's turn until lately.
         since = since[0], Since.FIRST_SEEN
-    what = f"it has to leave {own.node.name}{why}"
+    what = f"it must leave {own.node.name}{why}"
     return of(own, DrainState.BLOCKED, "NotStarted", what, cause, since=since, cause=cause, pods=own.others)
 
 
 def _not_ended(own: VMIContext) -> str:
     began = text(own.vmi.migration.started) if own.vmi.migration is not None else ""
-    return f"by its status it has been migrating since {began}, and no such migration exists"
+    return f"according to its status it has been migrating since {began}, but no such migration exists"
 
 
 def _too_long(own: VMIContext) -> str:
@@ -224,10 +231,10 @@ def _unasked(own: VMIContext) -> Departure:
         return of(own, DrainState.BLOCKED, "NameTooLong", f"it can't be migrated: {_too_long(own)}")
     if own.unended is not None:
         return of(
-            own, DrainState.BLOCKED, "NotEnded", f"KubeVirt would make no migration of the VMI: {_not_ended(own)}"
+            own, DrainState.BLOCKED, "NotEnded", f"KubeVirt would create no migration of the VMI: {_not_ended(own)}"
         )
     if left := [pod.name for pod in own.besides if pod.deleting is None]:
-        why = f"KubeVirt waits until the VMI has one pod, and another has not ended: {named(left)}"
+        why = f"KubeVirt creates no migration of the VMI while it has other pods: {named(left)}"
         return of(own, DrainState.BLOCKED, "SeveralPods", why)
     if own.pod is None:
         return of(own, DrainState.UNKNOWN, "", "its launcher pod is not seen on the node")

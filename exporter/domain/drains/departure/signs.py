@@ -76,7 +76,7 @@ def _proofs(node: OnNode) -> Iterator[str]:
     if not node.cordoned:
         return
     if node.node is not None and node.node.drained_by:
-        yield f"{node.node.drained_by} drains it"
+        yield f"{node.node.drained_by} is draining it"
     yield from (f"{each.ref}" for each in kept)
 
 
@@ -84,9 +84,9 @@ def _traces(node: OnNode) -> Iterator[str]:
     if not node.cordoned:
         return
     if any(_after_the_cordon(node, each.asked[0]) for each in node.vmis if _of_a_drain(node, each)):
-        yield "VMIs are asked to leave it"
+        yield "VMIs on it have evacuation requests"
     if any(_evicted(node, each) for each in node.pods if each.node == node.name):
-        yield "pods on it were evicted and end"
+        yield "evicted pods on it are terminating"
 
 
 def _of_a_drain(node: OnNode, vmi: VirtualMachineInstance) -> bool:
@@ -121,13 +121,13 @@ def goes_on(view: ClusterView, name: str) -> str:
     there = [each for each in view.sharing(DRAINED_NODE, name) if isinstance(each, Node) and each.name == name]
     maintained = [each for each in view.sharing(DRAINED_NODE, name) if isinstance(each, NodeMaintenance)]
     if maintained:  # one that is being deleted is there until its operator has put the node back
-        return f"{min(each.ref for each in maintained)} is there"
+        return f"{min(each.ref for each in maintained)} exists"
     if there:
         return _closed(there[0], kubevirt)
     others = (each for each in view.sharing(DRAINED_NODE, ANY_NODE) if isinstance(each, Node))
     if any(not _closed(each, kubevirt) for each in others):
         return ""
-    return f"node {name} does not exist, and no other node takes VMs"
+    return f"node {name} does not exist, and no other node can run VMs"
 
 
 def _closed(node: Node, kubevirt: KubeVirt | None) -> str:
@@ -140,4 +140,4 @@ def _closed(node: Node, kubevirt: KubeVirt | None) -> str:
         return f"node {node.name} has taint {taints[0]}"
     if not node.ready:
         return f"node {node.name} is not Ready"
-    return "" if node.labels.get(_SCHEDULABLE) == "true" else f"KubeVirt takes node {node.name} for unschedulable"
+    return "" if node.labels.get(_SCHEDULABLE) == "true" else f"KubeVirt marks node {node.name} as unschedulable"

@@ -21,12 +21,12 @@ from .remedies import REMEDIES
 from .vmi import VMIContext, of, text
 
 # What ends a stale request, by whether it can be cancelled, and whether the VMI can be migrated.
-_CLEARS = {(True, True): "", (True, False): "Cancel", (False, True): "Migrate", (False, False): "Kept"}
+_CLEARS = {(True, True): "Either", (True, False): "Cancel", (False, True): "Migrate", (False, False): "Kept"}
 _WHY_REFUSED = {
-    Refusal.SYNC_FAILED: "counts by maxUnavailable or by a percentage, which can't be computed for VMs",
-    Refusal.MIN_AVAILABLE_TOO_HIGH: "asks for as many pods as there are",
-    Refusal.INSUFFICIENT_PODS: "has too few ready pods to let one go",
-    Refusal.BEHIND: "was changed, and its controller has not seen that",
+    Refusal.SYNC_FAILED: "uses maxUnavailable or a percentage, which Kubernetes can't compute for VMs",
+    Refusal.MIN_AVAILABLE_TOO_HIGH: "requires as many pods as there are",
+    Refusal.INSUFFICIENT_PODS: "has too few ready pods to allow a disruption",
+    Refusal.BEHIND: "was changed, and its controller has not observed the change",
 }
 
 
@@ -36,7 +36,7 @@ def departure(vmi: VirtualMachineInstance, node: NodeContext) -> Departure:
     if vmi.deleting is not None:
         return _terminating(own)
     if not vmi.strategy and not node.drain.seen(KubeVirt):
-        why = "it has no evictionStrategy of its own, and the default can't be seen"
+        why = "it has no eviction strategy of its own, and the cluster's default can't be seen"
         return replace(of(own, DrainState.UNKNOWN, "", why), strategy="")
     return replace(_leaving(own), answer=own.verdict.answer)
 
@@ -64,7 +64,7 @@ def _terminating(own: VMIContext) -> Departure:
         own,
         DrainState.TERMINATING,
         "StuckTerminating",
-        f"it was deleted at {text(own.vmi.deleting)}, and its guest may take {seconds} seconds to shut down, until "
+        f"it was deleted at {text(own.vmi.deleting)}, and its guest has {seconds} seconds to shut down, until "
         f"{text(until)}",
         due=own.node.closed,
         since=(until, Since.DELETION),
@@ -78,20 +78,21 @@ def _terminating(own: VMIContext) -> Departure:
 def _let_through(own: VMIContext) -> Departure:
     vmi, node, verdict = own.vmi, own.node, own.verdict
     if not node.drain.seen(PodDisruptionBudget):
-        return of(own, DrainState.UNKNOWN, "", "PDBs decide whether the VMI may be evicted, and they can't be seen")
+        return of(own, DrainState.UNKNOWN, "", "PDBs decide whether the VMI can be evicted, and they can't be seen")
     if verdict.answer in (EvictionAnswer.PDB, EvictionAnswer.PDBS):
         return _pdbs(own)
-    default = "" if vmi.strategy else ", by KubeVirt's default"
-    because = f"its strategy is {own.strategy}{default}" + ("" if own.strategy == "None" else f", and {_unable(own)}")
+    default = "" if vmi.strategy else " (KubeVirt's default)"
+    because = f"its eviction strategy is {own.strategy}{default}"
+    because += "" if own.strategy == "None" else f", and {_unable(own)}"
     if vmi.evacuation:
         if own.migrating:
             return hanging(own) or of(own, DrainState.MIGRATING, "", "it is migrating")
-        why = f"{because}: nobody migrates it, and its next eviction shuts it down"
         return of(
             own,
             DrainState.SHUTS_DOWN,
             "RequestWithUnmanagedStrategy",
-            f"it is asked to leave {vmi.evacuation}, and {why}",
+            f"it has an evacuation request for node {vmi.evacuation}, but {because}. KubeVirt doesn't migrate it, and"
+            " its next eviction shuts it down",
             "" if own.cancels else "Kept",
             hindrance=vmi.hindrance,
         )
@@ -99,7 +100,7 @@ def _let_through(own: VMIContext) -> Departure:
         return _taint_ignored(own)
     if verdict.answer is EvictionAnswer.PASSES:
         return of(own, DrainState.UNKNOWN, "", "its launcher pod is not seen on the node")
-    why = f"an eviction of the VMI's pod shuts its guest down: {because}"
+    why = f"an eviction of the VMI's pod shuts its guest down, because {because}"
     case = "Migratable" if vmi.migratable == "True" else ""
     return of(own, DrainState.SHUTS_DOWN, "WillShutDown", why, case)
 
@@ -111,7 +112,7 @@ def _pdbs(own: VMIContext) -> Departure:
     values = {"PDB": names[-1]}
     if refusal is None:
         which = named(names) if len(found) <= ENOUGH else f"{', '.join(names[:5])} and at least {ENOUGH - 5} more"
-        why = f"PDBs {which} all select the VMI's pod: an eviction fails with an error, and a drain gives up"
+        why = f"PDBs {which} all select the VMI's pod. An eviction fails with an error, and a drain gives up"
         made = of(
             own,
             DrainState.BLOCKED,
@@ -126,13 +127,13 @@ def _pdbs(own: VMIContext) -> Departure:
         return replace(made, related=related)
     (pdb,) = found
     paused = own.vmi.paused and refusal is Refusal.INSUFFICIENT_PODS
-    counts = f"; it wants {pdb.desired} of {pdb.expected} pods ready, and {pdb.healthy} are" if pdb.expected else ""
-    why = f"PDB {pdb.name} refuses the eviction of the VMI's pod: it {_WHY_REFUSED[refusal]}{counts}"
+    counts = f" ({pdb.healthy} of {pdb.expected} pods ready, {pdb.desired} required)" if pdb.expected else ""
+    why = f"PDB {pdb.name} rejects the eviction of the VMI's pod. The PDB {_WHY_REFUSED[refusal]}{counts}"
     made = of(
         own,
         DrainState.BLOCKED,
         "UserPDB",
-        why + (" (the VMI is paused, and so not ready)" if paused else ""),
+        why + (". The VMI is paused, so its pod is not ready" if paused else ""),
         "Paused" if paused else refusal.value,
         since=_later(own.node.since, (pdb.since, Since.CONDITION)),
         values=values,
@@ -151,11 +152,11 @@ def _later(one: Time, other: Time) -> Time:
 
 def _taint_ignored(own: VMIContext) -> Departure:
     taint = own.node.kubevirt_taint
-    what = f"a VMI with strategy {own.strategy}"
+    what = f"a VMI with eviction strategy {own.strategy}"
     if own.strategy not in ("None", "External"):
-        what += f" that can't be migrated ({_hindrance(own)})"
-    why = f"taint {taint} is on {own.node.name}, by which {what} never moves"
-    case = "" if own.strategy == "External" else "ShutsDown"
+        what += f" that can't be live-migrated ({_hindrance(own)})"
+    why = f"node {own.node.name} has taint {taint}, which never moves {what}"
+    case = "External" if own.strategy == "External" else "ShutsDown"
     return of(own, DrainState.BLOCKED, "LegacyTaintIgnored", why, case, since=own.node.since, taint=taint)
 
 
@@ -177,13 +178,13 @@ def _stale_request(own: VMIContext) -> Departure:
     if vmi.migration is not None:
         times.append(own.unended or (vmi.migration.ended, Since.PHASE))
     known = [each for each in times if each[0] is not None]
-    asked = f"node {vmi.evacuation}, which does not exist" if gone else vmi.evacuation
-    what = f"it is on {vmi.node} and asked to leave {asked}"
+    asked = f"node {vmi.evacuation}{', which does not exist' if gone else ''}"
+    what = f"it runs on {vmi.node}, but its evacuation request is for {asked}"
     return of(
         own,
         DrainState.BLOCKED,
         "StaleEvacuationRequest",
-        f"{what}: nobody migrates it, and evictions of its pod are refused",
+        f"{what}. KubeVirt doesn't migrate it, and rejects evictions of its pod",
         _CLEARS[own.cancels, vmi.migratable == "True"],
         since=max(known, default=own.since, key=lambda each: each[0] or 0.0),
         nodeGone=gone or None,
@@ -203,21 +204,21 @@ def _external(own: VMIContext) -> Departure:
     if own.node.kubevirt_taint:
         return _taint_ignored(own)
     if to:
-        return of(own, DrainState.EXTERNAL, "", "its controller has to move or end it when it is evicted", to=to)
-    why = "its strategy is External, and no label or owner says which controller is to move it"
+        return of(own, DrainState.EXTERNAL, "", "its controller has to move or shut it down when it is evicted", to=to)
+    why = "its eviction strategy is External, and no label or owner names the controller that moves it"
     return of(own, DrainState.BLOCKED, "ExternalNoHandler", why, due=False)
 
 
 def _awaiting(own: VMIContext, state: DrainState, to: str) -> Departure:
     vmi, handler, deadline = own.vmi, own.vmi.handler, text(own.deadline)
     who = to or "its controller"
-    until = f" (deadline {deadline})" if deadline else ""  # nobody knows here whether that has passed
-    able = "; by strategy LiveMigrate KubeVirt would migrate it" if vmi.migratable == "True" else ""
+    until = f" (deadline {deadline})" if deadline else ""  # whether that has passed is not known here
+    able = ". With strategy LiveMigrate, KubeVirt would migrate it" if vmi.migratable == "True" else ""
     made = of(
         own,
         state,
         "ExternalAwaiting",
-        f"it is asked to leave {vmi.node}, KubeVirt leaves that to {who}{until}, and it is still there{able}",
+        f"it has an evacuation request for {vmi.node}. {who[:1].upper()}{who[1:]} has not moved it{until}{able}",
         since=own.taken_up,
         to=to,
         handler=handler,
@@ -226,7 +227,7 @@ def _awaiting(own: VMIContext, state: DrainState, to: str) -> Departure:
     )
     if handler:
         return made
-    why = "its strategy is External, and no label says which controller is to move it"
+    why = "its eviction strategy is External, and no label names the controller that moves it"
     return replace(made, also=(of(own, state, "ExternalNoHandler", why, owner=vmi.owner),))
 
 
@@ -235,16 +236,19 @@ def _refused(own: VMIContext) -> Departure:
     if own.migrating:
         return hanging(own) or of(own, DrainState.MIGRATING, "", "it is migrating", to=_target(own))
     if own.verdict.answer is EvictionAnswer.NOT_EVALUATED:
-        why = "whether the VMI can be migrated is not known yet, and until then evictions of its pod are refused"
+        why = (
+            "KubeVirt has not evaluated yet whether the VMI can be live-migrated, and rejects its evictions until then"
+        )
         return of(own, DrainState.UNKNOWN, "NotEvaluated", why)
     hindrance = ": ".join(filter(None, (vmi.hindrance, vmi.hindered))) or "no reason given"
     case = "" if vmi.vm_uid else "Standalone"
     if vmi.evacuation:
-        why = f"it was asked to leave and can't be migrated any more ({hindrance}): evictions of its pod are refused"
+        why = f"it has an evacuation request, but can no longer be live-migrated ({hindrance})"
+        why += ". KubeVirt rejects its evictions"
         reason = "NotMigratableAfterRequest"
     else:
-        what = "are refused, and the drain waits for it" if node.draining else "would be refused"
-        why = f"it may only be migrated, and can't be ({hindrance}): evictions of its pod {what}"
+        what = "rejects its evictions, and the drain waits for it" if node.draining else "would reject its evictions"
+        why = f"it can't be live-migrated ({hindrance}), and its strategy allows no shutdown. KubeVirt {what}"
         reason = "NotMigratable"
     due = bool(vmi.evacuation) or node.closed
     return of(own, DrainState.BLOCKED, reason, why, case, due=due, hindrance=vmi.hindrance)
@@ -255,7 +259,7 @@ def _target(own: VMIContext) -> str:
 
 
 def _unable(own: VMIContext) -> str:
-    return f"it can't be migrated ({_hindrance(own)})"
+    return f"it can't be live-migrated ({_hindrance(own)})"
 
 
 def _hindrance(own: VMIContext) -> str:
@@ -287,7 +291,7 @@ def _others(node: NodeContext) -> Iterator[Departure]:
         if vmi is None:
             yield _orphan(pod, node)
         elif vmi.final or pod.deleting is not None:
-            why = "The pod's VMI has ended." if vmi.final else "The pod is being deleted."
+            why = "The pod's VMI has finished." if vmi.final else "The pod is being deleted."
             yield Departure(pod, DrainState.TERMINATING, why=why)
         elif not vmi.node or _arrives(pod, vmi):
             if vmi.uid not in once:
@@ -321,19 +325,19 @@ def orphans(node: NodeContext) -> Iterator[Departure]:
 
 
 def _orphan(pod: Pod, node: NodeContext) -> Departure:
-    made = Departure(pod, DrainState.TERMINATING, why="The pod's VMI is gone, and the pod is being deleted.")
+    made = Departure(pod, DrainState.TERMINATING, why="The pod's VMI no longer exists, and the pod is being deleted.")
     if pod.deleting is not None:
         return made
     if pod.phase != "Running":
         return replace(
-            made, state=DrainState.UNKNOWN, why=f"The pod does not run yet, and its VMI {pod.domain} is not there."
+            made, state=DrainState.UNKNOWN, why=f"The pod does not run yet, and its VMI {pod.domain} doesn't exist."
         )
     names = {"NAMESPACE": pod.namespace, "NAME": pod.name, "VMNAME": pod.domain, "UID": pod.uid}
     return replace(
         made,
         state=DrainState.BLOCKED,
         reason="OrphanLauncherPod",
-        why=f"The pod runs, and its VMI {pod.domain} does not exist: evictions of it are refused.",
+        why=f"The pod runs, but its VMI {pod.domain} doesn't exist. KubeVirt rejects evictions of the pod.",
         remedy=REMEDIES["OrphanLauncherPod"],
         values=names | {"NODE": node.name},
         evidence={"vmi": pod.domain, "vmiUid": pod.vmi_uid},

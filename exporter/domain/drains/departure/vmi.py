@@ -17,7 +17,7 @@ from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ..eviction import Verdict, current_pod, evicted, kubevirt_taint, strategy_of
 from .context import Departure, DrainState, NodeContext
-from .remedies import NOTHING, REMEDIES
+from .remedies import remedy_of
 
 _CANCEL = (1, 7)  # the first release that serves evacuate/cancel
 _QUOTA = "migrationRejectedByResourceQuota"
@@ -217,17 +217,16 @@ def of(
     values: dict[str, str] | None = None,
     **evidence: object,
 ) -> Departure:
-    """`why` is a clause about the VMI, and made a sentence. `case` picks one of the remedies of a reason."""
+    """`why` is a clause about the VMI, and made a sentence. `case` picks a remedy of the reason."""
     vmi, node = own.vmi, own.node
     shared = _SHARED.get(reason, reason)
-    remedy = REMEDIES.get(f"{shared}/{case}") or REMEDIES.get(shared, NOTHING)
     named = {"NAMESPACE": vmi.namespace, "NAME": vmi.name, "VMNAME": vmi.name, "UID": vmi.uid, "NODE": node.name}
     return Departure(
         vmi,
         state,
         reason,
         sentence(subject_first("VirtualMachineInstance", why)),
-        remedy,
+        remedy_of(shared, case),
         values=named | {"EVACUATIONNODENAME": vmi.evacuation} | (values or {}),
         since=own.since if since is None else since,
         evidence=_facts(own) | evidence,

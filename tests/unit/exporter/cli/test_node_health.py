@@ -30,8 +30,8 @@ GUESTS: dict[str, dict[str, Any]] = {
 }
 MIGRATES = ("virtctl migrate -", "kind: VirtualMachineInstanceMigration", "kubectl drain")
 SAYS = {
-    "NodeLost": "node node01 is not Ready: none of its VMIs is migrated, and none of its pods ends",
-    "NodeUnheard": "virt-handler on node node01 gives no sign: a migration off it would wait for that without an end",
+    "NodeLost": "node node01 is not Ready, so none of its VMIs migrates and none of its pods ends",
+    "NodeUnheard": "virt-handler on node node01 sends no heartbeat, so a migration off the node would hang",
 }
 
 

@@ -16,6 +16,7 @@ from exporter.facts.record import Ref
 from exporter.findings.advice import advised, with_others
 from exporter.findings.check import Check, Reason
 from exporter.findings.finding import Finding
+from exporter.findings.next_steps import next_step
 from tests.all_of import all_of, named, whole
 from tests.check_cases import ALL, outcome
 
@@ -68,7 +69,7 @@ def findings() -> list[Finding]:
             made.append(advised(bare, reason))
             for case, remedy in REMEDIES.items():
                 if case.startswith(f"{name}/") and check.id in ("evictions", "migrations"):
-                    own = {"next": remedy.next, "commands": remedy.commands, "does": remedy.does}
+                    own = {"next": next_step(remedy, {}), "commands": remedy.commands, "does": remedy.does}
                     made.append(advised(Finding(**_fields(bare) | own), reason))
     return made
 
@@ -135,7 +136,7 @@ def test_a_remedy_declares_what_it_does(name: str) -> None:
     remedy, reason = REMEDIES[name], name.partition("/")[0]
     forbids = [each.forbids for key, each in reasons() if key.endswith(f"/{reason}") and each.forbids]
 
-    assert undeclared(remedy.next, remedy.commands, remedy.does, forbids[0] if forbids else None) == set()
+    assert undeclared(next_step(remedy, {}), remedy.commands, remedy.does, forbids[0] if forbids else None) == set()
 
 
 @all_of([pytest.param(*each, id=each[0]) for each in reasons()], whole)

@@ -129,27 +129,27 @@ STOP = "virtctl stop -n ns a"
 @pytest.mark.parametrize(
     ("rows", "why", "next_", "command"),
     [
-        (guest("a", migratable="HostDeviceNotLiveMigratable"), "HostDeviceNotLiveMigratable", "Remove what", STOP),
-        (guest("a", owned=False, migratable=False), "can't", "nothing starts it", '"preconditions": {"uid": "u-a"}'),
-        (guest("a", **NONE), "strategy is None", "migrate it before", "vmiName: a"),
-        (guest("a", **NONE, migratable=False), "strategy is None", "Shut the guest down", STOP),
-        (guest("a", strategy=None), "KubeVirt's default", "migrate it before", "vmiName: a"),
-        ([*guest("a", **NONE), pdb("b", "a", refused="SyncFailed", maxUnavailable=1)], "by maxUnavailable or",
+        (guest("a", migratable="HostDeviceNotLiveMigratable"), "HostDeviceNotLiveMigratable", "Fix the cause", STOP),
+        (guest("a", owned=False, migratable=False), "can't", "Nothing starts it", '"preconditions": {"uid": "u-a"}'),
+        (guest("a", **NONE), "strategy is None", "migrate the VMI before", "vmiName: a"),
+        (guest("a", **NONE, migratable=False), "strategy is None", "shut the guest down", STOP),
+        (guest("a", strategy=None), "KubeVirt's default", "migrate the VMI before", "vmiName: a"),
+        ([*guest("a", **NONE), pdb("b", "a", refused="SyncFailed", maxUnavailable=1)], "uses maxUnavailable or",
          "integer minAvailable", "kubectl edit poddisruptionbudgets.policy -n ns b"),
-        ([*guest("a", **NONE), pdb("b", "a", desired=2, expected=2, healthy=2)], "wants 2 of 2", "lower its minAv",
+        ([*guest("a", **NONE), pdb("b", "a", desired=2, expected=2, healthy=2)], "ready, 2 required", "lower its minAv",
          "kubectl edit poddisruptionbudgets.policy -n ns b"),
         ([*guest("a", {"ready": False}, paused=True, **NONE), pdb("b", "a", desired=2, expected=3, healthy=1)],
-         "paused, and so not ready", "Unpause", "virtctl unpause vmi -n ns a"),
-        ([*guest("a", **NONE), pdb("b", "a"), pdb("c", "a")], "b, c", "Leave a single", "-n ns c"),
-        (guest("a", evacuation="node02"), "asked to leave node02", "names, node02", "' node02 |"),
-        (guest("a", **LEAVING), "KubeVirt has made no migration of it", "virt-controller", "virt-controller"),
+         "paused, so its pod is not ready", "Unpause", "virtctl unpause vmi -n ns a"),
+        ([*guest("a", **NONE), pdb("b", "a"), pdb("c", "a")], "b, c", "leave only one", "-n ns c"),
+        (guest("a", evacuation="node02"), "is for node node02", "request for node node02", "' node02 |"),
+        (guest("a", **LEAVING), "KubeVirt has created no migration", "virt-controller", "virt-controller"),
         (guest("a" * 64, **LEAVING), "64 characters", "under this name", f"virtctl stop -n ns {'a' * 64}"),
-        ([*guest("a", **LEAVING), *FAILED], "2 migrations in a row failed: no bandwidth", "cause",
+        ([*guest("a", **LEAVING), *FAILED], "2 migrations in a row failed: no bandwidth", "last failed migration",
          "kubectl get events"),
         ([*guest("a", **LEAVING), migration("m", "a", "Pending", 1, rejected="migrationRejectedByResourceQuota")],
          "ResourceQuota", "Raise", "kubectl get resourcequotas -n ns"),
-        (guest("a", strategy="External"), "no label or owner", "which controller", "instances.kubevirt.io -n ns a"),
-        (guest("a")[1:], "VMI a does not exist", "no guest", "/api/v1/namespaces/ns/pods/virt-launcher-a"),
+        (guest("a", strategy="External"), "no label or owner", "Find the controller", "instances.kubevirt.io -n ns a"),
+        (guest("a")[1:], "VMI a doesn't exist", "no guest", "/api/v1/namespaces/ns/pods/virt-launcher-a"),
     ],
 )  # fmt: skip
 def test_what_is_in_the_way_and_what_to_do(rows: list[Row], why: str, next_: str, command: str) -> None:
@@ -165,7 +165,7 @@ def test_a_vm_that_starts_is_not_evaluated_until_it_runs() -> None:
     del vmi["migratable"]
     starting = Drained(vmi, pod | {"node": "node01", "phase": "Pending"})
     assert starting.reported() == ("unknown", "NotEvaluated")
-    assert "Wait until it runs" in starting.one().next
+    assert "Wait until the VMI runs" in starting.one().next
     running = Drained(vmi | {"node": "node01", "phase": "Running"}, pod | {"node": "node01"})
     assert running.reported() == ("unknown", "NotEvaluated")
 
@@ -191,7 +191,7 @@ def test_a_target_pod_that_finds_no_node() -> None:
     rows = [*guest("a", **LEAVING), migration("m", "a", "Scheduling", 1), target | {"unschedulable": "0/3 nodes"}]
     vm = Drained(*rows).one()
     assert (vm.state, vm.reason) == (DrainState.BLOCKED, "TargetUnschedulable")
-    assert vm.why == "No node takes the target pod of the VMI's migration: 0/3 nodes."
+    assert vm.why == "No node can run the target pod of the VMI's migration: 0/3 nodes."
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_external_names_who_answers() -> None:
     for asked, state in ((lately, DrainState.EXTERNAL), (LEAVING, DrainState.BLOCKED)):
         vm = Drained(*guest("a", strategy="External", labels=labels, **asked)).one()
         assert (vm.state, vm.to) == (state, "KubevirtMachine capi/w1")
-        assert vm.why.startswith("The VMI is asked to leave node01, KubeVirt leaves that to KubevirtMachine capi/w1")
+        assert vm.why.startswith("The VMI has an evacuation request for node01. KubevirtMachine capi/w1 has")
         assert vm.evacuation_since == asked["evacuation_since"]
 
 
@@ -265,7 +265,7 @@ def test_a_stale_request_is_ended_only_by_what_can_end_it(
     assert vm.reason == "StaleEvacuationRequest"
     assert ("evacuate/cancel" in commands, "vmiName: a" in commands) == (cancels, migrates)
     if more and migrates:
-        assert vm.next.startswith("Remove what keeps the VMI from migrating")
+        assert vm.next.startswith("Fix what prevents the migration, then migrate the VMI")
 
 
 @pytest.mark.parametrize(
@@ -286,11 +286,11 @@ def test_a_request_is_not_cancelled_where_kubevirt_does_not_serve_that(rows: lis
 def test_what_waits_while_nothing_runs_does_not_wait_for_its_turn() -> None:
     waiting = [*guest("a", **LEAVING), migration("m", "a", "Pending", 1)]
     vm = Drained(*waiting).one()
-    assert (vm.reason, vm.why) == ("MigrationQueued", "The VMI's migration waits, and no other one runs.")
+    assert (vm.reason, vm.why) == ("MigrationQueued", "The VMI's migration waits, although no other migration runs.")
     assert "virt-controller runs" in vm.next
     busy = [*guest("b", namespace="far", node="node02"), migration("o", "b", "Running", namespace="far")]
     vm = Drained(*waiting, *busy).one()
-    assert (vm.reason, vm.why) == ("MigrationQueued", "The VMI's migration waits for its turn.")
+    assert (vm.reason, vm.why) == ("MigrationQueued", "The VMI's migration is queued.")
     assert vm.next.startswith("Wait")
 
 
@@ -304,7 +304,7 @@ def test_kubevirts_own_taint_moves_all_that_can_be_moved() -> None:
     one = {"migrations": {"parallelMigrationsPerCluster": 1}}
     assert Drained(*guest("a"), *busy, nodes=tainted, kubevirt=one).reported() == ("waiting", "MigrationQueued")
     unended = guest("a", migration=UNENDED)  # by the taint KubeVirt migrates what its status says to be migrating
-    assert "has made no migration" in Drained(*unended, nodes=tainted).one().why
+    assert "has created no migration" in Drained(*unended, nodes=tainted).one().why
     assert Drained(*guest("a", **NONE), nodes=tainted).reported() == ("blocked", "LegacyTaintIgnored")
 
 
@@ -505,7 +505,7 @@ def test_a_volume_that_no_other_node_reaches_keeps_a_vm_on_its_node() -> None:
     one = drained.one()
     assert (str(one.state), one.reason) == ("blocked", "NoTarget")
     assert one.room == "2 nodes: 2 without access to its volumes"
-    assert one.next.startswith("Check from which nodes its volumes can be used")
+    assert one.next.startswith("Check which nodes can use the VM's volumes")
     assert drain.exit_code(drained.take()) == 1
 
     healthy = Drained(*guest("a", **DISK), volume("data", "node03"), nodes=hosts("node01", "node02", "node03"))

@@ -56,17 +56,17 @@ CPU = "cpu-feature.node.kubevirt.io/avx512"
         ({"deleting": True}, None, [], "Deleted", "being deleted", "add a node"),
         ({"labels": {"kubevirt.io/schedulable": "false"}}, None, [], "NotSchedulable",
          "without label kubevirt.io/schedulable=true", "virt-handler does not report"),
-        ({}, placed(nodeSelector={"zone": "a"}), [], "Selector", "without label zone=a", "Relax the node selector"),
+        ({}, placed(nodeSelector={"zone": "a"}), [], "Selector", "without label zone=a", "the VM's node selector"),
         ({}, placed(nodeSelector={CPU: "true"}), [], "CPU", f"without label {CPU}=true", "CPU model and features"),
         ({}, placed(affinity={"nodeAffinity": IN_ZONE_A}), [], "Affinity", "outside the node affinity",
-         "Relax the node selector"),
-        ({}, {"requests": {GPU: "1"}}, [], "Device", f"offers no {GPU}", f"other nodes do not offer {GPU}"),
+         "Relax the VM's node selector"),
+        ({}, {"requests": {GPU: "1"}}, [], "Device", f"offers no {GPU}", f"other nodes don't offer {GPU}"),
         ({}, {"requests": {"example.org/nic": "1"}}, [], "NoDevice", "offers no example.org/nic",
          "no node offers example.org/nic: its device plugin"),
         ({"labels": {HOST: "node02"}}, apart({"kubevirt.io": "virt-launcher", "app": "b"}), OTHER, "AntiAffinity",
-         "with pods that its anti-affinity keeps it apart from", "anti-affinity keeps off"),
+         "with pods that its anti-affinity keeps it apart from", "anti-affinity avoids"),
         ({"labels": {HOST: "node02"}}, near({"kubevirt.io": "virt-launcher", "app": "c"}), [], "PodAffinity",
-         "without pods that its affinity asks for", "has to be near"),
+         "without pods that its affinity asks for", "has to run near"),
         ({"allocatable": ROOM | {"memory": "512Mi"}}, None, [], "Resource",
          "lacks memory (needs 1 GiB, has 512 MiB free)", "Free memory on another node"),
     ],
@@ -178,7 +178,7 @@ def test_a_node_without_access_to_a_volume_of_it_is_ruled_out(pvc: str) -> None:
     assert targets is not None
     assert obstacles(targets) == {"node02": ["Volume"]}
     assert (targets.none, targets.ruled_out, targets.unless) == (True, ((1, f"without access to PVC {pvc}"),), "")
-    assert targets.next.startswith("Check from which nodes its volumes can be used")
+    assert targets.next.startswith("Check which nodes can use the VM's volumes")
 
 
 @pytest.mark.parametrize(

@@ -177,10 +177,11 @@ Where it could migrate to
     node03  no: with taint gpu:NoSchedule
 
 If its node is drained
-  blocked: NotMigratable: The VMI may only be migrated, and can't be
-    (DisksNotLiveMigratable): evictions of its pod would be refused.
-    => Remove what keeps it from migrating, or with its owner's consent stop the
-       VM.
+  blocked: NotMigratable: The VMI can't be live-migrated
+    (DisksNotLiveMigratable), and its strategy allows no shutdown. KubeVirt
+    would reject its evictions.
+    => Fix the cause in condition LiveMigratable. If that isn't possible, stop
+       the VM with its owner's consent.
        kubectl get virtualmachineinstances.kubevirt.io -n ns web -o yaml
        virtctl stop -n ns web
 

@@ -12,6 +12,7 @@ import pytest
 from exporter.checks import all_checks
 from exporter.domain.drains.departure import REMEDIES
 from exporter.findings.finding import Finding
+from exporter.findings.next_steps import next_step
 from exporter.findings.severity import Severity
 from tests.all_of import all_of, named, whole
 from tests.check_cases import CASES_OF, evaluated, outcome
@@ -88,8 +89,8 @@ HANDLER = {"kind": "Pod", "namespace": "kubevirt", "by": "DaemonSet", "labels": 
             [{"ready": False}],
         ),
         ("Scheduled", "Unhandled", "virt-controller to hand it over to the target", []),
-        ("Scheduling", "Containers", "the containers of the target pod b on node02 to start", []),
-        ("Pending", "Volumes", "the pods of the plugged volumes on node02", [{"kind": "Pod", "hotplug": "a"}]),
+        ("Scheduling", "Containers", "the containers of target pod b on node02 to start", []),
+        ("Pending", "Volumes", "the pods of the hotplugged volumes on node02", [{"kind": "Pod", "hotplug": "a"}]),
     ],
 )
 def test_a_migration_that_hangs_says_for_whom_it_waits(
@@ -117,11 +118,11 @@ def test_a_migration_that_hangs_says_for_whom_it_waits(
         (
             "PreparingTarget",
             [HANDLER | {"node": "node02"}],
-            "virt-handler on node node02 back, or restart it by deleting",
+            "virt-handler on node node02 back, or delete its pod to restart it",
         ),
-        ("PreparingTarget", [DEAD], "switch the host off, then delete the node"),
-        ("PreparingTarget", [], "kube-controller-manager runs, which deletes the pods of a node that is gone"),
-        ("TargetReady", [], "virt-handler on node node01 back, or restart it by deleting"),
+        ("PreparingTarget", [DEAD], "switch the host off first, then delete the node"),
+        ("PreparingTarget", [], "kube-controller-manager runs, which deletes pods of a deleted node"),
+        ("TargetReady", [], "virt-handler on node node01 back, or delete its pod to restart it"),
         ("TargetReady", [DRAINED | {"ready": False}], "Bring node node01 back"),
         ("Scheduling", [{"kind": "Node", "name": "node02"}], "the containers of target pod b"),
     ],
@@ -142,11 +143,11 @@ def test_the_next_step_of_what_hangs_suits_its_node(phase: str, rows: list[dict[
 @pytest.mark.parametrize(
     ("phase", "deleted"),
     [
-        ("Scheduling", "it was deleted, and virt-controller has not ended it"),
-        ("Scheduled", "it was deleted, and virt-controller has not ended it"),
-        ("PreparingTarget", "it was deleted, which counts once it runs"),
-        ("TargetReady", "it was deleted, which counts once it runs"),
-        ("Running", "it was deleted, and has not been aborted"),
+        ("Scheduling", "The migration was deleted, but virt-controller has not ended it"),
+        ("Scheduled", "The migration was deleted, but virt-controller has not ended it"),
+        ("PreparingTarget", "The migration was deleted, which takes effect once it runs"),
+        ("TargetReady", "The migration was deleted, which takes effect once it runs"),
+        ("Running", "The migration was deleted, but has not been aborted"),
     ],
 )
 def test_what_hangs_and_was_deleted_says_what_that_comes_to(phase: str, deleted: str) -> None:
@@ -164,7 +165,7 @@ def test_what_hangs_and_was_deleted_says_what_that_comes_to(phase: str, deleted:
     pods = (pod("a"), pod("b", node="node02", migration="m"), {"kind": "Node", "name": "node02"})
     finding = one("MigrationHanging", DRAINED, vmi(**REQUESTED, migration=state), own, *pods, handler)
 
-    assert finding.message.endswith(f"; {deleted}.")
+    assert finding.message.endswith(f". {deleted}.")
 
 
 def test_what_hangs_is_looked_at_again_when_virt_handler_or_the_node_of_the_target_changes() -> None:
@@ -251,8 +252,8 @@ def test_before_1_7_the_oldest_attempt_gives_the_start_of_the_request() -> None:
     ("case", "words"),
     [
         ("drain_was_given_up_and_its_migrations_fail", "If the drain was given up, cancel the evacuation request"),
-        ("requested_by_the_descheduler_and_its_migrations_fail", "Find the cause of the failures"),
-        ("requested_for_a_node_that_it_is_not_on", "Cancel the evacuation request with the node that it names, node01"),
+        ("requested_by_the_descheduler_and_its_migrations_fail", "Check the message of the last failed migration"),
+        ("requested_for_a_node_that_it_is_not_on", "Cancel the evacuation request for node node01"),
         ("requested_for_a_node_that_is_gone", "Migrate the VMI once more"),
         ("two_in_a_row_failed_and_the_next_waits", "Give each node a system UUID of its own"),
     ],
@@ -272,7 +273,7 @@ def code(runbook: str) -> list[str]:
 @all_of(named(REMEDIES, str), whole)
 def test_every_remedy_says_what_to_do_in_the_words_of_the_runbook(key: str) -> None:
     remedy, reason = REMEDIES[key], CHECK.reasons.get(key.partition("/")[0])
-    assert remedy.next.endswith(".")
+    assert next_step(remedy, {}).endswith(".")
     assert remedy.commands
     runbooks = [reason.alert] if reason and reason.alert else []
     for command in remedy.commands:
@@ -285,7 +286,7 @@ def test_every_reason_has_a_next_step_its_commands_and_a_runbook_unless_it_only_
     reason = CHECK.reasons[name]
     assert reason.next
     assert reason.commands
-    assert bool(reason.alert) == (reason.severities[0] is Severity.WARNING)
+    assert bool(reason.alert) == (reason.severities[0] is not Severity.INFO)
     for command in reason.commands if reason.alert else ():
         assert any(plain(command) in block for block in code(reason.alert)), command
 
@@ -352,7 +353,7 @@ def test_a_cordon_becomes_a_warning_after_an_hour_and_never_a_drain(cordoned: bo
     evaluation.now += 2
     assert opened(evaluation) == {"NotMigratableIfDrained", "NotMigratableWhileCordoned"}
     (warning,) = [each for each in evaluation.engine.findings() if each.severity is Severity.WARNING]
-    assert "would be refused" in warning.message
+    assert "would reject its evictions" in warning.message
     assert warning.remediation == "stop_blocked_vmi"  # which only proposes, since nothing proves a drain
 
 
@@ -445,7 +446,7 @@ def test_a_migration_that_never_ended_is_said_with_what_replaces_it() -> None:
     state = {"migrationUid": "m", "startTimestamp": "2026-09-21T13:20:00Z"}
     finding = one("NotStarted", DRAINED, vmi(**REQUESTED, migration=state), pod())
     assert finding.evidence["cause"] == "NotEnded"
-    assert "by its status it has been migrating since 2026-09-21T13:20:00Z" in finding.message
+    assert "according to its status it has been migrating since 2026-09-21T13:20:00Z" in finding.message
     assert finding.since == datetime(2026, 9, 21, 13, 20, tzinfo=UTC).timestamp()
     assert any("vmiName: db" in each for each in finding.commands)
 

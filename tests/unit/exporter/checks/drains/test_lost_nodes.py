@@ -26,7 +26,7 @@ def vm(strategy: str) -> dict[str, Any]:
 
 def test_a_new_run_strategy_counts_at_once() -> None:
     evaluation = evaluated(CHECK, CASES["node_lost_and_its_pod_tolerates_that_no_time"])
-    assert lost(evaluation).message.endswith("; each starts on another node once its pod is gone.")
+    assert lost(evaluation).message.endswith(" Each VM starts on another node once its pod is gone.")
     for strategy in ("Manual", "Always"):
         evaluation.seen(vm(strategy))
         down = lost(evaluation).evidence.get("stayDown")
@@ -35,6 +35,8 @@ def test_a_new_run_strategy_counts_at_once() -> None:
 
 def test_the_message_says_when_its_pods_go_and_who_starts() -> None:
     message = lost(evaluated(CHECK, CASES["node_lost_and_what_becomes_of_its_vms"])).message
-    assert "; 1 of their launcher pods are being deleted, which only the node can end" in message
-    assert "; Kubernetes deletes the others from 2026-09-21T14:08:20Z on; 3 start on another node once" in message
-    assert message.endswith("and nobody starts ns/alone (no VM), ns/batch (run strategy Manual) again.")
+    assert " Being deleted, which only the node can finish: 1 launcher pod." in message
+    assert " Kubernetes deletes the other launcher pods from 2026-09-21T14:08:20Z on. Start on another" in message
+    assert message.endswith(
+        "pods are gone: 3 VMIs. Not started again: ns/alone (no VM), ns/batch (run strategy Manual)."
+    )
