@@ -58,7 +58,7 @@ def _by_hco(finding: Finding) -> str:
     if finding.reason != "InvalidConfiguration":
         return f"{way_of_gate(finding.feature).sentence(None)} {REVERTED}"
     way = f"{way_of_setting(finding.feature).sentence(None)} {REVERTED}"
-    return _TEXTS.next("InvalidConfiguration", "hco", way=way)
+    return _TEXTS.next("InvalidConfiguration", "hco", path=finding.feature, way=way)
 
 
 # Each gate of the two lists: whether it does there what it seems to.
