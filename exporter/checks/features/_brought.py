@@ -29,11 +29,10 @@ def with_bringers(
     if not found:
         return finding
     names = [_name(each) for each in found]
-    verb = "bring" if len(names) > 1 else "brings"
     revisions = [each.revision_name for each in found if each.revision_name]
     return msgspec.structs.replace(
         finding,
-        message=f"{finding.message.removesuffix('.')}; {' and '.join(names)} {verb} it",
+        message=f"{finding.message} The request comes from {' and '.join(names)}.",
         next=" ".join((step, *map(_source, found))),
         evidence={**finding.evidence, "broughtBy": names, **({"broughtFrom": revisions} if revisions else {})},
     )
@@ -48,15 +47,15 @@ def _source(found: Resolution) -> str:
     role = found.role.value
     if found.mode is ReferenceMode.PINNED:
         return (
-            f"It comes from ControllerRevision {found.revision_name}, which the VM's spec names for its {role}, and "
-            f"not from the VM's template: let the VM refer to another {role}, without this revisionName."
+            f"The request comes from ControllerRevision {found.revision_name}, which the VM's spec pins, not from the "
+            f"VM's template. Refer the VM to another {role}, without this revisionName."
         )
     if found.mode is ReferenceMode.REVISION:
         return (
-            f"It comes from the VM's copy of {_name(found)}, and not from the VM's template: let the VM refer to "
-            f"another {role}, since an edit of the object does not change the copy."
+            f"The request comes from the VM's ControllerRevision of {_name(found)}, not from the VM's template. Refer "
+            f"the VM to another {role}: an edit of the object doesn't change the ControllerRevision."
         )
     return (
-        f"It comes from {_name(found)}, and not from the VM's template: edit that object, which other VMs may use too, "
-        f"or let the VM refer to another {role}."
+        f"The request comes from {_name(found)}, not from the VM's template. Edit that object, which other VMs might "
+        f"use too, or refer the VM to another {role}."
     )

@@ -25,11 +25,13 @@ from ...facts.record import UnansweredError
 from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, View
 from ...findings.finding import Finding
-from ...findings.pages import command, reasons_of
+from ...findings.pages import Texts, command, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.kube_virt import EVEN_PARITY, KubeVirt
 
 __all__ = ["CHECK"]
+
+_TEXTS = Texts("feature_configuration")
 
 _READ_HYPERCONVERGED = f"kubectl get hyperconvergeds.hco.kubevirt.io -n NAMESPACE {HYPERCONVERGED} -o yaml"
 
@@ -41,17 +43,22 @@ def advised_by_hco(finding: Finding, kubevirt: KubeVirt) -> Finding:
     """The finding with where its gate or setting is decided, if that is not in the KubeVirt object."""
     if not kubevirt.managed_by_hco:
         return finding
-    setting = finding.reason == "InvalidConfiguration"
-    way = way_of_setting(finding.feature) if setting else way_of_gate(finding.feature)
     namespace = kubevirt.namespace
     return msgspec.structs.replace(
         finding,
-        next=f"{way.sentence(None)} {REVERTED}",
+        next=_by_hco(finding),
         commands=tuple(
             each.replace("NAMESPACE", namespace).replace("NAME", kubevirt.name)
             for each in (_READ_HYPERCONVERGED, command("feature_gates"))
         ),
     )
+
+
+def _by_hco(finding: Finding) -> str:
+    if finding.reason != "InvalidConfiguration":
+        return f"{way_of_gate(finding.feature).sentence(None)} {REVERTED}"
+    way = f"{way_of_setting(finding.feature).sentence(None)} {REVERTED}"
+    return _TEXTS.next("InvalidConfiguration", "hco", path=finding.feature, way=way)
 
 
 # Each gate of the two lists: whether it does there what it seems to.
@@ -63,15 +70,19 @@ _HYPERVISOR = "ConfigurableHypervisor"
 
 _WITHOUT_EFFECT = ("MultiArchitecture",)  # of the deprecated ones: nothing asks for them any more
 _INSTEAD = {
-    "HotplugVolumes": "; DeclarativeHotplugVolumes takes its place",
-    "DisableMDEVConfiguration": "; mediatedDevicesConfiguration.enabled takes its place",
-    "ExperimentalVirtiofsSupport": "; EnableVirtioFsConfigVolumes and EnableVirtioFsStorageVolumes take its place",
+    "HotplugVolumes": "DeclarativeHotplugVolumes",
+    "DisableMDEVConfiguration": "mediatedDevicesConfiguration.enabled",
+    "ExperimentalVirtiofsSupport": "EnableVirtioFsConfigVolumes and EnableVirtioFsStorageVolumes",
 }
 
 
 class _Said(NamedTuple):
     reason: str
     message: str
+
+
+def _say(reason: str, variant: str, **fields: object) -> _Said:
+    return _Said(reason, _TEXTS.message(reason, variant, **fields))
 
 
 def of_the_lists(kubevirt: KubeVirt, known: Effective, coming: Effective | None) -> Iterator[Finding]:
@@ -108,7 +119,7 @@ def of_the_lists(kubevirt: KubeVirt, known: Effective, coming: Effective | None)
             reason="InertGate",
             severity=Severity.INFO,
             subject=kubevirt.ref,
-            message=f"Field hypervisors has no effect, since {_HYPERVISOR} is off: kvm is used",
+            message=_TEXTS.message("InertGate", "hypervisors"),
             feature="hypervisors",
             group="hypervisors",
             evidence={"gate": _HYPERVISOR, "hypervisors": hypervisors},
@@ -125,50 +136,48 @@ def _said(gate: str, known: Effective) -> _Said | None:
     if not gates.known(gate):
         return _unknown(gate, known)
     if gate in gates.enabled and gate in gates.disabled:
-        words = "on" if gates.on(gate) else "off"
-        return _Said("GateInBothLists", f"{gate} is in {_LISTED} and in {_DISABLED}: it is {words}")
+        return _say("GateInBothLists", "", gate=gate, state="on" if gates.on(gate) else "off")
     return _enabled(gate, known) if gate in gates.enabled else _disabled(gate, known)
 
 
 def _unknown(gate: str, known: Effective) -> _Said | None:
     nearest = known.gates.nearest(gate)
     if known.gates.newer and nearest.lower() != gate.strip().lower():
-        return None  # it may be a gate that is newer than the table
-    hint = f"; did you mean {nearest}?" if nearest else ""
-    return _Said("UnknownGate", f'"{gate[:80]}" is no feature gate of {known.version.tag}, and has no effect{hint}')
+        return None  # it can be a gate that is newer than the table
+    variant = "nearest" if nearest else ""
+    return _say("UnknownGate", variant, version=known.version.tag, gate=gate[:80], nearest=nearest)
 
 
 def _enabled(gate: str, known: Effective) -> _Said | None:
-    gates = known.gates
+    gates, version = known.gates, known.version.tag
     if gate in _EDITABLE and gates.state(gate) == "DISC" and known.version.release < (1, 8):
-        why = "no VM is created with this binding any more, and old ones can only be edited while it is listed"
-        return _Said("DeprecatedGate", f"{gate} is in {_LISTED}, and discontinued: {why}")
-    if why := _inert(gate, known):
-        return _Said("InertGate", f"{gate} is in {_LISTED} and has no effect: {why}")
+        return _say("DeprecatedGate", "editable", gate=gate)
+    if inert := _inert(gate, known):
+        return inert
     if gates.state(gate) == "GA":
         if known.source(gate) == "listed":
             return None  # the list decides although it is GA
-        return _Said("RedundantGate", f"{gate} is in {_LISTED}, and is on without it in {known.version.tag}")
+        return _say("RedundantGate", "", gate=gate, version=version)
     if gates.state(gate) == "DEP":
         instead = _INSTEAD.get(gate, "")
-        return _Said("DeprecatedGate", f"{gate} is on, and deprecated in {known.version.tag}{instead}")
+        return _say("DeprecatedGate", "instead" if instead else "", gate=gate, version=version, instead=instead)
     return None
 
 
-def _inert(gate: str, known: Effective) -> str:
-    """Why a gate has no effect although it is listed; empty where it has one."""
-    gates = known.gates
+def _inert(gate: str, known: Effective) -> _Said | None:
+    """Why a gate has no effect although it is listed; None where it has one."""
+    gates, version = known.gates, known.version.tag
     if gates.state(gate) == "DISC":
-        return f"it is discontinued in {known.version.tag}"
+        return _say("InertGate", "discontinued", gate=gate, version=version)
     if gates.state(gate) == "DEP" and gate in _WITHOUT_EFFECT:
-        return f"what it stands for is always on in {known.version.tag}"
+        return _say("InertGate", "always_on", gate=gate, version=version)
     if setting := _decides(gate, known):
-        return f"{setting} decides it"
+        return _say("InertGate", "setting", gate=gate, setting=setting)
     if gate == "DeclarativeHotplugVolumes" and gates.on("HotplugVolumes"):
-        return "HotplugVolumes is on as well, and takes precedence"
+        return _say("InertGate", "overruled", gate=gate)
     if gate == "AlignCPUs" and EVEN_PARITY not in known.annotations:
-        return f"the annotation {EVEN_PARITY} is not there"
-    return ""
+        return _say("InertGate", "annotation", gate=gate, annotation=EVEN_PARITY)
+    return None
 
 
 def _decides(gate: str, known: Effective) -> str:
@@ -194,29 +203,16 @@ def _set(section: Switch | None) -> bool:
 def _disabled(gate: str, known: Effective) -> _Said | None:
     gates = known.gates
     if known.on(gate) and gates.state(gate) == "GA":
-        return _Said("GateNotDisabled", f"{gate} is in {_DISABLED}, and stays on: it is GA in {known.version.tag}")
+        return _say("GateNotDisabled", "", gate=gate, version=known.version.tag)
     if not gates.disabling:
-        why = "this list has none before v1.9.0"
-    elif gates.source(gate) == "disabled":
-        return None
-    else:
-        why = "it is off wherever it is not listed"
-    return _Said("InertGate", f"{gate} is in {_DISABLED} and has no effect there: {why}")
+        return _say("InertGate", "no_list", gate=gate)
+    return None if gates.source(gate) == "disabled" else _say("InertGate", "off_anyway", gate=gate)
 
 
 # What an upgrade that is under way switches on or off.
 
-_WHY = {
-    "always": "it is always on from then",
-    "default": "it is Beta, and on by default from then",
-    "listed": "it is set to be on",
-    "disabled": "it is in disabledFeatureGates",
-    "off": "it has to be listed from then",
-}
-_NEXT = {
-    "default": "Add GATE to disabledFeatureGates before the upgrade is through, if it is to stay off.",
-    "always": "See what GATE changes for the VMs before the upgrade is through: it can't be disabled.",
-}
+_NEXT = {"default": "stays_off", "always": "always"}
+_SOURCES = {"default": "", "off": "unlisted"}  # variants of the message, where they are not named as the source
 
 
 def at_upgrade(kubevirt: KubeVirt, now: Effective, coming: Effective | None) -> Iterator[Finding]:
@@ -226,19 +222,24 @@ def at_upgrade(kubevirt: KubeVirt, now: Effective, coming: Effective | None) -> 
         before, after = now.on(gate), coming.on(gate)
         if before != after:
             source = coming.source(gate)
-            words = "on" if after else "off"
             yield Finding(
                 reason="ChangesAtUpgrade",
                 severity=Severity.INFO,
                 subject=kubevirt.ref,
-                message=f"{gate} will be {words} in {coming.version.tag}, unlike in {now.version.tag}: {_WHY[source]}",
+                message=_TEXTS.message(
+                    "ChangesAtUpgrade",
+                    _SOURCES.get(source, source),
+                    gate=gate,
+                    now=now.version.tag,
+                    target=coming.version.tag,
+                ),
                 feature=gate,
                 group=gate,
-                next=_NEXT.get(source, "").replace("GATE", gate),
+                next=_TEXTS.next("ChangesAtUpgrade", _NEXT[source], gate=gate) if source in _NEXT else "",
                 evidence={
                     "gate": gate,
                     "before": "on" if before else "off",
-                    "after": words,
+                    "after": "on" if after else "off",
                     "stage": coming.gates.stage(gate),
                     "target": kubevirt.target,
                 },
@@ -257,7 +258,7 @@ def find(view: View) -> Iterator[Finding]:
             reason="SeveralKubeVirts",
             severity=Severity.WARNING,
             subject=each.ref,
-            message=f"{kubevirt}: which of them KubeVirt's components read is up to chance",
+            message=_TEXTS.message("SeveralKubeVirts", several=kubevirt),
             related=tuple(other.ref for other in deployed if other is not each),
             evidence={"kubeVirts": [other.ref.path for other in deployed]},
         )
@@ -289,7 +290,7 @@ def _invalid(kubevirt: KubeVirt) -> Iterator[Finding]:
             reason="InvalidConfiguration",
             severity=Severity.CRITICAL,
             subject=kubevirt.ref,
-            message=f"KubeVirt ignores its whole configuration, since {path} is invalid: {why}",
+            message=_TEXTS.message("InvalidConfiguration", path=path, why=why),
             feature=path,
             group=path,
             evidence={"why": why} | ({"hyperConverged": way_of_setting(path).place} if kubevirt.managed_by_hco else {}),

@@ -18,12 +18,13 @@ from typing import Any
 from ...domain.features.configuration import Effective, chosen
 from ...domain.features.hco import REVERTED, way_of_gate, way_of_setting
 from ...domain.features.indexes import OFFERED, TAKES
+from ...facts.naming import named
 from ...facts.record import UnansweredError
 from ...facts.versions import number_of
 from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.node import Node
@@ -33,7 +34,7 @@ _OF_HOST = ("host-model", "host-passthrough")
 
 _SETTINGS = {"NoKVM": "developerConfiguration.useEmulation", "NoNodeForDefaultModel": "cpuModel"}
 
-_REASONS = reasons_of("feature_ground")
+_TEXTS = Texts("feature_ground")
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -56,23 +57,15 @@ def _on(known: Effective, gate: str) -> bool:
 
 
 def _offered(view: View, kubevirt: KubeVirt, known: Effective, taking: int) -> Iterator[Finding]:
-    none = f"none of the {taking} nodes that take launcher pods offers"
-    if taking == 1:
-        none = "the only node that takes launcher pods does not offer"
     if _on(known, "IOMMUFD") and not _any(view, "resource devices.kubevirt.io/iommufd"):
-        message = (
-            f"Feature gate IOMMUFD is on, and {none} devices.kubevirt.io/iommufd, which every launcher pod asks for."
-        )
+        message = _TEXTS.message("GateWithoutNodes")
         yield _finding(kubevirt, known, "GateWithoutNodes", "iommufd", message, nodes=taking, gate="IOMMUFD")
     by_kvm = known.hypervisors == ("kvm",) and not known.emulation
     if by_kvm and not _any(view, "resource devices.kubevirt.io/kvm"):
-        message = (
-            f"Field useEmulation is not set, and {none} devices.kubevirt.io/kvm, which every launcher pod asks for."
-        )
-        yield _finding(kubevirt, known, "NoKVM", "use_emulation", message, nodes=taking)
+        yield _finding(kubevirt, known, "NoKVM", "use_emulation", _TEXTS.message("NoKVM"), nodes=taking)
     model = known.cpu_model
     if model and model not in _OF_HOST and not _any(view, f"label cpu-model.node.kubevirt.io/{model}=true"):
-        message = f"Field cpuModel is {model[:60]}, and {none} it: VMs that name no CPU model do not start."
+        message = _TEXTS.message("NoNodeForDefaultModel", model=model[:60])
         yield _finding(
             kubevirt, known, "NoNodeForDefaultModel", "cpu_model_default", message, nodes=taking, model=model
         )
@@ -89,15 +82,13 @@ def _image_volumes(kubevirt: KubeVirt, known: Effective, taking: list[Node]) -> 
         return
     without = [each for each in old if releases[each] < _NEW]
     lacking = without or old
-    named = ", ".join(f"{each.name} ({each.kubelet[:20]})" for each in lacking[:3])
-    named += f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
-    unless = "which has no image volumes" if without else "unless the Kubernetes feature gate ImageVolume is on there"
+    nodes = named([f"{each.name} ({each.kubelet[:20]})" for each in lacking], most=3)
     yield _finding(
         kubevirt,
         known,
         "ImageVolumeUnsupported",
         "image_volume",
-        f"Feature gate ImageVolume is on: VMs with a container disk do not start on {named}, {unless}.",
+        _TEXTS.message("ImageVolumeUnsupported", "" if without else "by_gate", nodes=nodes),
         severity=Severity.CRITICAL if without else Severity.WARNING,
         gate="ImageVolume",
         olderThan="1.31" if without else "1.35",
@@ -130,7 +121,7 @@ def _finding(
 def _step(reason: str, gate: str) -> str:
     """What to do where the HyperConverged object decides."""
     way = way_of_gate(gate).sentence(False) if gate else way_of_setting(_SETTINGS[reason]).sentence(None)
-    return f"{_REASONS[reason].next} {way} {REVERTED}"
+    return _TEXTS.next(reason, "hco", way=f"{way} {REVERTED}")
 
 
 CHECK = Check(
@@ -140,7 +131,7 @@ CHECK = Check(
     scope=PER_CLUSTER,
     looks_up=(OFFERED, TAKES),
     cause=Cause.FEATURE,
-    reasons=_REASONS,
+    reasons=reasons_of("feature_ground"),
     find=find,
     fields_read=(Node.KIND,),
     requires=(KubeVirt.KIND,),

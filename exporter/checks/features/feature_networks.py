@@ -13,17 +13,15 @@ bridge; a NAD in the place of the pod network (`multus.default`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import msgspec
 
 from ...domain.features.configuration import chosen
-from ...domain.features.hco import way_of_gate
 from ...domain.features.indexes import DEVICE
 from ...findings.causes import Cause
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...store.kinds.components import MutatingWebhookConfiguration
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
@@ -31,14 +29,7 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .feature_mismatch.evaluation import mismatches
 
-_GATE = "ExternalNetResourceInjection"
-_INSTALL = f"Install the network resources injector, or disable feature gate {_GATE} of KubeVirt."
-_PAGE = reasons_of("feature_networks")
-
-
-def _step(reason: str, install: str) -> str:
-    """The next step of a reason, in whose page INSTALL stands for what makes somebody request the devices."""
-    return _PAGE[reason].next.replace("INSTALL", install)
+_TEXTS = Texts("feature_networks")
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -46,8 +37,8 @@ def find(view: View) -> Iterator[Finding]:
     kubevirt = chosen(view.all(KubeVirt))
     by_hco = isinstance(kubevirt, KubeVirt) and kubevirt.managed_by_hco
     for found in mismatches(view, injected=injected):
-        step = _step(found.reason, way_of_gate(_GATE).sentence(True)) if by_hco else ""
-        yield msgspec.structs.replace(found, next=step)
+        decided = by_hco and found.reason != "HealsAtRestart"
+        yield msgspec.structs.replace(found, next=_TEXTS.next(found.reason, "hco") if decided else "")
 
 
 CHECK = Check(
@@ -62,7 +53,7 @@ CHECK = Check(
     ),
     scope=Scope("one VM", DEVICE),
     cause=Cause.FEATURE,
-    reasons={name: replace(each, next=_step(name, _INSTALL)) for name, each in _PAGE.items()},
+    reasons=reasons_of("feature_networks"),
     find=find,
     fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
     requires=(VirtualMachine.KIND, NetworkAttachmentDefinition.KIND),

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...domain.features.configuration import Effective, chosen
-from ...facts.naming import the
 from ...facts.record import UnansweredError
 from ...facts.rule import Ground, Rule, Stage
 from ...facts.rules import BY_ID
@@ -20,16 +19,17 @@ from ...facts.rules.networks import IMPLICIT
 from ...findings.causes import Cause
 from ...findings.check import PER_NAMESPACE, Check, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.templates import VirtualMachineInstanceReplicaSet
 from .feature_mismatch.evaluation import next_step, refusals
+from .feature_mismatch.states import because
 
 _DEFAULT = ("", IMPLICIT)
 _BITES = (Stage.ADMISSION, Stage.CREATION, Stage.POD)
 
-_REASONS = reasons_of("feature_templates")
+_TEXTS = Texts("feature_templates")
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -48,7 +48,7 @@ def find(view: View) -> Iterator[Finding]:
         for rule, whys in refusals(Ground(known), each.asks).items():
             stage = rule.bites(known)
             if stage in _BITES:
-                step = next_step(_REASONS["TemplateRequestsDisabled"].next, rule, known, kubevirt.managed_by_hco)
+                step = next_step(_TEXTS, "TemplateRequestsDisabled", rule, known, kubevirt.managed_by_hco)
                 yield _finding(each, rule, stage, whys, str(known.version), step)
 
 
@@ -57,13 +57,11 @@ def _finding(
 ) -> Finding:
     facts: dict[str, Any] = {"stage": stage.value, "why": list(whys), "answer": rule.message, "gate": rule.gate}
     facts |= {"version": version, "replicas": each.replicas}
-    answer = f' ("{rule.message}")' if rule.message else ""
     return Finding(
         reason="TemplateRequestsDisabled",
         severity=Severity.WARNING,
         subject=each.ref,
-        message=f"{the(each.ref.kind)}'s template asks for {rule.phrase}, and {' and '.join(whys)}: its next VMI "
-        f"cannot start{answer}.",
+        message=_TEXTS.message("TemplateRequestsDisabled", feature=rule.phrase, why=because(whys)),
         feature=rule.id,
         group=rule.id,
         next=step,
@@ -77,6 +75,6 @@ CHECK = Check(
     reads=(VirtualMachineInstanceReplicaSet.KIND, KubeVirt.KIND),
     scope=PER_NAMESPACE,
     cause=Cause.FEATURE,
-    reasons=_REASONS,
+    reasons=reasons_of("feature_templates"),
     find=find,
 )

@@ -14,10 +14,12 @@ from ...domain.features.configuration import Effective, chosen
 from ...findings.causes import Cause
 from ...findings.check import PER_VM, Check, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ._known_bugs import bugs_of, found
+
+_TEXTS = Texts("known_bugs")
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -32,7 +34,7 @@ def find(view: View) -> Iterator[Finding]:
         asks = {rule for rule, _ in vmi.asks}
         for bug in bugs:
             if not asks.isdisjoint(bug.asks) and len(vmi.name) > bug.long_name:
-                yield found("KnownBugOfFeature", bug, vmi.ref, kubevirt, known.version)
+                yield found(_TEXTS, "KnownBugOfFeature", bug, vmi.ref, kubevirt, known.version)
 
 
 CHECK = Check(

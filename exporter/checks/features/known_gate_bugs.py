@@ -13,9 +13,11 @@ from ...domain.features.configuration import effective
 from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, View
 from ...findings.finding import Finding
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...store.kinds.kube_virt import KubeVirt
 from ._known_bugs import bugs_of, found
+
+_TEXTS = Texts("known_gate_bugs")
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -25,7 +27,7 @@ def find(view: View) -> Iterator[Finding]:
     kubevirt = next(each for each in view.all(KubeVirt) if each.deleting is None and each.phase)
     for bug in bugs_of(kubevirt, known.version):
         if bug.gate and known.on(bug.gate):
-            yield found("KnownBugOfGate", bug, kubevirt.ref, kubevirt, known.version)
+            yield found(_TEXTS, "KnownBugOfGate", bug, kubevirt.ref, kubevirt, known.version)
 
 
 CHECK = Check(

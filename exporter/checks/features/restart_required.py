@@ -14,19 +14,19 @@ that it filled in then, and that somebody has written into the template since, c
 (kubevirt/kubevirt#17610).
 
 Not seen here: fields that no record has, such as the buses of disks; then KubeVirt's message is all that is known.
-KubeVirt writes no second message while the condition stands, so it may be that of an earlier change.
+KubeVirt writes no second message while the condition stands, so it can be that of an earlier change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ...domain.features.restarts import UUID, by_template, by_uuid, keeps_it, waiting
 from ...domain.identity.identity import owned
 from ...facts.naming import listed, named
 from ...findings.check import PER_VM, Check, View
 from ...findings.finding import Finding, Since
-from ...findings.pages import reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine import VirtualMachine
@@ -41,32 +41,21 @@ def find(view: View) -> Iterator[Finding]:
         return
     kubevirt = min(view.all(KubeVirt), key=lambda each: each.ref, default=None)
     if kubevirt is not None and by_uuid(vm, own, kubevirt):
-        yield _finding("RestartReportedOfUUID", vm, own, _OF_UUID.format(kubevirt.upstream), {})
+        said = _TEXTS.message("RestartReportedOfUUID", version=kubevirt.upstream)
+        yield _finding("RestartReportedOfUUID", vm, own, said, {})
         return
     differs = waiting(vm, own)
     changed = bool(differs) or not by_template(vm)
-    message = _of_change(vm, differs) if changed else f'{_OF_NOTHING}; KubeVirt says: "{vm.restart_required}"'
-    message += ". CPU and memory are not changed live before"
-    if kubevirt is not None and keeps_it(kubevirt):
-        message += f". KubeVirt {kubevirt.upstream} goes on reporting it until then, even if the change is taken back"
     reason = "ChangeWaitsForRestart" if changed else "RestartReportedOfNothing"
-    yield _finding(reason, vm, own, message, listed("differs", differs) if differs else {})
+    variant = "identity" if UUID in differs else "differs" if differs else ""
+    said = _TEXTS.message(reason, variant, reported=vm.restart_required, compared=_COMPARED, differs=named(differs))
+    if kubevirt is not None and keeps_it(kubevirt):
+        said += f" {_TEXTS.message(reason, 'kept', version=kubevirt.upstream)}"
+    yield _finding(reason, vm, own, said, listed("differs", differs) if differs else {})
 
 
-def _of_change(vm: VirtualMachine, differs: Sequence[str]) -> str:
-    message = f'A change of the VM waits for a restart; KubeVirt says: "{vm.restart_required}"'
-    if not differs:
-        return f"{message}. In {_COMPARED} its template is like its VMI"
-    identity = ", so that the restart changes its identity" if UUID in differs else ""
-    return f"{message}. Its template differs from its VMI in {named(differs)}{identity}"
-
-
+_TEXTS = Texts("restart_required")
 _COMPARED = "networks, firmware, features, CPU, memory, machine type and PVCs"
-_OF_NOTHING = f"RestartRequired stands, though template and VMI agree in {_COMPARED}"
-_OF_UUID = (
-    "KubeVirt {} reports that a change of the VM waits for a restart, as it does of each VM into whose spec it wrote "
-    "the firmware UUID that runs; no other change is seen"
-)
 
 
 def _finding(

@@ -31,7 +31,7 @@ class KnownBug:
     since: dict[_Release, int] = field(default_factory=dict)
 
     def fixed_in(self, version: Version) -> str:
-        """The release that mends it; empty where the version is not known to have the bug."""
+        """The release that fixes it; empty where the version is not known to have the bug."""
         patch = self.fixed.get(version.release)
         if patch is None or not self.since.get(version.release, 0) <= version.patch < patch:
             return ""
@@ -44,39 +44,39 @@ class KnownBug:
 KNOWN_BUGS = (
     KnownBug(
         "vsock_block_hotplug",
-        "after a block volume is plugged in, the guest's VSOCK device may stop working",
+        "after a block volume is plugged in, the guest's VSOCK device can stop working",
         {(1, 6): 4, (1, 7): 1},
         {(1, 6): 16661, (1, 7): 16649},
-        "Plug no block volumes into it while it runs.",
+        "Do not plug block volumes into the running VM.",
         asks=("vsock",),
     ),
     KnownBug(
         "hostdev_block_hotplug",
-        "after a block volume is plugged in, the VM may fail to restart",
+        "after a block volume is plugged in, the VM might not restart",
         {(1, 7): 4, (1, 8): 3},
         {(1, 7): 17740, (1, 8): 17738},
-        "Plug no block volumes into it while it runs.",
+        "Do not plug block volumes into the running VM.",
         asks=("host_devices", "gpu"),
     ),
     KnownBug(
         "vfio_locked_memory",
-        'a VM with several passed-through devices may fail to start with "cannot limit locked memory"',
+        'a VM with several passed-through devices can fail to start with "cannot limit locked memory"',
         {(1, 8): 3},
         {(1, 8): 17863},
-        "Give it one device at most.",
+        "Give the VM at most one device.",
         asks=("host_devices", "gpu"),
     ),
     KnownBug(
         "persistent_reservation_health",
-        "the health of the device for persistent reservations may not be updated on nodes",
+        "the health of the device for persistent reservations might not be updated on nodes",
         {(1, 7): 2},
         {(1, 7): 16380},
-        "Look at the node's allocatable devices before you rely on them.",
+        "Check the node's allocatable devices before you rely on them.",
         asks=("persistent_reservation",),
     ),
     KnownBug(  # persistent-state-for-NAME is a volume's name, which takes 63 characters
         "state_volume_name",
-        "the name of the volume with its state has the VM's name in it, and may be too long for a volume",
+        "the name of the state volume contains the VM's name and can be too long for a volume",
         {(1, 6): 5, (1, 7): 3, (1, 8): 2},
         {(1, 6): 17412, (1, 7): 17404, (1, 8): 17396},
         "Give VMs with persistent state names of at most 42 characters.",
@@ -85,10 +85,10 @@ KNOWN_BUGS = (
     ),
     KnownBug(
         "dra_shared_claim",
-        "several devices of one resource claim may be rendered wrongly in the launcher pod",
+        "several devices of one resource claim can be rendered wrongly in the launcher pod",
         {(1, 8): 3},
         {(1, 8): 17745},
-        "Use a claim of its own for each device.",
+        "Use a separate claim for each device.",
         asks=("gpu_dra", "hostdev_dra"),
     ),
     KnownBug(
@@ -96,7 +96,7 @@ KNOWN_BUGS = (
         "a VM without interfaces and networks can't start",
         {(1, 8): 2},
         {(1, 8): 17373},
-        "Take LiveUpdateNADRef out of featureGates.",
+        "Remove LiveUpdateNADRef from featureGates.",
         gate="LiveUpdateNADRef",
     ),
     KnownBug(
@@ -104,15 +104,15 @@ KNOWN_BUGS = (
         "the source VM can't be deleted after a decentralized live migration has failed",
         {(1, 6): 1},
         {(1, 6): 15492},
-        "Make no decentralized live migrations.",
+        "Do not use decentralized live migration.",
         gate="DecentralizedLiveMigration",
     ),
     KnownBug(
         "decentralized_cancel",
-        "a decentralized live migration that is under way can't be cancelled properly",
+        "a running decentralized live migration can't be canceled properly",
         {(1, 6): 2},
         {(1, 6): 15682},
-        "Let decentralized live migrations end by themselves.",
+        "Do not cancel a decentralized live migration. Wait until it ends.",
         gate="DecentralizedLiveMigration",
     ),
     KnownBug(
@@ -120,7 +120,7 @@ KNOWN_BUGS = (
         "the limit of migrations is not kept accurately with decentralized live migrations",
         {(1, 6): 4},
         {(1, 6): 16074},
-        "Make few decentralized live migrations at once.",
+        "Run only a few decentralized live migrations at a time.",
         gate="DecentralizedLiveMigration",
     ),
     KnownBug(
@@ -136,7 +136,7 @@ KNOWN_BUGS = (
         "a VM that requires enlightenment can't be live migrated after a decentralized live migration",
         {(1, 6): 5, (1, 7): 3},
         {(1, 6): 17196, (1, 7): 17007},
-        "Make no decentralized live migrations of VMs that need Hyper-V enlightenments.",
+        "Do not use decentralized live migration for VMs that need Hyper-V enlightenments.",
         gate="DecentralizedLiveMigration",
     ),
     KnownBug(
@@ -144,7 +144,7 @@ KNOWN_BUGS = (
         "a live migration after a decentralized one is not reported as succeeded",
         {(1, 6): 5, (1, 7): 3, (1, 8): 2},
         {(1, 6): 17348, (1, 7): 17347, (1, 8): 17346},
-        "See in the VMI's status on which node it runs.",
+        "Check the VMI's status for the node on which the VMI runs.",
         gate="DecentralizedLiveMigration",
     ),
     KnownBug(
@@ -152,7 +152,7 @@ KNOWN_BUGS = (
         "live migration to another namespace does not work on clusters with IPv6",
         {(1, 7): 4, (1, 8): 3},
         {(1, 7): 17776, (1, 8): 17765},
-        "On such a cluster make no decentralized live migrations.",
+        "On a cluster with IPv6, do not use decentralized live migration.",
         gate="DecentralizedLiveMigration",
     ),
 )

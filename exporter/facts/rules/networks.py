@@ -126,10 +126,7 @@ _BRIDGES = ("bridge.network.kubevirt.io/", "ovs-cni.network.kubevirt.io/")
 def _not_injected(ground: Ground, resource: str) -> str:
     if ground.injected is not False or resource.startswith(_BRIDGES):
         return ""
-    return (
-        "feature gate ExternalNetResourceInjection is on without a network resources injector, so that nothing "
-        f"requests {resource} for its launcher pod"
-    )
+    return f"no network resources injector requests {resource} for its launcher pod"
 
 
 OF_NETWORKS = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from ....domain.acts import NOTHING_FORBIDDEN, Act, Forbids
@@ -16,50 +16,67 @@ from ....facts.rules import BY_ID
 from ....facts.text_cache import remembered
 from ....findings.check import View
 from ....findings.finding import Finding
-from ....findings.pages import reasons_of
+from ....findings.pages import Texts, reasons_of
 from ....findings.severity import Severity
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.storage import StorageClass
 from ....store.kinds.virtual_machine import VirtualMachine
 from .._brought import with_bringers
-from .states import MismatchState, Pair, message, migration_fails, pairs, state_of
+from .states import IGNORED, MismatchState, Pair, message, migration_fails, pairs, state_of
 
 REASONS = reasons_of("feature_mismatch")
+_TEXTS, _STORAGE = Texts("feature_mismatch"), Texts("feature_storage")
 
 # Where a feature is allowed: in KubeVirt, or in what owns it. Whether it is concerns the whole cluster.
 
 _SETTINGS = {"PersistentReservation": "persistentReservationConfiguration.enabled"}  # once the gate is GA
-_CLAIMS = "virt-controller restarts then."
+_CLAIMS = "virt-controller then restarts."
 _RESTARTS = {
-    "PersistentReservation": "virt-handler restarts then, on every node.",
+    "PersistentReservation": "virt-handler then restarts on every node.",
     **dict.fromkeys(("GPUsWithDRA", "HostDevicesWithDRA", "NetworkDevicesWithDRA"), _CLAIMS),
 }
-_OR_ALLOWED = ", or have it allowed"  # left out of an advice where a release has no way to allow it
-_LEFT = "A PVC that KubeVirt has made of the missing StorageClass has to be deleted first."
+_LEFT = (
+    "If KubeVirt already made a PVC of the missing StorageClass, delete that Pending PVC first. "
+    "Never delete a bound PVC."
+)
 
 
 @lru_cache(1024)
-def next_step(advice: str, rule: Rule, known: Effective, by_hco: bool) -> str:
-    """The advice with where the feature can be allowed; empty for an advice to which that does not matter."""
-    if _OR_ALLOWED not in advice:
-        return ""
-    if way := _way(rule, known, by_hco):
-        return f"{advice} {way}"
-    return f"{advice.replace(_OR_ALLOWED, '')} KubeVirt {known.version} has no way to allow it."
-
-
-def _way(rule: Rule, known: Effective, by_hco: bool) -> str:
-    """Where what is not allowed now can be allowed, and what happens then; empty where nothing does that."""
-    if rule.gate and not (known.gates if rule.plain else known).on(rule.gate):
-        return _gate(rule.gate, known, by_hco)
-    if not rule.decides:
-        return ""
-    if by_hco:
-        way = f"{' '.join(dict.fromkeys(map(_sentence, rule.decides)))} {REVERTED}"
+def next_step(texts: Texts, reason: str, rule: Rule, known: Effective, by_hco: bool) -> str:
+    """The advice with where the feature can be allowed."""
+    ignored = reason == "RunningStartedBefore" and rule.bites(known) in IGNORED
+    default, either, only = ("ignored", "ignored_either", "ignored_only") if ignored else ("", "either", "only")
+    gate = rule.gate if rule.gate and not (known.gates if rule.plain else known).on(rule.gate) else ""
+    if by_hco and (way := _in_hyperconverged(rule, gate, known)):
+        step = f"{texts.next(reason, default)} {way} {REVERTED}"
+    elif not by_hco and (way := _by_gate(gate, known) if gate else _by_setting(rule)):
+        step = texts.next(reason, either, way=way)
     else:
-        *others, last = rule.decides
-        way = f"In KubeVirt {', '.join(others)} and {last} decide it." if others else f"In KubeVirt {last} decides it."
-    return f"{way} {_LEFT}" if rule.storage and known.state_storage_class else way
+        return texts.next(reason, only, version=known.version)
+    return f"{step} {_RESTARTS[gate]}" if gate in _RESTARTS else step
+
+
+def _by_gate(gate: str, known: Effective) -> str:
+    """What switches a gate on; empty where nothing does."""
+    gates = known.gates
+    if gates.state(gate) in ("-", "DISC"):
+        return ""
+    if gates.state(gate) == "GA":
+        return f"set {_SETTINGS[gate]} of KubeVirt to true" if gate in _SETTINGS else ""
+    if gates.source(gate) == "disabled":
+        return f"remove {gate} from disabledFeatureGates of KubeVirt"
+    return f"add {gate} to featureGates of KubeVirt"
+
+
+def _by_setting(rule: Rule) -> str:
+    *others, last = rule.decides or ("",)
+    return f"change {', '.join(others)}{' and ' if others else ''}{last} of KubeVirt" if last else ""
+
+
+def _in_hyperconverged(rule: Rule, gate: str, known: Effective) -> str:
+    if gate:
+        return "" if known.gates.state(gate) in ("-", "DISC") else way_of_gate(gate).sentence(True)
+    return " ".join(dict.fromkeys(map(_sentence, rule.decides)))
 
 
 def _sentence(decides: str) -> str:
@@ -67,19 +84,11 @@ def _sentence(decides: str) -> str:
     return (way_of_gate if decides[0].isupper() else way_of_setting)(decides).sentence(None)
 
 
-def _gate(gate: str, known: Effective, by_hco: bool) -> str:
-    gates, then = known.gates, _RESTARTS.get(gate, "")
-    if gates.state(gate) in ("-", "DISC"):
-        return ""
-    if by_hco:
-        way = f"{way_of_gate(gate).sentence(True)} {REVERTED}"
-    elif gates.state(gate) == "GA":
-        way = f"In KubeVirt {_SETTINGS[gate]} decides it." if gate in _SETTINGS else ""
-    elif gates.source(gate) == "disabled":
-        way = f"To allow it, remove {gate} from disabledFeatureGates of KubeVirt."
-    else:
-        way = f"To allow it, add {gate} to featureGates of KubeVirt."
-    return f"{way} {then}" if way and then else way
+def _storage_step(reason: str, rule: Rule, known: Effective, by_hco: bool) -> str:
+    """What is missing is a StorageClass: the setting that names it is in the advice already."""
+    way = (f"{_in_hyperconverged(rule, '', known)} {REVERTED}",) if by_hco else ()
+    left = (_LEFT,) if known.state_storage_class else ()
+    return " ".join((_STORAGE.next(reason), *way, *left))
 
 
 # Which requests are not allowed, and why; VMs that look alike share the answer.
@@ -183,7 +192,7 @@ def _invalid(vm: VirtualMachine) -> Finding:
         reason="InvalidVM",
         severity=Severity.WARNING,
         subject=vm.ref,
-        message=f"KubeVirt can neither start the VM nor take an edit of it: {vm.invalid}.",
+        message=_TEXTS.message("InvalidVM", why=vm.invalid),
         evidence={"why": [vm.invalid]},
     )
 
@@ -201,15 +210,23 @@ def _finding(
         node=pair.vmi.node if pair.vmi is not None else "",
         feature=rule.id,
         group=rule.id,
-        next=next_step(REASONS[state.reason].next, rule, known, by_hco),
+        next=_step(state.reason, rule, known, by_hco),
         forbids=_forbids(rule, rule.bites(known), pair, state),
         evidence=_evidence(pair, rule, whys, known),
     )
 
 
+def _step(reason: str, rule: Rule, known: Effective, by_hco: bool) -> str:
+    """Empty where it is the one that the reason declares."""
+    if reason == "HealsAtRestart":
+        return ""
+    step = _storage_step if rule.storage else partial(next_step, _TEXTS)
+    return step(reason, rule, known, by_hco)
+
+
 def _forbids(rule: Rule, stage: Stage, pair: Pair, state: MismatchState) -> Forbids | None:
     """None where it is what the reason declares."""
-    if stage in (Stage.LIVE, Stage.OBJECT):
+    if stage in IGNORED:
         return NOTHING_FORBIDDEN
     declared = REASONS[state.reason].forbids
     if state.reason == "NotEditable" and declared is not None and migration_fails(rule, pair):
@@ -226,10 +243,12 @@ def _forecast(
         severity=Severity.WARNING,
         subject=subject,
         related=related,
-        message=f"With KubeVirt {target.version}: {message(rule, rule.bites(target), pair, state, whys)}",
+        message=_TEXTS.message(
+            "BreaksAtUpgrade", version=target.version, then=message(rule, rule.bites(target), pair, state, whys)
+        ),
         feature=rule.id,
         group=rule.id,
-        next=next_step(REASONS["BreaksAtUpgrade"].next, rule, target, by_hco),
+        next=_step("BreaksAtUpgrade", rule, target, by_hco),
         evidence=_evidence(pair, rule, whys, target) | {"state": state.reason},
     )
 

@@ -12,12 +12,15 @@ from ....domain.identity.identity import owned
 from ....facts.record import Record
 from ....facts.rule import Migrates, Rule, Stage
 from ....findings.check import View
+from ....findings.pages import Texts
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 
 R = TypeVar("R", bound=Record)
 
 _BITES_AT_START = (Stage.ADMISSION, Stage.CREATION, Stage.POD, Stage.SCHEDULING)
+IGNORED = (Stage.LIVE, Stage.OBJECT)
+"""Where a refusal stops no VM."""
 _FAILS = (Migrates.UNSCHEDULABLE, Migrates.UNRENDERED)
 
 
@@ -144,60 +147,31 @@ def _running(rule: Rule, stage: Stage, pair: Pair) -> MismatchState | None:
 
 # What a finding says: why the feature is not allowed, and what that means for this VM.
 
+_TEXTS = Texts("feature_mismatch")
 _NAMED = 3  # things that are not allowed, in a message
-_ENDS = {
-    "PendingBlocked": "it cannot start",
-    "PendingStartedBefore": "it was admitted before and starts this once, and not again",
-    "StoppedRequestsDisabled": "it will not start",
-    "HealsAtRestart": "the VM no longer asks for it, so that a restart settles it",
-    "WillFailAtRestart": "it runs without it, and its next start fails",
-    "MigrationBlocked": "it runs on, but its live migration will fail, and a drain of its node will hang",
-}
-
-
-# What its next start comes to: only a webhook refuses the VMI itself.
-_NEXT_START = {
-    Stage.ADMISSION: "such a VMI is refused at its next start",
-    Stage.EDIT: "every edit of the VM is refused",
-    Stage.CREATION: "such a VMI is refused at its next start",
-    Stage.POD: "its next VMI stays Pending, since KubeVirt makes no launcher pod for it",
-    Stage.SCHEDULING: "its next VMI stays in Scheduling, since no node starts its launcher pod",
-}
+# Reasons of which the message depends on where the refusal bites.
+_BY_STAGE = ("StartBlocked", "StoppedRequestsDisabled", "RunningStartedBefore")
 
 
 def message(rule: Rule, stage: Stage, pair: Pair, state: MismatchState, whys: tuple[str, ...]) -> str:
-    who = "The VM asks for" if pair.vmi is None or state.reason == "WillFailAtRestart" else "The VMI uses"
-    return f"{who} {rule.phrase}, and {_because(whys)}: {_end(rule, stage, pair, state)}{_answer(rule)}."
+    return _TEXTS.message(state.reason, _variant(rule, stage, pair, state), feature=rule.phrase, why=because(whys))
 
 
-def _because(whys: tuple[str, ...]) -> str:
+def because(whys: tuple[str, ...]) -> str:
+    """The first few things that are not allowed."""
     more = f" and {len(whys) - _NAMED} more" if len(whys) > _NAMED else ""
     return " and ".join(whys[:_NAMED]) + more
 
 
-def _end(rule: Rule, stage: Stage, pair: Pair, state: MismatchState) -> str:
-    if stage is Stage.EDIT:
-        return "every edit of the VM is refused"
+def _variant(rule: Rule, stage: Stage, pair: Pair, state: MismatchState) -> str:
     if state.reason == "NotEditable":
+        if stage is Stage.EDIT:
+            return "edit"
         fails = state.severity == "critical" and rule.migrates is Migrates.UNSCHEDULABLE
-        migration = ", and its live migration will fail" if fails and _migratable(pair) else ""
-        return f"it runs on{migration}, every edit of the VM is refused, and so will be its next start"
-    if state.reason == "StartBlocked" and stage is Stage.ADMISSION:
-        return "it cannot start, and every edit of it is refused"
-    if state.reason == "StoppedRequestsDisabled" and stage is Stage.ADMISSION:
-        return "it will not start, and every edit of it is refused"
-    if state.reason == "RunningStartedBefore":
-        return _runs_on(stage)
-    if stage in (Stage.LIVE, Stage.OBJECT):
-        return "it is ignored"
-    return _ENDS.get(state.reason, "it cannot start")
-
-
-def _runs_on(stage: Stage) -> str:
-    if stage in (Stage.LIVE, Stage.OBJECT):
-        return "it is ignored"
-    return f"it runs on, and {_NEXT_START[stage]}"
-
-
-def _answer(rule: Rule) -> str:
-    return f' ("{rule.message}")' if rule.message else ""
+        return "migration" if fails and _migratable(pair) else ""
+    if state.reason not in _BY_STAGE:
+        return ""
+    if stage in IGNORED:
+        return "ignored"
+    starts = state.reason != "RunningStartedBefore"  # what a later start comes to is the same for these stages
+    return "" if starts and stage not in (Stage.ADMISSION, Stage.EDIT) else stage.value

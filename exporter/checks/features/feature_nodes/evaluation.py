@@ -17,7 +17,7 @@ from ....facts.rules import BY_ID
 from ....facts.versions import Version
 from ....findings.check import View
 from ....findings.finding import Finding
-from ....findings.pages import reasons_of
+from ....findings.pages import Texts, reasons_of
 from ....findings.severity import Severity
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
@@ -26,7 +26,7 @@ from ....store.reader import ClusterView
 from .._brought import with_bringers
 from ..feature_mismatch.states import Pair
 
-REASONS = reasons_of("feature_nodes")
+REASONS, TEXTS = reasons_of("feature_nodes"), Texts("feature_nodes")
 
 # What the evaluation of one thing and of all things that a node has to offer have in common.
 
@@ -105,12 +105,9 @@ def related(view: View, record: VirtualMachine | VirtualMachineInstance) -> tupl
     return (vm.ref,) if vm is not None and vm.uid == record.vm_uid else ()
 
 
-def then(vmi: VirtualMachineInstance | None) -> str:
-    if vmi is None:
-        return "it cannot start"
-    if vmi.phase in PENDING:
-        return "its launcher pod is not scheduled"
-    return "it runs on, and its next start fails, as does a live migration"
+def held_up(vmi: VirtualMachineInstance) -> str:
+    """The variant of a message: what it means for a VMI that no node could take."""
+    return "pending" if vmi.phase in PENDING else "running"
 
 
 _NAMED = 3  # things in a message
@@ -184,7 +181,7 @@ def _finding(view: View, record: VirtualMachine | VirtualMachineInstance, lack: 
         severity=severity,
         subject=record.ref,
         related=related(view, record),
-        message=_message(vmi, lack, nodes),
+        message=_message(reason, vmi, lack),
         node=vmi.node if vmi is not None else "",
         feature=lack.feature,
         group=lack.feature,
@@ -196,16 +193,12 @@ def _finding(view: View, record: VirtualMachine | VirtualMachineInstance, lack: 
     return with_bringers(view, found, record, lack.requests, REASONS[reason].next)
 
 
-def _message(vmi: VirtualMachineInstance | None, lack: _Lack, nodes: _Nodes) -> str:
-    who = "The VM asks for" if vmi is None else "The VMI uses"
-    what = " and ".join(f"the {thing}" for thing in lack.things[:_NAMED])
+def _message(reason: str, vmi: VirtualMachineInstance | None, lack: _Lack) -> str:
+    lacks = " and ".join(f"the {thing}" for thing in lack.things[:_NAMED])
     if len(lack.things) > _NAMED:
-        what += f" and {len(lack.things) - _NAMED} more"
-    if nodes.only:
-        end = f"only its own node offers {what}: its live migration will fail, and a drain of its node will hang"
-    else:
-        end = f"no node that takes launcher pods offers {what}: {then(vmi)}"
-    return f"{who} {lack.rule.phrase}, and {end}."
+        lacks += f" and {len(lack.things) - _NAMED} more"
+    variant = held_up(vmi) if vmi is not None and reason == "NoNodeSupports" else ""
+    return TEXTS.message(reason, variant, feature=lack.rule.phrase, lacks=lacks)
 
 
 def _evidence(vmi: VirtualMachineInstance | None, lack: _Lack) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.node import CORDON, Node
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
-from .evaluation import NATIVE, may_migrate, offerers, related, state, then, things_of
+from .evaluation import NATIVE, TEXTS, held_up, may_migrate, offerers, related, state, things_of
 
 # What the launcher pod of a VM or VMI asks of its node, as pkg/virt-controller/services of kubevirt/kubevirt makes it.
 #
@@ -239,7 +239,7 @@ def _finding(
         severity=severity,
         subject=record.ref,
         related=related(ground.view, record),
-        message=_message(ground, vmi, ruling, stuck=stuck),
+        message=_message(ground, reason, record, ruling),
         node=vmi.node if vmi is not None else "",
         feature=_FEATURE,
         group=_FEATURE,
@@ -247,15 +247,15 @@ def _finding(
     )
 
 
-def _message(ground: _Ground, vmi: VirtualMachineInstance | None, ruling: Ruling, *, stuck: bool) -> str:
-    count, other = sum(each for _, each in ruling.ruled_out), "other " if stuck else ""
-    nodes = f"none of the {count} {other}nodes meets" if count > 1 else f"the only {other}node does not meet"
-    why = str(ruling) if count > 1 else ruling.ruled_out[0][0]
-    who = "VM" if vmi is None else "VMI"
-    return f"The {who} asks for what {nodes} ({why}): {_outcome(ground, vmi) if stuck and vmi else then(vmi)}."
+def _message(ground: _Ground, reason: str, record: VirtualMachine | VirtualMachineInstance, ruling: Ruling) -> str:
+    why = str(ruling) if sum(count for _, count in ruling.ruled_out) > 1 else ruling.ruled_out[0][0]
+    return TEXTS.message(reason, _variant(ground, reason, record), why=why)
 
 
-def _outcome(ground: _Ground, vmi: VirtualMachineInstance) -> str:
-    """Of a VMI that only its own node could take."""
-    hangs = strategy_of(vmi, ground.kubevirt) in ("LiveMigrate", "LiveMigrateIfPossible")
-    return "its live migration will fail" + (", and a drain of its node will hang" if hangs else "")
+def _variant(ground: _Ground, reason: str, record: VirtualMachine | VirtualMachineInstance) -> str:
+    if not isinstance(record, VirtualMachineInstance):
+        return "placed"
+    if reason == "NoNodeSupports":
+        return f"placed_{held_up(record)}"
+    hangs = strategy_of(record, ground.kubevirt) in ("LiveMigrate", "LiveMigrateIfPossible")
+    return "placed_hangs" if hangs else "placed"

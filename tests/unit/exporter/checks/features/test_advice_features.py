@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from tests.evaluation import Evaluation
+from exporter.checks.features.feature_mismatch.states import Pair, message, state_of
+from exporter.facts.rule import Rule, Stage
+from exporter.facts.rules import RULES
+from tests.evaluation import Evaluation, api_kinds, decoded
 from tests.rows import full
 
 Row = dict[str, Any]
@@ -54,22 +57,22 @@ SEV: Row = {"launchSecurity": {"sev": {}}}
 @pytest.mark.parametrize(
     ("reason", "rows", "says"),
     [
-        ("StartBlocked", [vm(METRICS)], "Take out of the VM all that is refused, in one edit that a dry run accepts"),
-        ("StoppedRequestsDisabled", [vm(METRICS, "Halted")], "Take out of the VM all that is refused, in one edit, "),
-        ("NotEditable", [vm(METRICS), vmi(METRICS)], "Do not restart it and do not delete its VMI: "),
-        ("WillFailAtRestart", [vm(METRICS), vmi({})], "Do not restart the VM before the feature is taken out of it"),
-        ("RunningStartedBefore", [vmi(METRICS, vm="")], "Take the feature out of the VM before its next start"),
+        ("StartBlocked", [vm(METRICS)], "Remove all rejected fields from the VM in one edit"),
+        ("StoppedRequestsDisabled", [vm(METRICS, "Halted")], "Before the VM is needed, remove all rejected fields"),
+        ("NotEditable", [vm(METRICS), vmi(METRICS)], "Do not restart the VM or delete its VMI. "),
+        ("WillFailAtRestart", [vm(METRICS), vmi({})], "Do not restart the VM before you remove the feature"),
+        ("RunningStartedBefore", [vmi(METRICS, vm="")], "Do not restart the VM or delete its VMI before"),
         (
             "PendingStartedBefore",
             [vm(METRICS), vmi(METRICS, phase="Pending")],
-            "Take the feature out of the VM before its",
+            "Do not restart the VM before you remove the feature",
         ),
         (
             "PendingBlocked",
             [vmi(BINDING, spec=ON_POD, phase="Pending")],
-            "Take the feature out of the VM, and stop and",
+            "Remove the feature from the VM, then stop and start the VM.",
         ),
-        ("MigrationBlocked", [vmi(BINDING, spec=ON_POD, migratable=True)], "Do not drain the node: "),
+        ("MigrationBlocked", [vmi(BINDING, spec=ON_POD, migratable=True)], "Do not drain the node. "),
     ],
 )
 def test_a_state_says_what_to_do_and_what_decides(reason: str, rows: list[Row], says: str) -> None:
@@ -79,16 +82,15 @@ def test_a_state_says_what_to_do_and_what_decides(reason: str, rows: list[Row], 
     decides = (
         "add DownwardMetrics to featureGates of KubeVirt."
         if found.feature == "downward_metrics"
-        else ("In KubeVirt network.binding decides it.")
+        else "change network.binding of KubeVirt."
     )
     assert found.next.endswith(decides)
-    assert "or have it allowed" in found.next
 
 
 def test_what_a_restart_settles_needs_no_decision_on_the_cluster() -> None:
     found = finding("HealsAtRestart", kubevirt(), vm({}), vmi(METRICS))
 
-    assert found.next == "Restart the VM when it suits its owner."
+    assert found.next == "Restart the VM at a time that suits the VM owner."
 
 
 def test_nobody_is_advised_to_restart_what_can_not_be_edited() -> None:
@@ -113,18 +115,18 @@ def test_no_command_of_an_advice_changes_anything(check: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "domain", "says"),
     [
-        ({}, METRICS, "To allow it, add DownwardMetrics to featureGates of KubeVirt."),
+        ({}, METRICS, "or add DownwardMetrics to featureGates of KubeVirt."),
         (
             {"disabledGates": ["WorkloadEncryptionSEV"]},
             SEV,
-            "To allow it, remove WorkloadEncryptionSEV from disabledFeatureGates of KubeVirt.",
+            "or remove WorkloadEncryptionSEV from disabledFeatureGates of KubeVirt.",
         ),
-        ({"version": "v1.8.4"}, SEV, "To allow it, add WorkloadEncryptionSEV to featureGates of KubeVirt."),
+        ({"version": "v1.8.4"}, SEV, "or add WorkloadEncryptionSEV to featureGates of KubeVirt."),
         (
             {"labels": HCO},
             METRICS,
             (
-                "In HyperConverged kubevirt-hyperconverged, "
+                "or allow the feature in KubeVirt. In HyperConverged kubevirt-hyperconverged, "
                 'entry "downwardMetrics" of spec.featureGates decides it: state Enabled (true in v1beta1). '
                 f"{REVERTED}"
             ),
@@ -133,6 +135,7 @@ def test_no_command_of_an_advice_changes_anything(check: Any) -> None:
             {"labels": HCO, "version": "v1.8.4"},
             SEV,
             (
+                "or allow the feature in KubeVirt. "
                 "In HyperConverged kubevirt-hyperconverged, the annotation kubevirt.kubevirt.io/jsonpatch decides it: "
                 "add WorkloadEncryptionSEV to featureGates, and remove it from disabledFeatureGates if it is there. "
                 f"{REVERTED}"
@@ -143,12 +146,12 @@ def test_no_command_of_an_advice_changes_anything(check: Any) -> None:
 def test_the_object_that_decides_is_named(given: Row, domain: Row, says: str) -> None:
     found = finding("StartBlocked", kubevirt(**given), vm(domain))
 
-    assert found.next.endswith(f"it then starts by itself. {says}")
+    assert found.next.endswith(f" {says}")
 
 
 @pytest.mark.parametrize(
     ("given", "place"),
-    [({}, "In KubeVirt network.binding decides it."), ({"labels": HCO}, "spec.networking.networkBinding decides it.")],
+    [({}, "change network.binding of KubeVirt."), ({"labels": HCO}, "spec.networking.networkBinding decides it.")],
 )
 def test_a_setting_that_decides_is_named(given: Row, place: str) -> None:
     found = finding("PendingBlocked", kubevirt(**given), vmi(BINDING, spec=ON_POD, phase="Pending"))
@@ -161,22 +164,22 @@ def test_what_a_release_has_no_way_to_allow_is_not_offered() -> None:
     found = finding("StartBlocked", kubevirt(), vm(SLIRP, template=ON_POD))
 
     assert found.next == (
-        "Take out of the VM all that is refused, in one edit that a dry run accepts: it then starts by itself. "
-        "KubeVirt v1.9.0 has no way to allow it."
+        "Remove all rejected fields from the VM in one edit (test with `--dry-run=server`). "
+        "KubeVirt v1.9.0 can't allow the feature."
     )
 
 
 @pytest.mark.parametrize(
     ("version", "says"),
     [
-        ("v1.8.4", "To allow it, add PersistentReservation to featureGates of KubeVirt."),
-        ("v1.9.0", "In KubeVirt persistentReservationConfiguration.enabled decides it."),
+        ("v1.8.4", "or add PersistentReservation to featureGates of KubeVirt."),
+        ("v1.9.0", "or set persistentReservationConfiguration.enabled of KubeVirt to true."),
     ],
 )
 def test_what_restarts_by_it_is_said(version: str, says: str) -> None:
     found = finding("StartBlocked", kubevirt(version), vm(LUN, template=CLAIM))
 
-    assert found.next.endswith(f"{says} virt-handler restarts then, on every node.")
+    assert found.next.endswith(f"{says} virt-handler then restarts on every node.")
 
 
 def test_a_volume_of_a_missing_class_has_to_go_first() -> None:
@@ -184,9 +187,10 @@ def test_a_volume_of_a_missing_class_has_to_go_first() -> None:
     missing = finding("PendingBlocked", kubevirt(configuration={"vmStateStorageClass": "missing"}), pending)
     none = finding("PendingBlocked", kubevirt(), pending)
 
-    left = "A PVC that KubeVirt has made of the missing StorageClass has to be deleted first."
-    assert missing.next.endswith(f"In KubeVirt vmStateStorageClass decides it. {left}")
-    assert none.next.endswith("In KubeVirt vmStateStorageClass decides it.")
+    advice = "Create the StorageClass for VM state, or set vmStateStorageClass of KubeVirt to an existing one."
+    assert missing.next.startswith(f"{advice} If KubeVirt already made a PVC of the missing StorageClass, delete that")
+    assert missing.next.endswith("Never delete a bound PVC.")
+    assert none.next == advice
     assert "kubectl get storageclasses.storage.k8s.io" in missing.commands
 
 
@@ -194,8 +198,8 @@ def test_what_an_upgrade_breaks_is_allowed_as_in_the_new_release() -> None:
     upgraded = kubevirt("v1.9.0", target="v1.8.4")
     found = finding("BreaksAtUpgrade", upgraded, vm(SEV, "Halted"))
 
-    assert found.next.startswith("Before the upgrade is through, take the feature out of the VM, or have it allowed.")
-    assert found.next.endswith("To allow it, add WorkloadEncryptionSEV to featureGates of KubeVirt.")
+    assert found.next.startswith("Before the upgrade completes, remove the feature from the VM, or ")
+    assert found.next.endswith("or add WorkloadEncryptionSEV to featureGates of KubeVirt.")
 
 
 def test_a_template_is_changed_or_its_feature_allowed() -> None:
@@ -203,7 +207,7 @@ def test_a_template_is_changed_or_its_feature_allowed() -> None:
     found = finding("TemplateRequestsDisabled", kubevirt(labels=HCO), template)
 
     assert found.next.startswith(
-        "Before the replica set needs another VMI, take the feature out of the template, or have it"
+        "Before the replica set needs another VMI, remove the feature from its template, or allow it"
     )
     assert found.next.endswith(REVERTED)
 
@@ -214,8 +218,51 @@ def test_what_no_node_is_for_is_switched_off_where_it_is_decided() -> None:
     owned = finding("GateWithoutNodes", kubevirt(gates=["IOMMUFD"], labels=HCO), node)
     setting = finding("NoKVM", kubevirt(labels=HCO), node)
 
-    assert beside.next == "Switch the feature gate off until nodes offer the device."
+    assert beside.next == "Disable the feature gate until nodes offer the device."
     assert "annotation hco.kubevirt.io/deployAIE decides it: leave it out." in owned.next
     assert "annotation kubevirt.kubevirt.io/jsonpatch decides it." in setting.next
     assert owned.next.endswith(REVERTED)
     assert setting.next.endswith(REVERTED)
+
+
+@pytest.mark.parametrize(
+    ("by", "says"),
+    [
+        ({}, "Install the network resources injector, or disable feature gate ExternalNetResourceInjection"),
+        (HCO, "Have HyperConverged kubevirt-hyperconverged deploy the network resources injector"),
+    ],
+)
+def test_who_requests_a_network_device_is_named(by: Row, says: str) -> None:
+    device = {"metadata": {"annotations": {"k8s.v1.cni.cncf.io/resourceName": "a.com/nic"}}}
+    nad = {"kind": "NetworkAttachmentDefinition", "name": "red", "over": device}
+    gates = ["ExternalNetResourceInjection"]
+    found = finding("StartBlocked", kubevirt(labels=by, gates=gates), nad, vm({}, networks={"b": "red"}))
+
+    assert found.next.startswith(says)
+
+
+# -- every state has its text, wherever a refusal bites
+
+
+def record(row: Row) -> Any:
+    return decoded(api_kinds()[row["kind"]], full(row)).record
+
+
+def bites() -> list[tuple[Rule, Stage]]:
+    """Each feature with where its refusal can bite: in some releases elsewhere than in others."""
+    return [(each, stage) for each in RULES for stage in Stage if callable(each.stage) or each.stage is stage]
+
+
+@pytest.mark.parametrize(("rule", "stage"), bites())
+def test_every_state_of_every_feature_has_a_message(rule: Rule, stage: Stage) -> None:
+    said = 0
+    vms = [record(vm({}, strategy)) for strategy in ("Always", "Halted", "Manual")]
+    states = [(phase, moves) for phase in ("Pending", "Running") for moves in (True, False)]
+    vmis = [record(vmi({}, phase=phase, migratable=moves)) for phase, moves in states]
+    for pair in (Pair(a, b, "") for a in (None, *vms) for b in (None, *vmis) if a or b):
+        for by_vm, by_vmi in ((True, True), (True, False), (False, True)):
+            lacking = (by_vm and pair.vm is None) or (by_vmi and pair.vmi is None)
+            state = None if lacking else state_of(rule, stage, pair, by_vm, by_vmi)
+            if state is not None:
+                said += rule.phrase in message(rule, stage, pair, state, ("gate is off",))
+    assert said

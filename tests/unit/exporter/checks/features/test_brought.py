@@ -66,22 +66,22 @@ PINS = {**REFERS, "revisionName": "copy"}
         (
             {"preference": REFERS},
             LIVE,
-            "edit that object, which other VMs may use too, or let the VM refer to another preference.",
+            "Edit that object, which other VMs might use too, or refer the VM to another preference.",
         ),
         (
             {"preference": REFERS, "preferenceRef": "copy"},
             KEPT,
-            "let the VM refer to another preference, since an edit of the object does not change the copy.",
+            "Refer the VM to another preference: an edit of the object doesn't change the ControllerRevision.",
         ),
-        ({"preference": PINS}, KEPT, "let the VM refer to another preference, without this revisionName."),
+        ({"preference": PINS}, KEPT, "Refer the VM to another preference, without this revisionName."),
     ],
     ids=["live", "copy", "pin"],
 )
 def test_the_next_step_names_what_can_be_edited(own: Row, rest: Row, says: str) -> None:
     found = refused(KUBEVIRT, rest, vm(**own))
 
-    assert found.message.endswith(f"; {PREFERENCE} linux brings it.")
-    assert found.next.startswith("Take out of the VM all that is refused")
+    assert found.message.endswith(f" The request comes from {PREFERENCE} linux.")
+    assert found.next.startswith("Before the VM is needed, remove all rejected fields")
     assert "add WorkloadEncryptionSEV" in found.next or "disabledFeatureGates" in found.next
     assert found.next.endswith(says)
     assert "not from the VM's template" in found.next
@@ -93,9 +93,9 @@ def test_what_the_template_asks_for_itself_is_not_brought() -> None:
     own: Row = {"launchSecurity": {"sev": {}}}
     found = refused(KUBEVIRT, LIVE, vm(preference=REFERS, domain=own))
 
-    assert "brings it" not in found.message
+    assert "The request comes from" not in found.message
     assert "broughtBy" not in found.evidence
-    assert "It comes from" not in found.next
+    assert "The request comes from" not in found.next
 
 
 def test_of_two_devices_one_is_of_the_template() -> None:
@@ -108,8 +108,8 @@ def test_of_two_devices_one_is_of_the_template() -> None:
     alone = findings(kubevirt, sized, vm(instancetype={"name": "gpu"}))
 
     feature = "permitted_host_devices"
-    assert ["brings it" in each.message for each in both if each.feature == feature] == [False]
-    assert ["brings it" in each.message for each in alone if each.feature == feature] == [True]
+    assert ["The request comes from" in each.message for each in both if each.feature == feature] == [False]
+    assert ["The request comes from" in each.message for each in alone if each.feature == feature] == [True]
 
 
 def test_what_no_node_offers_may_be_brought_too() -> None:
@@ -121,9 +121,9 @@ def test_what_no_node_offers_may_be_brought_too() -> None:
     found = findings(allows, node, sized, vm(instancetype={"name": "gpu"}))
     (lacking,) = (each for each in found if each.reason == "NoNodeForStart" and "a.com/one" in each.message)
 
-    assert lacking.message.endswith("; VirtualMachineClusterInstancetype gpu brings it.")
-    assert lacking.next.startswith("Find out why no node offers what the VM asks for")
-    assert "edit that object" in lacking.next
+    assert lacking.message.endswith(" The request comes from VirtualMachineClusterInstancetype gpu.")
+    assert lacking.next.startswith("Check the nodes for a cordon, taints")
+    assert "Edit that object" in lacking.next
 
 
 def permitted(*names: str, mdev: str | None = None) -> list[Device]:

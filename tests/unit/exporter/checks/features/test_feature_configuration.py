@@ -84,7 +84,7 @@ def test_the_nearest_name_is_in_message_and_evidence() -> None:
     finding = one(gates=["downwardMetrics"])
 
     assert finding.message == (
-        '"downwardMetrics" is no feature gate of v1.9.0, and has no effect; did you mean DownwardMetrics?'
+        'KubeVirt v1.9.0 has no feature gate "downwardMetrics". The name is ignored. Did you mean DownwardMetrics?'
     )
     assert finding.evidence["nearest"] == "DownwardMetrics"
     assert finding.evidence["lists"] == ["featureGates"]
@@ -101,9 +101,9 @@ def test_an_upgrade_to_1_9_names_all_that_it_switches_on() -> None:
     assert {each.reason for each in changes} == {"ChangesAtUpgrade"}
     sev = next(each for each in changes if each.feature == "WorkloadEncryptionSEV")
     assert sev.message == (
-        "WorkloadEncryptionSEV will be on in v1.9.0, unlike in v1.8.4: it is Beta, and on by default from then."
+        "WorkloadEncryptionSEV is off in v1.8.4 and will be on in v1.9.0: it is Beta there, and on by default."
     )
-    assert "WorkloadEncryptionSEV to disabledFeatureGates" in sev.next
+    assert "To keep WorkloadEncryptionSEV off, add it to disabledFeatureGates" in sev.next
 
 
 def test_with_hco_the_field_of_hyperconverged_is_named() -> None:
@@ -119,6 +119,7 @@ def test_with_hco_the_field_of_hyperconverged_is_named() -> None:
     assert gate.commands[0] == (
         "kubectl get hyperconvergeds.hco.kubevirt.io -n kubevirt kubevirt-hyperconverged -o yaml"
     )
+    assert setting.next.startswith("Do not restart KubeVirt components or begin an upgrade before")
     assert "spec.virtualization.higherWorkloadDensity.memoryOvercommitPercentage decides it" in setting.next
     assert one(name="kubevirt-kubevirt-hyperconverged", gates=["NoGate"]).next.endswith("direct edit of KubeVirt.")
     assert one(**managed, gates=["WithHostModelCPU"]).next == (

@@ -224,7 +224,7 @@ def test_what_the_only_node_does_not_meet_is_said_in_words_of_the_node(node: dic
         evaluation.seen(full(row))
     evaluation.evaluate()
     (found,) = evaluation.engine.findings()
-    assert found.message == f"The VM asks for what the only node does not meet ({why}): it cannot start."
+    assert found.message == f"No node meets the requirements of the VM ({why}). The VM can't start."
     assert "kubectl get nodes -L kubevirt.io/schedulable" in found.commands
     assert any("{.spec.taints}" in each for each in found.commands)
 
@@ -259,4 +259,4 @@ def test_a_vm_with_thousands_of_devices_costs_no_more_than_one_with_a_hundred(mo
     }
     assert 0 < len(compared) == len(set(compared)), "each name is looked for once among those that are permitted"
     assert said["many"].message == said["few"].message
-    assert "a.b/c05002 is not in permittedHostDevices and 97 more: " in said["none"].message
+    assert "a.b/c05002 is not in permittedHostDevices and 97 more. " in said["none"].message

@@ -32,9 +32,9 @@ def test_what_waits(case: str, differs: list[str] | None) -> None:
     finding = found(case)
     assert finding.evidence.get("differs") == differs
     assert f'KubeVirt says: "{finding.evidence["reported"]}"' in finding.message
-    assert ("differs from its VMI in" in finding.message) == (differs is not None)
-    assert ("the restart changes its identity" in finding.message) == (case == "identity_waits")
-    assert "can wait for the next planned restart" in finding.next
+    assert ("differs from the VMI in" in finding.message) == (differs is not None)
+    assert ("A restart changes the identity" in finding.message) == (case == "identity_waits")
+    assert finding.next.startswith("The restart can wait.")
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_what_waits(case: str, differs: list[str] | None) -> None:
 def test_a_report_without_a_change_that_is_seen_is_said_to_be_one(case: str) -> None:
     finding = found(case)
     assert finding.reason == "RestartReportedOfNothing"
-    assert "template and VMI agree in networks, firmware, features, CPU, memory, machine type" in finding.message
-    assert "clears the report" in finding.next
+    assert "Template and VMI agree in networks, firmware, features, CPU, memory, machine type" in finding.message
+    assert "Before it, check the VM's other findings" in finding.next
     assert "differs" not in finding.evidence
 
 
@@ -69,10 +69,10 @@ def test_since_when_it_waits() -> None:
     ],
 )
 def test_a_release_that_keeps_reporting_it_is_named(case: str, stays: bool) -> None:
-    assert ("goes on reporting it until then" in found(case).message) == stays
+    assert ("keeps the report even if" in found(case).message) == stays
 
 
 def test_what_kubevirt_did_itself_needs_no_restart() -> None:
     finding = found("kubevirt_wrote_the_uuid")
-    assert "no other change is seen" in finding.message
-    assert finding.next.startswith("Nothing")
+    assert "No other change is found" in finding.message
+    assert finding.next.startswith("Leave the VM running.")
