@@ -61,7 +61,7 @@ AREA = Area(
         ),
         FindingAlert(
             name="VMTemplatePinsFirmwareUUID",
-            summary="The template of {{ $labels.kind }} {object} sets a fixed firmware UUID",
+            summary="{{ $labels.kind }} {object} sets one firmware UUID for all its VMs",
             description="",
             wait="10m",  # the template may still be being written
         ),
