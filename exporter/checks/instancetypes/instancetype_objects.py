@@ -3,7 +3,7 @@
 KubeVirt doesn't prevent the deletion of an object in use (kubevirt/kubevirt#8142). A VM with a ControllerRevision of
 the object continues to work. A VM without one fails.
 
-Deprecated fields are those of staging/src/kubevirt.io/api/instancetype/v1beta1/types.go, each from the release on that
+Deprecated fields come from staging/src/kubevirt.io/api/instancetype/v1beta1/types.go, each from the release on that
 deprecates it.
 
 Not seen here: names of objects for VMs that are created later. Labels of PVCs, DataSources, DataVolumes and
