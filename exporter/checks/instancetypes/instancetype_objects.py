@@ -1,17 +1,16 @@
 """Instancetypes and preferences that VMs depend on while they can be deleted or changed, and deprecated ones.
 
-Nothing in KubeVirt prevents the deletion of one that is in use (kubevirt/kubevirt#8142). A VM that has a copy of it in
-a ControllerRevision goes on; one that has none fails.
+KubeVirt doesn't prevent the deletion of an object in use (kubevirt/kubevirt#8142). A VM with a ControllerRevision of
+the object continues to work. A VM without one fails.
 
-Deprecated fields are those of staging/src/kubevirt.io/api/instancetype/v1beta1/types.go, each from the release on that
+Deprecated fields come from staging/src/kubevirt.io/api/instancetype/v1beta1/types.go, each from the release on that
 deprecates it.
 
-Not seen here: what names an object for VMs that are created later. That is: labels of PVCs, DataSources, DataVolumes
-and VolumeSnapshots by which KubeVirt's webhook infers an instancetype or a preference, which count while a VM is
-created and never again; VirtualMachineTemplates; and the dataImportCronTemplates of HyperConverged, which put such
-labels on DataSources. PVCs are as many as disks, and none of these is listed; `kubectl get
-datasources,persistentvolumeclaims -A -l instancetype.kubevirt.io/default-instancetype` shows who would miss a deleted
-object.
+Not seen here: names of objects for VMs that are created later. Labels of PVCs, DataSources, DataVolumes and
+VolumeSnapshots, by which KubeVirt's webhook infers an instancetype or a preference, count only while a VM is created.
+VirtualMachineTemplates, and the dataImportCronTemplates of HyperConverged, which put such labels on DataSources, name
+objects too. PVCs are as many as disks, and none of these is listed. `kubectl get datasources,persistentvolumeclaims -A
+-l instancetype.kubevirt.io/default-instancetype` shows the objects that would miss a deleted instancetype.
 """
 
 from __future__ import annotations

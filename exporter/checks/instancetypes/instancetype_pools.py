@@ -1,9 +1,10 @@
-"""VirtualMachinePools whose template refers to an instancetype or preference that does not exist.
+"""VirtualMachinePools whose template refers to an instancetype or preference that doesn't exist.
 
-The VMs of a pool have copies of their own; only those that the pool creates from now on need the live object.
+The VMs of a pool have ControllerRevisions of their own. Only VMs that the pool creates from now on need the live
+object.
 
-Not seen here: templates of tools outside of the cluster, and VirtualMachineTemplates, from which nothing is created
-until somebody does.
+Not seen here: templates of tools outside of the cluster, and VirtualMachineTemplates, from which VMs are created only
+on request.
 """
 
 from __future__ import annotations

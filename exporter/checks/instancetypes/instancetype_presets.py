@@ -1,10 +1,9 @@
 """VMIs that a VirtualMachineInstancePreset was merged into: deprecated since KubeVirt 0.57, and to be removed.
 
-KubeVirt merges presets at the creation of a VMI alone, by its labels, and notes them in annotations.
+KubeVirt merges presets only when a VMI is created, by its labels, and notes them in annotations.
 
-Not seen here: VMs that a preset will be merged into when they start. KubeVirt's webhook decides that at the creation of
-the VMI, by the labels that the VMI has then; what the preset would set, and whether it conflicts with the VM, is not
-read.
+Not seen here: VMs that a preset will be merged into when they start. KubeVirt's webhook decides that when the VMI is
+created, by the labels that the VMI has then. The settings of the preset, and conflicts with the VM, are not read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """ControllerRevisions of instancetypes and preferences that nothing needs, or that several VMs share.
 
 KubeVirt makes one for each VM and object, and leaves the old one behind when a VM changes to another object, is pinned,
-or is expanded (kubevirt/kubevirt#13117). It is still needed by a VM that refers to it, by a VMI that was started with
-it, until that stops, by a snapshot, and by a restore that is in progress: then it is no orphan.
+or is expanded (kubevirt/kubevirt#13117). It is no orphan while it is needed: by a VM that refers to it, by a VMI that
+was started with it, until the VMI stops, by a snapshot, or by a restore in progress.
 
 Not seen here: snapshots and backups that are kept outside of the cluster.
 """

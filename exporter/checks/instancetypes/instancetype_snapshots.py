@@ -1,14 +1,15 @@
 """Snapshots of VMs whose instancetype or preference a restore would not find.
 
-The saved spec of an online snapshot names a ControllerRevision that KubeVirt copied for the snapshot, and so does that
-of a VM whose own spec names one, as all do up to KubeVirt 1.4: a restore reads that one and no other, and fails without
-it. From 1.5 on VMs refer to their copies by their status, which a snapshot of a stopped VM does not save. It has no
-copy, and a VM that is restored from it gets the live object as it is then; but a restore into the same VM leaves that
-its status, and with it its copy (pkg/storage/snapshot of kubevirt/kubevirt).
+The saved spec of an online snapshot names a ControllerRevision that KubeVirt created for the snapshot. The saved spec
+of a VM whose own spec names one, as all do up to KubeVirt 1.4, names that ControllerRevision. A restore reads only the
+named ControllerRevision, and fails without it. From 1.5 on, VMs refer to their ControllerRevisions by their status,
+which a snapshot of a stopped VM does not save. A VM that is restored from such a snapshot gets the live object as it is
+then. A restore into the same VM keeps the VM's status, and with it the ControllerRevision (pkg/storage/snapshot of
+kubevirt/kubevirt).
 
 A finding's group says whether it is about the instancetype or the preference.
 
-Not seen here: that the live object has changed since a snapshot without a copy was taken; exports and backups.
+Not seen here: changes of the live object after a snapshot without a ControllerRevision was taken, exports and backups.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
 """VMs whose instancetype or preference is missing, can't be used, or will be lost.
 
-KubeVirt copies the instancetype and the preference of a VM into ControllerRevisions of the VM's namespace, and from
-then on the VM gets the copies. Without one it gets the live object, and nothing in KubeVirt prevents that somebody
-changes or deletes that (kubevirt/kubevirt#8142). A reference that leads nowhere stops virt-controller before it looks
-at the VM's run strategy: a VM that runs then goes on running, and can be neither stopped nor restarted.
+KubeVirt saves the instancetype and the preference of a VM in ControllerRevisions of the VM's namespace, and from then
+on the VM gets the saved ones. Without a ControllerRevision the VM gets the live object, whose change or deletion
+KubeVirt doesn't prevent (kubevirt/kubevirt#8142). A reference to a missing object stops virt-controller before it reads
+the VM's run strategy: a running VM then continues to run, and can't be stopped or restarted.
 
-A pin (`revisionName` in the matcher of the spec) goes before everything else. It is cleared by a patch that removes it,
-which leaves the VM as it is from 1.5 on, since its status goes on naming that ControllerRevision; up to 1.4 KubeVirt
-then copies the live object. KubeVirt's webhook takes an empty `revisionName` as none, and refuses another name in a
-matcher whose `revisionName` stays (pkg/instancetype/webhooks/vm).
+A pin (`revisionName` in the matcher of the spec) goes before everything else. A patch that removes it leaves the VM as
+it is from 1.5 on, since its status continues to name that ControllerRevision. Up to 1.4 KubeVirt then saves the live
+object. KubeVirt's webhook takes an empty `revisionName` as none, and rejects another name in a matcher whose
+`revisionName` stays (pkg/instancetype/webhooks/vm).
 
 A finding's group says whether it is about the VM's instancetype or its preference.
 
-Not seen here: what KubeVirt's webhooks answer; which instancetype the labels of a volume, PVC or DataSource name for
-a VM that is to be created: the webhook puts the name into the VM's spec, and InferencePending is what it has not
-looked at.
+Not seen here: the answers of KubeVirt's webhooks, and the instancetype that the labels of a volume, PVC or DataSource
+name for a VM that is to be created. The webhook puts that name into the VM's spec, and InferencePending is a VM that
+the webhook has not handled.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def broken(context: Context, resolution: Resolution) -> Finding | None:
     if resolution.failure is Unresolved.OBJECT:
         return _object_missing(context, resolution)
     if resolution.saved:
-        return _undecodable(context, resolution, "the name marks a saved VM spec")
+        return _undecodable(context, resolution, "the name belongs to a saved VM spec")
     if resolution.failure is Unresolved.REVISION:
         return _revision_missing(context, resolution)
     if resolution.revision is not None:
