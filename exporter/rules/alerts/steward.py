@@ -8,7 +8,7 @@ from ...checks import all_checks
 from ...findings.check import PER_FLEET
 from ...findings.severity import Severity
 from ..held import ANSWERING, KNOWN, SEVERITY, acknowledged, answering, held_name, known, unless_acknowledged
-from ..model import OF_CLUSTER, Alerting, Area, FindingAlert, Rule
+from ..model import OF_CLUSTER, Alerting, Rule, area
 from ..values import Values
 
 _REPLICA = "{{ with $labels.pod }}{{ . }}{{ else }}{{ $labels.instance }}{{ end }}"
@@ -196,29 +196,4 @@ or (
     )
 
 
-AREA = Area(
-    name="steward",
-    note="Whether the steward sees what it reports on. Findings of all areas are held while it does not.",
-    before=_before,
-    findings=(
-        FindingAlert(
-            name="StewardBlind",
-            by=("name", "reason"),
-            not_paging={"": "Nothing fails in the cluster; existing findings are held."},
-            summary="The exporter can't list or watch kind {{ $labels.name }}",
-            description="",
-            wait="10m",  # an API server that restarts
-            cluster_wide=True,
-        ),
-        FindingAlert(
-            name="StewardObjectUndecodable",
-            by=("kind",),
-            counted=True,
-            summary="The exporter can't decode objects of kind {{ $labels.kind }} ({{ $value }})",
-            description="",
-            wait="15m",
-            cluster_wide=True,
-        ),
-    ),
-    after=_after,
-)
+AREA = area("steward", before=_before, after=_after)
