@@ -90,7 +90,7 @@ def test_a_flood_of_critical_findings_is_one_page_and_leaves_what_was_there(stag
     stage = staged(sites)
     stage.wait(lambda: len(stage.sent("east", "pager")) == 1, "the one critical finding pages")
 
-    flood = tuple(named("NetworkConfigConflict", f"{n:03}", namespace="bank") for n in range(101))
+    flood = tuple(named("DuplicateIP", f"{n:03}", namespace="bank") for n in range(101))
     warnings = tuple(named("SpecRunMismatch", f"{n:03}", namespace="tenant") for n in range(101))
     sites["east"] = Site(1, (MAC, *flood, *warnings))
     stage.wait(lambda: len(stage.sent("east", "pager")) >= 2, "the flood pages")
@@ -100,9 +100,9 @@ def test_a_flood_of_critical_findings_is_one_page_and_leaves_what_was_there(stag
     alerts = {tuple(sorted(alert.items())) for page in pages for alert in page.alerts}
     assert {alert["alertname"] for page in pages for alert in page.alerts} == {
         "VMMACAddressDuplicate",
-        "VMNetworkConfigConflict",
+        "VMIPAMClaimDuplicateIP",
     }
-    assert sum(("alertname", "VMNetworkConfigConflict") in alert for alert in alerts) == 1
+    assert sum(("alertname", "VMIPAMClaimDuplicateIP") in alert for alert in alerts) == 1
     assert not any(page.resolved for page in pages)
     assert len(stage.firing("VMFirmwareUUIDUnstable", namespace="tenant")) == 1
 
