@@ -37,7 +37,7 @@ CLASSES = (
     FailureClass("SameHost", "source and target node have the same system UUID", True, ("same host",)),
     FailureClass(
         "CPU",
-        "the guest started with a different CPU than it gets on the target node",
+        "the guest started with a CPU that the target node does not offer",
         True,
         (
             *("extra features", "missing features", "doesn't match specification", "not compatible with host cpu"),

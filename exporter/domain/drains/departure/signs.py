@@ -140,4 +140,4 @@ def _closed(node: Node, kubevirt: KubeVirt | None) -> str:
         return f"node {node.name} has taint {taints[0]}"
     if not node.ready:
         return f"node {node.name} is not Ready"
-    return "" if node.labels.get(_SCHEDULABLE) == "true" else f"KubeVirt marks node {node.name} as unschedulable"
+    return "" if node.labels.get(_SCHEDULABLE) == "true" else f"node {node.name} is unschedulable for KubeVirt"
