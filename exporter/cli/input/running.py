@@ -36,6 +36,7 @@ from ...questions.repairs import Reconcile
 from .config import configured
 from .filters import Selection, UsageError
 from .names import refuse_no_kind
+from .once import refuse_both
 
 SECONDS = 30.0
 _BYTES = 256 * 2**20  # of some hundred thousand findings
@@ -44,15 +45,6 @@ _GIVE = "--exporter takes the address of a steward's page; `kubectl port-forward
 _CA = "--ca-file names its CA (ca.crt of Secret steward-exporter-tls), --server-name the host that it is for"
 _MADE = ", as `kubectl create token` prints it"
 T = TypeVar("T")
-
-
-def refuse_both(arguments: argparse.Namespace) -> None:
-    """Raises UsageError where a running steward is named, and something else to look at."""
-    if arguments.exporter and arguments.dump:
-        raise UsageError("--exporter asks a running steward, and --from reads a dump; give one of them")
-    for name in ("token_file", "ca_file", "server_name"):
-        if getattr(arguments, name) and not arguments.exporter:
-            raise UsageError(f"--{name.replace('_', '-')} is for a running steward; it needs --exporter")
 
 
 @dataclass(frozen=True)
@@ -76,7 +68,6 @@ class Asked:
 
 async def answer_of(arguments: argparse.Namespace, path: str, of: type[T], query: Query = ()) -> T:
     """What the steward that the arguments name answers at a path. Raises UsageError."""
-    refuse_both(arguments)
     async with asking(arguments) as steward:
         return await steward.get(path, of, query)
 
@@ -186,6 +177,7 @@ async def acknowledged_of(arguments: argparse.Namespace) -> tuple[tuple[KnownCau
     """What each entry of its configuration comes to, its causes, and whether there may be no others. Raises UsageError
     where it does not answer.
     """
+    refuse_both(arguments)
     found = await answer_of(arguments, "/api/v1/causes", _Causes)
     return found.acknowledged, found.causes, not found.unknown
 

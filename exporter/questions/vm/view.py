@@ -149,7 +149,7 @@ def steps(
     engine: Engine, namespace: str, name: str, kept: tuple[FailedMigration, ...] = ()
 ) -> Generator[None, None, VMWhole]:
     """Stops after each few milliseconds, so that others get their turn. `kept` are migrations of its VMI that failed,
-    as far as they are remembered. Raises NoSuchVMError.
+    as far as they are remembered. Raises NotThereError.
     """
     context = replace(found(engine.cluster, namespace, name), kept=kept)
     refs = {(each.ref.kind, each.ref.namespace, each.ref.name) for each in context.records}

@@ -15,16 +15,8 @@ from exporter.counts.base import Aggregates
 from exporter.counts.features import PHASES, FeatureUsage
 from exporter.facts.rule import Rule
 from exporter.facts.rules import RULES
-from exporter.questions.features import (
-    READER,
-    FeatureReport,
-    Features,
-    GateReport,
-    NoSuchFeatureError,
-    selected,
-    steps,
-    take,
-)
+from exporter.questions.features import READER, FeatureReport, Features, GateReport, selected, steps, take
+from exporter.questions.question import NotThereError
 from exporter.store.source import SyncState
 
 from ....amounts import drawn, rounds
@@ -334,7 +326,7 @@ def test_a_feature_or_a_gate_by_its_name() -> None:
     unallowed = selected(found, unallowed=True)
     assert [each.feature for each in unallowed.features] == ["downward_metrics"]
     assert unallowed.gates == ()
-    with pytest.raises(NoSuchFeatureError, match="did you mean downward_metrics"):
+    with pytest.raises(NotThereError, match="did you mean downward_metrics"):
         selected(found, ["downwardmetrics"])
 
 

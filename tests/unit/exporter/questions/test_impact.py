@@ -14,17 +14,9 @@ from demo.fleet.sample import sample_fleet
 from exporter.checks import all_checks
 from exporter.engine.engine import Engine
 from exporter.facts.record import Ref
-from exporter.questions.impact import (
-    Impact,
-    NoSuchObjectError,
-    ProposedChange,
-    deletion,
-    exit_code,
-    steps,
-    take,
-    without,
-)
+from exporter.questions.impact import Impact, ProposedChange, deletion, exit_code, steps, take, without
 from exporter.questions.in_slices import at_once
+from exporter.questions.question import NotThereError
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import network_attachment_definition, virtual_machine, virtual_machine_instance
 from exporter.store.kinds.kube_virt import KubeVirt
@@ -264,21 +256,21 @@ def test_a_change_of_everything_while_objects_come_and_go() -> None:
 )
 def test_what_is_not_there_is_one_sentence_with_the_nearest_name(name: str, sentence: str) -> None:
     evaluation = evaluation_of(*WITH_CLAIM)
-    with pytest.raises(NoSuchObjectError) as raised:
+    with pytest.raises(NotThereError) as raised:
         deletion(evaluation.engine.cluster, [(virtual_machine.KIND, "ns", name)])
     assert str(raised.value) == sentence
 
 
 def test_what_can_not_be_read_is_not_called_missing() -> None:
     evaluation = evaluation_of(WITH_CLAIM[0] | {"undecodable": True})
-    with pytest.raises(NoSuchObjectError, match="NetworkAttachmentDefinition ns/blue could not be read: "):
+    with pytest.raises(NotThereError, match="NetworkAttachmentDefinition ns/blue could not be read: "):
         deletion(evaluation.engine.cluster, [(NAD, "ns", "blue")])
 
 
 def test_a_kind_that_is_not_served_has_no_object() -> None:
     evaluation = evaluation_of()
     evaluation.sync_state("NetworkAttachmentDefinition", SyncState.ABSENT)
-    with pytest.raises(NoSuchObjectError, match="the cluster does not serve network-attachment-definitions"):
+    with pytest.raises(NotThereError, match="the cluster does not serve network-attachment-definitions"):
         deletion(evaluation.engine.cluster, [(NAD, "ns", "blue")])
 
 

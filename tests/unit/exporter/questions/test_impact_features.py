@@ -11,17 +11,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as some
 
-from exporter.questions.impact import (
-    Impact,
-    ImpactQuery,
-    NoSuchObjectError,
-    ProposedChange,
-    exit_code,
-    proposed,
-    steps,
-    take,
-)
+from exporter.questions.asked import ImpactQuery
+from exporter.questions.impact import Impact, ProposedChange, exit_code, proposed, steps, take
 from exporter.questions.in_slices import at_once
+from exporter.questions.question import NotThereError
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.overlay import Edit
@@ -433,7 +426,7 @@ def test_what_can_not_be_done_is_refused_in_a_sentence(asked: Row, sentence: str
     ],
 )
 def test_without_the_one_known_installation_nothing_is_previewed(rows: list[Row], sentence: str) -> None:
-    with pytest.raises(NoSuchObjectError) as raised:
+    with pytest.raises(NotThereError) as raised:
         proposal_of(evaluation_of(*rows), disable="HostDisk")
     assert str(raised.value) == sentence
 
@@ -441,10 +434,10 @@ def test_without_the_one_known_installation_nothing_is_previewed(rows: list[Row]
 def test_an_installation_that_can_not_be_seen_or_read_is_not_called_missing() -> None:
     evaluation = evaluation_of(kubevirt())
     evaluation.sync_state("KubeVirt", SyncState.FORBIDDEN)
-    with pytest.raises(NoSuchObjectError, match="the KubeVirt object can't be seen, so nobody can say"):
+    with pytest.raises(NotThereError, match="the KubeVirt object can't be seen, so nobody can say"):
         proposal_of(evaluation, disable="HostDisk")
     evaluation = evaluation_of(kubevirt() | {"undecodable": True})
-    with pytest.raises(NoSuchObjectError, match="KubeVirt kubevirt/kubevirt could not be read: "):
+    with pytest.raises(NotThereError, match="KubeVirt kubevirt/kubevirt could not be read: "):
         proposal_of(evaluation, disable="HostDisk")
 
 

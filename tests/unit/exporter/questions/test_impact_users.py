@@ -11,7 +11,8 @@ from exporter.cli.commands.impact import impacted
 from exporter.counts.features import FeatureUsage
 from exporter.domain.features.configuration import Effective, effective
 from exporter.questions import features
-from exporter.questions.impact import Impact, ImpactQuery, exit_code, proposed, take
+from exporter.questions.asked import ImpactQuery
+from exporter.questions.impact import Impact, exit_code, proposed, take
 from exporter.questions.impact.gates import concerned_by
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.source import SyncState

@@ -121,7 +121,10 @@ async def test_the_page_gives_the_form_back_with_the_mistake_and_the_nodes_that_
 
 async def test_what_is_no_parameter_is_refused(http: aiohttp.ClientSession) -> None:
     status, text, _ = await get(http, "/api/v1/drain?nodes=node01")
-    assert (status, json.loads(text)) == (400, {"error": "'nodes' is no filter; there is: node"})
+    assert (status, json.loads(text)) == (
+        400,
+        {"error": "'nodes' is no filter; filters are: node, all-cordoned, selector"},
+    )
 
 
 async def test_the_page_shows_nodes_being_emptied_and_what_stays(http: aiohttp.ClientSession) -> None:
