@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...checks import all_checks
 from ...domain.drains.departure import DrainState
@@ -181,6 +181,15 @@ def _asked(arguments: argparse.Namespace) -> DrainQuery:
     return asked
 
 
+def _looks(_: DrainQuery) -> Mapping[str, Any]:
+    """Beside what is asked about, what forbids something to be done to a VM: by that it stays, or is not to be stopped.
+    Nothing else is watched: what a drain has nothing to do with must not hold it up.
+    """
+    forbidding = {each.id for each in all_checks() if any(reason.forbids for reason in each.reasons.values())}
+    checks = [each for each in all_checks() if each.id in ("sources", CHECK, *forbidding)]
+    return {"checks": checks, "views": [READER]}
+
+
 async def _with_probes(drain: Drain, look: Look, _: argparse.Namespace) -> Drain:
     from ...kube.probe import Probe  # not for a dump
 
@@ -194,7 +203,6 @@ run = Asking(
     text=lambda found, _, columns: drained(found, columns),
     code=lambda found, in_time: exit_code(found, whole=in_time and not unsettled(found)),
     asked=_asked,
-    # Nothing else is watched: what a drain has nothing to do with must not hold it up.
-    looks=lambda _: {"checks": [each for each in all_checks() if each.id in ("sources", CHECK)], "views": [READER]},
+    looks=_looks,
     probed=_with_probes,
 ).run

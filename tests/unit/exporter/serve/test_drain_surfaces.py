@@ -212,8 +212,9 @@ async def test_live_nothing_is_asked_for_that_a_drain_has_nothing_to_do_with(
     config = str(kubeconfig(tmp_path, cluster.url))
     await asyncio.to_thread(run, ["node01", "--kubeconfig", config], capsys)
     watched = {call.path.rpartition("/")[2] for call in cluster.requests if call.watch}
-    of_check = (kind for check in all_checks() if check.id == drain.CHECK for kind in check.reads)
-    kinds = (kind for kind in (*drain.READER.reads, *of_check) if isinstance(kind, ApiKind))
+    forbidding = (check for check in all_checks() if any(reason.forbids for reason in check.reasons.values()))
+    of_checks = (kind for check in forbidding for kind in check.reads)
+    kinds = (kind for kind in (*drain.READER.reads, *of_checks) if isinstance(kind, ApiKind))
     assert watched == {kind.plural for kind in kinds}
     assert {call.method for call in cluster.requests} == {"GET"}
 
