@@ -20,8 +20,7 @@ from ..kube.errors import UnreachableError
 from ..offline.files import DumpError
 from ..offline.source import Tally
 from ..questions.asked import parameters, sent
-from ..questions.in_slices import at_once
-from ..questions.question import Answer, Asked, NotThereError, Question, UnaskableError
+from ..questions.question import Answer, Asked, NotThereError, Question, UnaskableError, at_once
 from ..store.kind import Kind
 from .input.config import configured
 from .input.filters import UsageError
@@ -80,23 +79,16 @@ async def from_anywhere(
 
         async with looking(arguments, config, **looks) as look:
             return await taken(Place(look.steward.engine, look)), look.in_time
-    complete = arguments.complete
+    path, complete = arguments.dump, arguments.complete
     with progress_line() as progress:
-        engine, tally = await read_dump(
-            arguments.dump, time.time(), config, complete=complete, progress=progress, also=also
-        )
+        engine, tally = await read_dump(path, time.time(), config, complete=complete, progress=progress, also=also)
     return await taken(Place(engine, read=tally)), True
 
 
-def asked_with(question: Question[Asked, Any]) -> Callable[[argparse.Namespace], Asked]:
-    """By the options that follow from the fields."""
-
-    def asked(arguments: argparse.Namespace) -> Asked:
-        given = ((each, getattr(arguments, each.field)) for each in parameters(question.asked))
-        values = {each.field: tuple(value) if each.several else value for each, value in given if value is not None}
-        return question.asked(**values)
-
-    return asked
+def asked_with(arguments: argparse.Namespace, asked: type[Asked]) -> Asked:
+    """By the options that follow from its fields."""
+    given = ((each, getattr(arguments, each.field)) for each in parameters(asked))
+    return asked(**{each.field: tuple(value) if each.several else value for each, value in given if value is not None})
 
 
 @dataclass(frozen=True)
@@ -118,7 +110,7 @@ class Asking(Generic[Asked, Answer]):
     def run(self, arguments: argparse.Namespace) -> int:
         config = configured(arguments).config
         try:
-            asked = (self.asked or asked_with(self.question))(arguments)
+            asked = self.asked(arguments) if self.asked else asked_with(arguments, self.question.asked)
             refuse_complete_without_dump(arguments)
             found, in_time = asyncio.run(self._found(arguments, config, asked))
         except WRONG as error:

@@ -28,12 +28,9 @@ from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.reader import Reading
 from ..store.source import FILE, Undecodable, not_served, unseen
 from .asked import InstancetypesQuery
-from .in_slices import at_once
 from .nearest import meant, shortened
 from .question import NotThereError, Question
 from .times import rfc3339
-
-__all__ = ["READER", "CopyReport", "InstancetypeReport", "Instancetypes", "steps", "take"]
 
 # What users get to know of instancetypes and preferences.
 
@@ -144,19 +141,13 @@ class _Unread(NamedTuple):
         return not hidden and not self.may_be(target)
 
 
-def take(
-    cluster: Cluster, usage: InstancetypeUsage, findings: Iterable[Finding], generation: int, only: str = ""
-) -> Instancetypes:
-    """Those that are missing or being deleted first, then those on which most VMs depend. `only` is NAME or
-    NAMESPACE/NAME. What changed since `usage` was last settled is not counted yet.
-    """
-    return at_once(steps(cluster, usage, findings, generation, only))
-
-
 def steps(
     cluster: Cluster, usage: InstancetypeUsage, findings: Iterable[Finding], generation: int, only: str = ""
 ) -> Generator[None, None, Instancetypes]:
-    """The same, and stops after each few milliseconds, so that others get their turn."""
+    """Those that are missing or being deleted first, then those on which most VMs depend; stops after each few
+    milliseconds, so that others get their turn. `only` is NAME or NAMESPACE/NAME. What changed since `usage` was last
+    settled is not counted yet.
+    """
     absent = not_served(cluster, READER.requires)
     blind = unseen(cluster, (*InstancetypeUsage.KINDS, VirtualMachinePool)) if not absent else ()
     if absent or set(blind) - {VirtualMachinePool.__name__}:

@@ -12,8 +12,7 @@ from ..engine.engine import Engine
 from ..store.cluster import Cluster
 from ..store.source import unseen
 from .asked import MigrationsQuery
-from .in_slices import in_order
-from .question import Question
+from .question import Question, in_order
 from .times import rfc3339
 
 _SLICE = 100  # VMIs between two looks at the event loop

@@ -29,9 +29,8 @@ from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..store.reader import Reading
 from ..store.source import Undecodable, unseen
 from .asked import NetworksQuery
-from .in_slices import at_once, in_order
 from .nearest import meant, shortened
-from .question import NotThereError, Question
+from .question import NotThereError, Question, in_order
 from .times import rfc3339
 
 # The state of a network: whether it is there, is being deleted or was never created, and why.
@@ -242,17 +241,12 @@ class Networks(msgspec.Struct, frozen=True, rename="camel"):
     networks: tuple[NetworkReport, ...]
 
 
-def take(
-    cluster: Cluster, usage: AddressUsage, findings: Iterable[Finding], generation: int, only: str = ""
-) -> Networks:
-    """The fullest first. What changed since `usage` was last settled is not counted yet."""
-    return at_once(steps(cluster, usage, findings, generation, only))
-
-
 def steps(
     cluster: Cluster, usage: AddressUsage, findings: Iterable[Finding], generation: int, only: str = ""
 ) -> Generator[None, None, Networks]:
-    """The same, and stops after each few findings or a network, so that others get their turn."""
+    """The fullest first; stops after each few findings or a network, so that others get their turn. What changed since
+    `usage` was last settled is not counted yet.
+    """
     blind = unseen(cluster, AddressUsage.KINDS)
     kinds = {kind.__name__ for kind in AddressUsage.KINDS}
     incomplete = frozenset(

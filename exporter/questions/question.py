@@ -1,9 +1,14 @@
-"""A question as it is declared: with what it is asked, and how its answer is made. API, page and command are shells."""
+"""A question as it is declared: with what it is asked, and how its answer is made. API, page and command are shells.
+
+The answer is made in slices, so that others get their turn between two of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from ..engine.engine import Engine
@@ -39,3 +44,31 @@ class Question(Generic[Asked, Answer]):
     counted: Any = None
     narrowed: Callable[[Answer, Asked], Answer] | None = None
     bounded: Steps[Asked, Answer] | None = None
+
+
+_SLICE = 500  # things between two turns
+T = TypeVar("T")
+
+
+def at_once(work: Generator[None, None, T]) -> T:
+    """What the work returns, without a turn for anybody else."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            made: T = end.value
+            return made
+
+
+def in_order(things: Sequence[T], key: Callable[[T], Any]) -> Generator[None, None, list[T]]:
+    """All of them, sorted."""
+    runs: list[list[T]] = []
+    for start in range(0, len(things), _SLICE):
+        runs.append(sorted(things[start : start + _SLICE], key=key))
+        yield
+    found: list[T] = []
+    ordered = merge(*runs, key=key)
+    while run := list(islice(ordered, _SLICE)):
+        found += run
+        yield
+    return found

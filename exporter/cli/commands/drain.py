@@ -174,7 +174,7 @@ def _ending(drain: Drain, columns: int | None) -> list[str]:
 
 
 def _asked(arguments: argparse.Namespace) -> DrainQuery:
-    asked = asked_with(QUESTION)(arguments)
+    asked = asked_with(arguments, DrainQuery)
     if not any(asked):
         raise UsageError("name the nodes, or use --all-cordoned or --selector")
     refuse_probe_of_dump(arguments, "--probe")

@@ -164,7 +164,7 @@ def _ending(impact: Impact) -> str:
 
 
 def _asked(arguments: argparse.Namespace) -> ImpactQuery:
-    asked = asked_with(QUESTION)(arguments)
+    asked = asked_with(arguments, ImpactQuery)
     if not any(asked):
         raise UsageError(f"name a change: {', '.join(f'--{name}' for name in PARAMETERS)}")
     refuse_probe_of_dump(arguments, "--probe")

@@ -13,10 +13,11 @@ import msgspec
 from ...checks import all_checks
 from ...facts.naming import counted, named
 from ...findings.check import PER_FLEET
+from ...questions.asked import DrainQuery
 from ...questions.causes import HistoryReport
-from ...questions.drain import READER, STAYS, NodeReport, draining
-from ...questions.drain import take as drained
+from ...questions.drain import QUESTION, READER, STAYS, NodeReport
 from ...questions.findings import FindingReport, Report, take, with_causes
+from ...questions.question import at_once
 from ...questions.repairs import Reconcile
 from ...questions.times import lately_said
 from ...questions.trust import exit_code
@@ -153,7 +154,7 @@ def _of(place: Place, dump: str) -> Status:
     engine = place.engine
     report: Report = undated(with_causes(take(engine), engine))
     kubevirt = next(engine.cluster.all(KubeVirt), None)
-    drain = drained(engine.cluster, draining(engine.cluster), engine.findings(), engine.generation)
+    drain = at_once(QUESTION.steps(engine, None, DrainQuery()))
     nodes = None if any(each.kind == "Node" for each in drain.unseen) else drain.nodes
     where = dump if place.look is None else place.look.transport.server
     read = "" if place.read is None else f"read {place.read}"

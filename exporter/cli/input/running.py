@@ -36,7 +36,6 @@ from ...questions.repairs import Reconcile
 from .config import configured
 from .filters import Selection, UsageError
 from .names import refuse_no_kind
-from .once import refuse_both
 
 SECONDS = 30.0
 _BYTES = 256 * 2**20  # of some hundred thousand findings
@@ -177,7 +176,6 @@ async def acknowledged_of(arguments: argparse.Namespace) -> tuple[tuple[KnownCau
     """What each entry of its configuration comes to, its causes, and whether there may be no others. Raises UsageError
     where it does not answer.
     """
-    refuse_both(arguments)
     found = await answer_of(arguments, "/api/v1/causes", _Causes)
     return found.acknowledged, found.causes, not found.unknown
 

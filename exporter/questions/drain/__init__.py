@@ -16,7 +16,7 @@ from ..asked import DrainQuery
 from ..question import Question, UnaskableError
 from .probing import probed, unsafe, unsettled
 from .report import LEAVES, STAYS, TITLES, Drain, NodeReport, VMReport, exit_code
-from .view import CHECK, INDEXES, KINDS, READER, chosen_nodes, draining, node_names, steps, take
+from .view import CHECK, INDEXES, KINDS, READER, chosen_nodes, draining, node_names, steps
 
 __all__ = [
     "CHECK",
@@ -37,7 +37,6 @@ __all__ = [
     "nodes_seen",
     "probed",
     "steps",
-    "take",
     "unsafe",
     "unsettled",
 ]

@@ -46,7 +46,6 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ...store.reader import ClusterView, Reading
 from ...store.source import FILE, Source, Undecodable
-from ..in_slices import at_once
 from ..nearest import meant, shortened
 from ..question import NotThereError
 from ..times import rfc3339
@@ -82,11 +81,6 @@ def draining(cluster: Cluster) -> list[str]:
     """The names of the nodes that are cordoned, or tainted to be drained, in order."""
     kubevirt = next(cluster.all(KubeVirt), None)
     return sorted(each.name for each in cluster.all(Node) if cordoned(each) or drain_taints(each, kubevirt))
-
-
-def take(cluster: Cluster, nodes: Iterable[str], findings: Iterable[Finding], generation: int) -> Drain:
-    """As `steps`, at once."""
-    return at_once(steps(cluster, nodes, findings, generation))
 
 
 def steps(

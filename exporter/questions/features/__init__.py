@@ -9,7 +9,7 @@ from ...engine.engine import Engine
 from ..asked import FeaturesQuery
 from ..question import Question
 from .report import FeatureReport, Features, GateReport, ValueReport
-from .view import READER, selected, steps, take
+from .view import READER, selected, steps
 
 __all__ = ["QUESTION", "READER", "FeatureReport", "Features", "GateReport", "ValueReport", "selected", "steps", "take"]
 

@@ -26,7 +26,6 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.reader import Reading
 from ...store.source import FILE, UNREADABLE, Undecodable, not_served, unseen
-from ..in_slices import at_once
 from ..nearest import meant, shortened
 from ..question import NotThereError
 from .report import Features
@@ -49,15 +48,12 @@ _SLICE = 500  # findings looked at between two looks at the event loop
 _ASKING = tuple(kind.__name__ for kind in FeatureUsage.KINDS)
 
 
-def take(cluster: Cluster, usage: FeatureUsage, findings: Iterable[Finding], generation: int) -> Features:
-    """What is asked for and not allowed first. What changed since `usage` was last settled is not counted yet."""
-    return at_once(steps(cluster, usage, findings, generation))
-
-
 def steps(
     cluster: Cluster, usage: FeatureUsage, findings: Iterable[Finding], generation: int
 ) -> Generator[None, None, Features]:
-    """The same, and stops after each few milliseconds, so that others get their turn."""
+    """What is asked for and not allowed first; stops after each few milliseconds, so that others get their turn. What
+    changed since `usage` was last settled is not counted yet.
+    """
     if absent := not_served(cluster, READER.requires):
         return Features(generation, (), absent, "", None, "", "", "", True, (), ())
     blind = unseen(cluster, FeatureUsage.KINDS)

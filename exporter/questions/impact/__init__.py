@@ -21,7 +21,7 @@ from .gates import GateChange
 from .proposals import KINDS, ProposedChange, deletion, without
 from .report import Affected, FeatureTotals, Impact, Totals, exit_code
 from .settings_changes import Wish, configured
-from .view import concerned, steps, take
+from .view import concerned, steps
 from .who_breaks import TITLES, SubjectOutcome
 
 __all__ = [
@@ -43,7 +43,6 @@ __all__ = [
     "kinds_of",
     "proposed",
     "steps",
-    "take",
     "without",
 ]
 

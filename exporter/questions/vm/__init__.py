@@ -15,7 +15,7 @@ from .context import INDEXES, KINDS, READER
 from .manifest import KINDS as OF_MANIFESTS
 from .manifest import Manifest, manifest_of, propose
 from .report import NodeAnswer, Places, Verdict, VMWhole, exit_code
-from .view import steps, take
+from .view import steps
 
 __all__ = [
     "INDEXES",
@@ -32,7 +32,6 @@ __all__ = [
     "manifest_of",
     "propose",
     "steps",
-    "take",
 ]
 
 

@@ -23,7 +23,6 @@ from ...store.kinds.node import Node
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..findings import FindingReport, order, reported
-from ..in_slices import at_once
 from .context import OneVM, found
 from .futures import concerning, drained, restarted, start_places, unanswered, upgraded
 from .moving import ability, failures, held, own_migrations, runs, runs_now, under_way
@@ -138,11 +137,6 @@ def _places(places: Places | None) -> Iterator[str]:
 
 _MOST_AROUND = 20
 _MOST_UNANSWERED = 20
-
-
-def take(engine: Engine, namespace: str, name: str) -> VMWhole:
-    """As `steps`, at once."""
-    return at_once(steps(engine, namespace, name))
 
 
 def steps(
