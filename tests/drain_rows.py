@@ -8,6 +8,7 @@ from typing import Any
 from exporter.checks import all_checks
 from exporter.questions import drain
 from exporter.questions.drain.report import Drain, NodeReport, VMReport
+from exporter.questions.question import at_once
 from tests.evaluation import Evaluation
 from tests.rows import full
 
@@ -31,7 +32,7 @@ class Drained(Evaluation):
     def take(self, *nodes: str) -> Drain:
         self.evaluate()
         engine = self.engine
-        return drain.take(engine.cluster, nodes or ("node01",), engine.findings(), engine.generation)
+        return at_once(drain.steps(engine.cluster, nodes or ("node01",), engine.findings(), engine.generation))
 
     def node(self) -> NodeReport:
         (report,) = self.take().nodes

@@ -7,8 +7,8 @@ from typing import Any
 
 from exporter.counts.migrations import READING, MigrationFailures
 from exporter.kube.watch.decode import Decoder
-from exporter.questions.in_slices import at_once
 from exporter.questions.migrations import steps
+from exporter.questions.question import at_once
 from exporter.store.decode import by_name
 from exporter.store.source import SyncState
 from tests.evaluation import Evaluation

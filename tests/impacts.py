@@ -8,7 +8,8 @@ from typing import Any
 
 from exporter.checks import all_checks
 from exporter.engine.engine import Engine
-from exporter.questions.impact import Impact
+from exporter.questions.impact import Impact, ProposedChange, steps
+from exporter.questions.question import at_once
 from exporter.store.overlay import Edit
 
 from .evaluation import Evaluation
@@ -21,6 +22,10 @@ def evaluation_of(*rows: dict[str, Any], lacking: str = "") -> Evaluation:
         evaluation.seen(full(row))
     evaluation.evaluate()
     return evaluation
+
+
+def taken(engine: Engine, proposal: ProposedChange, most: int | None = None) -> Impact:
+    return at_once(steps(engine, proposal, most))
 
 
 Shown = dict[tuple[str, str, str], str]

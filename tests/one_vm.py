@@ -14,7 +14,8 @@ from exporter.counts.networks import STATE
 from exporter.metrics.states import States
 from exporter.metrics.text import SeriesLimit
 from exporter.questions import vm
-from exporter.questions.networks import NetworkReport, Networks, take
+from exporter.questions.networks import NetworkReport, Networks, steps
+from exporter.questions.question import at_once
 from exporter.questions.vm import VMWhole
 from exporter.store.source import SyncState
 
@@ -51,7 +52,7 @@ class OneVMStage(Evaluation):
 
     def take(self, name: str = "a", namespace: str = "ns") -> VMWhole:
         self.evaluate()
-        return vm.take(self.engine, namespace, name)
+        return at_once(vm.steps(self.engine, namespace, name))
 
     def propose(self, manifest: Row, namespace: str = "ns") -> VMWhole:
         self.evaluate()
@@ -82,7 +83,7 @@ class Viewed(Evaluation):
     def take(self, only: str = "") -> Networks:
         self.evaluate()
         list(self.usage.settle())
-        return take(self.engine.cluster, self.usage, self.engine.findings(), self.engine.generation, only)
+        return at_once(steps(self.engine.cluster, self.usage, self.engine.findings(), self.engine.generation, only))
 
     def one(self) -> NetworkReport:
         (report,) = self.take().networks

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..config.names import CONFIG_VARIABLE, LISTEN
 from ..findings.severity import Severity
+from ..questions.asked import parameters
 
 # The options that select a cluster.
 
@@ -96,6 +97,29 @@ def _number(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text[:9]) < 100_000:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of VMs; write it as {MOST}")
     return int(text)
+
+
+# The options of what a question is asked with.
+
+
+def add_arguments(parser: Any, asked: type[Any]) -> None:
+    for each in parameters(asked):
+        argument, how = each.argument, dict[str, Any](help=each.argument.help)
+        if each.flag:
+            how |= {"action": "store_true"}
+        elif argument.position:
+            how |= {"metavar": argument.metavar, "nargs": "*" if each.several else "?"}
+        else:
+            how |= {"metavar": argument.metavar, "action": "append" if each.several else "store"}
+        if argument.labels:
+            how |= {"type": _selector}
+        names = (each.field,) if argument.position else filter(None, (f"--{each.name}", argument.short))
+        parser.add_argument(*names, **how)
+
+
+def _selector(text: str) -> str:
+    labels(text)
+    return text
 
 
 # The options that say which findings are shown.

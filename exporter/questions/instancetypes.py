@@ -14,6 +14,7 @@ from ..counts.instancetypes import InstancetypeTarget, InstancetypeUsage, Instan
 from ..domain.instancetypes.conflicts import differing
 from ..domain.instancetypes.indexes import UNVERSIONED, object_key
 from ..domain.instancetypes.resolving import LIVE, ReferenceMode
+from ..engine.engine import Engine
 from ..facts.matching import ROLES
 from ..facts.naming import NAMED
 from ..facts.record import Ref
@@ -26,10 +27,10 @@ from ..store.kinds.templates import VirtualMachinePool
 from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.reader import Reading
 from ..store.source import FILE, Undecodable, not_served, unseen
-from .in_slices import at_once
+from .asked import InstancetypesQuery
+from .nearest import meant, shortened
+from .question import NotThereError, Question
 from .times import rfc3339
-
-__all__ = ["READER", "CopyReport", "InstancetypeReport", "Instancetypes", "steps", "take"]
 
 # What users get to know of instancetypes and preferences.
 
@@ -140,19 +141,13 @@ class _Unread(NamedTuple):
         return not hidden and not self.may_be(target)
 
 
-def take(
-    cluster: Cluster, usage: InstancetypeUsage, findings: Iterable[Finding], generation: int, only: str = ""
-) -> Instancetypes:
-    """Those that are missing or being deleted first, then those on which most VMs depend. `only` is NAME or
-    NAMESPACE/NAME. What changed since `usage` was last settled is not counted yet.
-    """
-    return at_once(steps(cluster, usage, findings, generation, only))
-
-
 def steps(
     cluster: Cluster, usage: InstancetypeUsage, findings: Iterable[Finding], generation: int, only: str = ""
 ) -> Generator[None, None, Instancetypes]:
-    """The same, and stops after each few milliseconds, so that others get their turn."""
+    """Those that are missing or being deleted first, then those on which most VMs depend; stops after each few
+    milliseconds, so that others get their turn. `only` is NAME or NAMESPACE/NAME. What changed since `usage` was last
+    settled is not counted yet.
+    """
     absent = not_served(cluster, READER.requires)
     blind = unseen(cluster, (*InstancetypeUsage.KINDS, VirtualMachinePool)) if not absent else ()
     if absent or set(blind) - {VirtualMachinePool.__name__}:
@@ -270,3 +265,23 @@ def _about(finding: Finding) -> Iterator[InstancetypeTarget]:
     if isinstance(name, str) and kind is not None and finding.reason != "UnknownKind":  # which is about no object
         namespaced = kind in (role.namespaced for role in ROLES)
         yield InstancetypeTarget(kind, subject.namespace if namespaced else "", name)
+
+
+def chosen(found: Instancetypes, asked: InstancetypesQuery) -> Instancetypes:
+    """Of all of them those that are asked for. Raises NotThereError."""
+    only = asked.name
+    left = tuple(each for each in found.objects if only in ("", each.name, each.path))
+    if only and not left and not found.unseen and not found.not_applicable:
+        there = meant(only, (each.path for each in found.objects), "instancetypes and no preferences")
+        raise NotThereError(f"no instancetype and no preference is called {shortened(only)!r}; {there}")
+    return msgspec.structs.replace(found, objects=left)
+
+
+def _answered(
+    engine: Engine, usage: InstancetypeUsage, asked: InstancetypesQuery
+) -> Generator[None, None, Instancetypes]:
+    yield from usage.settle()
+    return (yield from steps(engine.cluster, usage, list(engine.findings()), engine.generation, asked.name))
+
+
+QUESTION = Question("instancetypes", InstancetypesQuery, Instancetypes, _answered, READER, InstancetypeUsage)

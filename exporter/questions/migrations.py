@@ -8,12 +8,13 @@ import msgspec
 
 from ..counts.migrations import READING, FailedVMI, MigrationFailures
 from ..domain.drains.failures import CLASSES, FailedMigration
+from ..engine.engine import Engine
 from ..store.cluster import Cluster
 from ..store.source import unseen
-from .in_slices import in_order
+from .asked import MigrationsQuery
+from .question import Question, in_order
 from .times import rfc3339
 
-READER = READING
 _SLICE = 100  # VMIs between two looks at the event loop
 _CLASSES = {each.id: each for each in CLASSES}
 
@@ -71,7 +72,7 @@ def steps(
         if at % _SLICE == _SLICE - 1:
             yield
     dropped = sum(count for namespace, count in kept.dropped.items() if shows(namespace))
-    return Migrations(unseen(cluster, [kind.record for kind in READER.reads]), dropped, tuple(reports))
+    return Migrations(unseen(cluster, [kind.record for kind in READING.reads]), dropped, tuple(reports))
 
 
 def failure_report(failed: FailedMigration) -> FailedMigrationReport:
@@ -86,3 +87,18 @@ def failure_report(failed: FailedMigration) -> FailedMigrationReport:
         failed.text,
         failed.made_for,
     )
+
+
+def _answered(
+    engine: Engine, seen: tuple[MigrationFailures, Callable[[str], bool]], asked: MigrationsQuery
+) -> Generator[None, None, Migrations]:
+    """Of those that are kept, in namespaces that are `visible` to who asks."""
+    kept, visible = seen
+
+    def shows(namespace: str) -> bool:
+        return visible(namespace) and (not asked.namespace or namespace in asked.namespace)
+
+    return (yield from steps(engine.cluster, kept, shows, asked.name))
+
+
+QUESTION = Question("migrations", MigrationsQuery, Migrations, _answered, READING, MigrationFailures)

@@ -14,6 +14,7 @@ import msgspec
 from ..counts.addresses import AddressUsage, owner_lives
 from ..counts.networks import SubnetReport, subnet_reports
 from ..domain.networks.users import users_of
+from ..engine.engine import Engine
 from ..facts.naming import NAMED, named
 from ..facts.record import Ref
 from ..findings.finding import Finding
@@ -27,7 +28,9 @@ from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..store.reader import Reading
 from ..store.source import Undecodable, unseen
-from .in_slices import at_once, in_order
+from .asked import NetworksQuery
+from .nearest import meant, shortened
+from .question import NotThereError, Question, in_order
 from .times import rfc3339
 
 # The state of a network: whether it is there, is being deleted or was never created, and why.
@@ -238,17 +241,12 @@ class Networks(msgspec.Struct, frozen=True, rename="camel"):
     networks: tuple[NetworkReport, ...]
 
 
-def take(
-    cluster: Cluster, usage: AddressUsage, findings: Iterable[Finding], generation: int, only: str = ""
-) -> Networks:
-    """The fullest first. What changed since `usage` was last settled is not counted yet."""
-    return at_once(steps(cluster, usage, findings, generation, only))
-
-
 def steps(
     cluster: Cluster, usage: AddressUsage, findings: Iterable[Finding], generation: int, only: str = ""
 ) -> Generator[None, None, Networks]:
-    """The same, and stops after each few findings or a network, so that others get their turn."""
+    """The fullest first; stops after each few findings or a network, so that others get their turn. What changed since
+    `usage` was last settled is not counted yet.
+    """
     blind = unseen(cluster, AddressUsage.KINDS)
     kinds = {kind.__name__ for kind in AddressUsage.KINDS}
     incomplete = frozenset(
@@ -341,3 +339,21 @@ def _counted(findings: list[Finding]) -> dict[str, int]:
     for finding in findings:
         counted[finding.reason] = counted.get(finding.reason, 0) + 1
     return dict(sorted(counted.items()))
+
+
+def chosen(found: Networks, asked: NetworksQuery) -> Networks:
+    """Of all networks the one that is asked for. Raises NotThereError."""
+    left = tuple(each for each in found.networks if asked.network in ("", each.network))
+    if asked.network and not left and not found.unseen:
+        names = (each.network for each in found.networks)
+        there = meant(asked.network, names, "networks")
+        raise NotThereError(f"no network is called {shortened(asked.network)!r}; {there}")
+    return msgspec.structs.replace(found, networks=left)
+
+
+def _answered(engine: Engine, usage: AddressUsage, asked: NetworksQuery) -> Generator[None, None, Networks]:
+    yield from usage.settle()
+    return (yield from steps(engine.cluster, usage, list(engine.findings()), engine.generation, asked.network))
+
+
+QUESTION = Question("networks", NetworksQuery, Networks, _answered, counted=AddressUsage)

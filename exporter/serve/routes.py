@@ -5,23 +5,23 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from importlib.resources import files
+from typing import Any
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from ..config.reloading import ReloadStatus
-from ..counts.addresses import AddressUsage
 from ..counts.base import Aggregates
-from ..counts.features import FeatureUsage
-from ..counts.instancetypes import InstancetypeUsage
 from ..counts.migrations import MigrationFailures
 from ..engine.engine import Engine
 from ..metrics.exposition import Exposition
 from ..metrics.telemetry import Served
+from ..questions import all_questions
+from ..questions.asked import MigrationsQuery
 from ..questions.urgency import Urgency
 from .access.asking import LOGIN, LOGOUT
 from .api.findings import CausesView, Findings, Generation, Waits
-from .api.questions import DrainView, FeaturesView, ImpactView, InstancetypesView, MigrationsView, NetworksView, VMView
+from .api.questions import DrainUnderWay, MigrationsView, QuestionView
 from .api.scrape import Scrape
 from .application import Routes
 from .html.rendering import prepare
@@ -95,28 +95,25 @@ def routes(
     """
     prepare()
     instance = secrets.token_hex(4)
-    networks = NetworksView(engine, aggregates.of(AddressUsage), versions, instance)
-    instancetypes = InstancetypesView(engine, aggregates.of(InstancetypeUsage), versions, instance)
-    features = FeaturesView(engine, aggregates.of(FeatureUsage), versions, instance)
-    drain = DrainView(engine, versions, instance, listings.of(None).about)
-    impact = ImpactView(engine, versions, instance)
-    migrations = MigrationsView(engine, failures, instance)
+    asked = questions(engine, aggregates, failures, versions, instance)
+    under_way = DrainUnderWay(engine, versions, listings.of(None).about)
+    drain, migrations = asked["drain"], asked["migrations"]
     # Half of the connections may wait: the other half is for whoever asks now.
     waits = Waits(engine, most_connections() // 2)
     frame = Frame(engine, title, listings, config, outside or Outside())
     repairs, runbooks = RepairsPage(frame, versions.repairs), Runbooks()
-    vms = VMView(engine, failures, versions, instance)
-    network_pages, instancetype_pages = NetworkPages(frame, networks), InstancetypePages(frame, instancetypes)
-    feature_pages, runbook_pages = (FeaturePages(frame, features), RunbookPages(frame, runbooks, urgencies))
+    network_pages = NetworkPages(frame, asked["networks"])
+    instancetype_pages = InstancetypePages(frame, asked["instancetypes"])
+    feature_pages, runbook_pages = FeaturePages(frame, asked["features"]), RunbookPages(frame, runbooks, urgencies)
     exports = Exports(frame, Addresses(engine))
     return {
-        "/": Overview(engine, frame, drain, repairs).handle,
+        "/": Overview(engine, frame, under_way, repairs).handle,
         "/findings": FindingsPage(engine, frame).handle,
         "/findings.csv": exports.csv,
         "/findings.json": exports.json,
         "/findings/{fingerprint}": FindingPage(engine, frame, migrations, paging, runbooks).handle,
-        "/vms/{namespace}/{name}": VMPage(frame, vms).handle,
-        "/nodes/": NodesPage(engine, frame, drain).handle,
+        "/vms/{namespace}/{name}": VMPage(frame, asked["vms/{namespace}/{name}"]).handle,
+        "/nodes/": NodesPage(engine, frame, under_way).handle,
         "/nodes/{name}": NodePage(frame, drain).handle,
         "/networks/": network_pages.every,
         "/networks/{name}": network_pages.one,
@@ -125,7 +122,7 @@ def routes(
         "/features/": feature_pages.every,
         "/features/{name}": feature_pages.one,
         "/drain": DrainPage(engine, frame, drain).handle,
-        "/impact": ImpactPage(frame, impact).handle,
+        "/impact": ImpactPage(frame, asked["impact"]).handle,
         "/runbooks/": runbook_pages.every,
         "/runbooks/{name}": runbook_pages.one,
         "/health": HealthPage(engine, frame).handle,
@@ -137,11 +134,22 @@ def routes(
         "/api/v1/findings": Findings(engine, listings, instance, waits).handle,
         "/api/v1/generation": Generation(listings, waits).handle,
         "/api/v1/causes": CausesView(engine, listings, instance).handle,
-        "/api/v1/migrations": migrations.handle,
-        "/api/v1/networks": networks.handle,
-        "/api/v1/instancetypes": instancetypes.handle,
-        "/api/v1/features": features.handle,
-        "/api/v1/drain": drain.handle,
-        "/api/v1/impact": impact.handle,
-        "/api/v1/vms/{namespace}/{name}": vms.handle,
+        **{f"/api/v1/{path}": each.handle for path, each in asked.items()},
     }
+
+
+def questions(
+    engine: Engine, aggregates: Aggregates, failures: MigrationFailures, versions: Versions, instance: str
+) -> dict[str, Any]:
+    """What answers each question, by its path."""
+    views: dict[str, Any] = {}
+    for each in all_questions():
+        if each.asked is MigrationsQuery:
+            views[each.path] = MigrationsView(each, engine, failures, instance)
+        elif each.counted is MigrationFailures:
+            version = lambda: (versions.everything, failures.version)  # noqa: E731
+            views[each.path] = QuestionView(each, engine, failures, instance, version)
+        else:
+            counted = aggregates.of(each.counted) if each.counted is not None else None
+            views[each.path] = QuestionView(each, engine, counted, instance, lambda: versions.everything)
+    return views

@@ -23,7 +23,7 @@ from ..input.config import configured
 from ..input.dumps import DumpReading, dumps_of, evaluate_each
 from ..input.filters import Filters, UsageError, filters_of, labelled_in_cluster, refuse_none
 from ..input.names import known_to, on_their_nodes, refuse_misspelt
-from ..input.once import aim_of, complain_if_late, of_running, refuse_complete_without_dump, undated
+from ..input.once import aim_of, complain_if_late, of_running, refuse_both, refuse_complete_without_dump, undated
 from ..input.probes import ask_edits, refuse_probe_of_dump
 from ..output.edit_probes import edits
 from ..output.findings.report import Presentation, rendered, unread
@@ -75,8 +75,6 @@ def _watching(arguments: argparse.Namespace, config: Config, filters: Filters) -
     refuse_watch(arguments)
     refuse_complete_without_dump(arguments)
     if of_running(arguments):
-        from ..input.running import refuse_both  # not for a cluster
-
         refuse_both(arguments)
         _refuse_labels(filters)
     watch(arguments, config, filters, lambda report: _begun(report, arguments, filters))
@@ -97,12 +95,7 @@ def _begun(report: Report, arguments: argparse.Namespace, filters: Filters) -> N
 
 
 def _running(arguments: argparse.Namespace, filters: Filters) -> int:
-    from ..input.running import (
-        narrowed,
-        nodes_of,
-        refuse_both,  # not for a dump
-        report_of,
-    )
+    from ..input.running import narrowed, nodes_of, report_of  # not for a dump
 
     refuse_both(arguments)
     _refuse_labels(filters)

@@ -3,41 +3,36 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...checks import all_checks
-from ...config.settings import Config
 from ...domain.drains.departure import DrainState
-from ...dump import read_dump
-from ...engine.engine import Engine
-from ...kube.errors import UnreachableError
-from ...offline.files import DumpError
+from ...questions.asked import DrainQuery
 from ...questions.drain import (
     CHECK,
+    QUESTION,
     READER,
     STAYS,
     TITLES,
     Drain,
     NodeReport,
-    NoSuchNodeError,
     VMReport,
-    chosen_nodes,
     exit_code,
-    take,
     unsafe,
     unsettled,
 )
 from ...questions.drain.probing import EvictionProbeAnswer
 from ...questions.drain.report import Probed
-from ..input.config import configured
+from ..asking import Asking, asked_with
 from ..input.filters import UsageError
-from ..input.once import aim_of, all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump
 from ..input.probes import refuse_probe_of_dump, with_probes
-from ..output.text.layout import aimed, grid, paragraph, step, table, written
-from ..output.text.screen import rows_of, width
-from ..output.text.terminal import complain, one_line, say
+from ..output.text.layout import grid, paragraph, step, table
+from ..output.text.screen import rows_of
+from ..output.text.terminal import one_line
+
+if TYPE_CHECKING:
+    from ..input.looking import Look
 
 # The preview of a drain as text: what stays comes first, with what to do about it; what leaves is a list.
 #
@@ -178,63 +173,36 @@ def _ending(drain: Drain, columns: int | None) -> list[str]:
     return ["".join(_wrapped(each, columns) for each in lines)]
 
 
-def run(arguments: argparse.Namespace) -> int:
-    config = configured(arguments).config
-    try:
-        if not (arguments.nodes or arguments.all_cordoned or arguments.selector):
-            raise UsageError("name the nodes, or use --all-cordoned or --selector")
-        refuse_probe_of_dump(arguments, "--probe")
-        refuse_complete_without_dump(arguments)
-        drain, in_time = asyncio.run(_found(arguments, config))
-    except (UsageError, DumpError, NoSuchNodeError, UnreachableError) as error:
-        complain(str(error))
-        return 2
-    say(
-        written(drain, arguments.output, lambda each: drained(aimed(each, aim_of(arguments)), width())),
-        arguments.output,
-    )
-    complain_if_late(arguments, in_time)
-    return exit_code(drain, whole=in_time and not unsettled(drain))
+def _asked(arguments: argparse.Namespace) -> DrainQuery:
+    asked = asked_with(arguments, DrainQuery)
+    if not any(asked):
+        raise UsageError("name the nodes, or use --all-cordoned or --selector")
+    refuse_probe_of_dump(arguments, "--probe")
+    return asked
 
 
-async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Drain, bool]:
-    if not of_running(arguments):
-        drain, in_time = await (_look if arguments.dump is None else _read)(arguments, config)
-        return all_undated(drain), in_time
-    from ..input.running import answer_of  # not for a dump
-
-    if arguments.selector or (arguments.nodes and arguments.all_cordoned):
-        raise UsageError("a running steward takes the names of nodes, or --all-cordoned; leave the other out")
-    return await answer_of(arguments, "/api/v1/drain", Drain, [("node", each) for each in arguments.nodes]), True
+def _looks(_: DrainQuery) -> Mapping[str, Any]:
+    """Beside what is asked about, what forbids something to be done to a VM: by that it stays, or is not to be stopped.
+    Nothing else is watched: what a drain has nothing to do with must not hold it up.
+    """
+    forbidding = {each.id for each in all_checks() if any(reason.forbids for reason in each.reasons.values())}
+    checks = [each for each in all_checks() if each.id in ("sources", CHECK, *forbidding)]
+    return {"checks": checks, "views": [READER]}
 
 
-async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Drain, bool]:
+async def _with_probes(drain: Drain, look: Look, _: argparse.Namespace) -> Drain:
     from ...kube.probe import Probe  # not for a dump
-    from ..input.looking import looking
 
-    # Nothing else is watched: what a drain has nothing to do with must not hold it up.
-    checks = [check for check in all_checks() if check.id in ("sources", CHECK)]
-    async with looking(arguments, config, checks=checks, views=[READER]) as look:
-        engine = look.steward.engine
-        drain = _taken(engine, arguments)
-        if arguments.probe and (why := unsafe(engine.cluster)):
-            raise UsageError(why)
-        return await with_probes(drain, Probe(look.transport)) if arguments.probe else drain, look.in_time
+    if why := unsafe(look.steward.engine.cluster):
+        raise UsageError(why)
+    return await with_probes(drain, Probe(look.transport))
 
 
-async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Drain, bool]:
-    with progress_line() as progress:
-        reading = read_dump(
-            arguments.dump, time.time(), config, complete=arguments.complete, progress=progress, also=READER.reads
-        )
-        engine, _ = await reading
-    return _taken(engine, arguments), True
-
-
-def _taken(engine: Engine, arguments: argparse.Namespace) -> Drain:
-    """Raises NoSuchNodeError, but not for nodes that can't be seen: the answer then says that."""
-    nothing = take(engine.cluster, (), (), engine.generation)
-    if any(each.kind == "Node" for each in nothing.unseen):
-        return nothing
-    nodes = chosen_nodes(engine.cluster, arguments.nodes, arguments.selector, cordoned=arguments.all_cordoned)
-    return take(engine.cluster, nodes, engine.findings(), engine.generation)
+run = Asking(
+    QUESTION,
+    text=lambda found, _, columns: drained(found, columns),
+    code=lambda found, in_time: exit_code(found, whole=in_time and not unsettled(found)),
+    asked=_asked,
+    looks=_looks,
+    probed=_with_probes,
+).run

@@ -12,6 +12,7 @@ from ...checks import all_checks
 from ...facts.naming import kind_word
 from ...facts.rules import BY_ID
 from ...findings.check import PER_FLEET, Check, Reason
+from ...findings.severity import Severity
 from ...runbook import link
 from ..output.text.layout import grid, indented, paragraph
 from ..output.text.screen import prose_width, width
@@ -151,15 +152,13 @@ def _runbook(rows: list[_Row], columns: int | None) -> int:
 
 def _one(arguments: argparse.Namespace, columns: int | None) -> int:
     """Of a finding, or the worst of a cause."""
-    from ...offline.files import DumpError  # only where something is looked at
-    from ..input.filters import UsageError
+    from ..asking import WRONG  # only where something is looked at
     from ..input.once import aim_of
-    from ..input.one_finding import finding_of
     from ..output.text.layout import aimed
 
     try:
-        finding = aimed(finding_of(arguments), aim_of(arguments))
-    except (UsageError, DumpError) as error:
+        finding = aimed(_found(arguments), aim_of(arguments))
+    except WRONG as error:
         complain(str(error))
         return 2
     if not arguments.runbook:
@@ -174,3 +173,38 @@ def _one(arguments: argparse.Namespace, columns: int | None) -> int:
 
     say(runbook_text(reason.alert, frozenset((finding.reason,)), labels_of(finding), columns))
     return 0
+
+
+def _found(arguments: argparse.Namespace) -> FindingReport:
+    """The one that is meant, of a cluster, a dump or a running exporter. Raises UsageError and DumpError."""
+    import asyncio  # only where something is looked at
+
+    from ...questions.findings import Report, take, with_causes
+    from ..asking import Place, from_anywhere
+    from ..input.config import configured
+    from ..input.filters import Selection, UsageError
+    from ..input.names import known_to
+    from ..input.once import refuse_complete_without_dump, undated
+
+    within = [arguments.namespace] if arguments.namespace else []
+
+    async def running() -> tuple[Report, bool]:
+        from ..input.running import report_of  # not for a dump
+
+        return await report_of(arguments), True
+
+    async def taken(place: Place) -> Report:
+        report = take(place.engine)
+        if place.look is not None:
+            known_to(place.engine.cluster, within, Selection(), report.findings)
+        return undated(with_causes(report, place.engine))
+
+    refuse_complete_without_dump(arguments)
+    config, wanted = configured(arguments).config, arguments.what
+    report, _ = asyncio.run(from_anywhere(arguments, config, running, taken, views=(), namespaces=within))
+    found = [each for each in report.findings if wanted in (each.fingerprint[: len(wanted)], each.cause[: len(wanted)])]
+    if not found:
+        raise UsageError(
+            f"no finding and no cause has the id {wanted}, or it is gone; `steward check -o wide` shows the ids"
+        )
+    return max(found, key=lambda each: Severity(each.severity).rank)

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
-import asyncio
-import time
-from collections import Counter, deque
+from collections import Counter
+from collections.abc import Iterator
 
-from ...config.settings import Config
-from ...counts.features import FeatureUsage
-from ...dump import read_dump
-from ...engine.engine import Engine
 from ...facts.naming import named
-from ...offline.files import DumpError
-from ...questions.features import READER, FeatureReport, Features, GateReport, NoSuchFeatureError, selected, take
+from ...questions.features import QUESTION, FeatureReport, Features, GateReport
 from ...questions.trust import exit_code
-from ..input.config import configured
-from ..input.filters import UsageError
-from ..input.once import aim_of, all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump
-from ..output.text.layout import grid, written
-from ..output.text.screen import width
-from ..output.text.terminal import complain, one_line, say
+from ..asking import Asking
+from ..output.text.layout import grid
+from ..output.text.terminal import one_line
 
 # What KubeVirt allows as text: features that somebody asks for, then the feature gates.
 
@@ -128,57 +118,24 @@ def _on(on: bool) -> str:
     return "on" if on else "off"
 
 
-def run(arguments: argparse.Namespace) -> int:
-    config = configured(arguments).config
-    try:
-        refuse_complete_without_dump(arguments)
-        found, in_time = asyncio.run(_found(arguments, config))
-        found = selected(found, arguments.feature, unallowed=arguments.unallowed)
-    except (UsageError, DumpError, NoSuchFeatureError) as error:
-        complain(str(error))
-        return 2
-    folded = not arguments.feature and not arguments.unallowed
-    say(written(found, arguments.output, lambda each: listed_features(each, width(), folded=folded)), arguments.output)
-    complain_if_late(arguments, in_time)
+def _lacking(found: Features, check: str) -> Iterator[str]:
     if found.not_applicable:
-        complain(f"not applicable: {found.not_applicable}")
+        yield f"not applicable: {found.not_applicable}"
     if found.unknown:
-        complain(f"nobody knows what the cluster allows: {found.unknown}")
+        yield f"nobody knows what the cluster allows: {found.unknown}"
     if found.unseen:
-        complain(f"nothing is counted while {', '.join(found.unseen)} can't be seen; {_check(arguments)} says why")
+        yield f"nothing is counted while {', '.join(found.unseen)} can't be seen; {check} says why"
     elif not found.complete:
-        complain(f"there may be more than is counted: an object is undecodable; {_check(arguments)} names it")
+        yield f"there may be more than is counted: an object is undecodable; {check} names it"
+
+
+def _code(found: Features, in_time: bool) -> int:
     return exit_code(unknown=bool(found.not_applicable or found.unknown) or not found.complete or not in_time)
 
 
-def _check(arguments: argparse.Namespace) -> str:
-    return f"`steward check{aim_of(arguments).steward}`"
-
-
-async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Features, bool]:
-    if of_running(arguments):
-        from ..input.running import answer_of  # not for a dump
-
-        return await answer_of(arguments, "/api/v1/features", Features), True
-    found, in_time = await (_look if arguments.dump is None else _read)(arguments, config)
-    return all_undated(found), in_time
-
-
-async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Features, bool]:
-    from ..input.looking import looking  # not for a dump
-
-    async with looking(arguments, config) as look:
-        steward = look.steward
-        return _report(steward.engine, steward.aggregates.of(FeatureUsage)), look.in_time
-
-
-async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Features, bool]:
-    path, complete = arguments.dump, arguments.complete
-    with progress_line() as progress:
-        engine, _ = await read_dump(path, time.time(), config, complete=complete, progress=progress, also=READER.reads)
-    return _report(engine, FeatureUsage.over(engine.cluster)), True
-
-
-def _report(engine: Engine, usage: FeatureUsage) -> Features:
-    deque(usage.settle(), maxlen=0)
-    return take(engine.cluster, usage, engine.findings(), engine.generation)
+run = Asking(
+    QUESTION,
+    text=lambda found, asked, columns: listed_features(found, columns, folded=not any(asked)),
+    code=_code,
+    lacking=_lacking,
+).run

@@ -10,15 +10,14 @@ from pathlib import Path
 
 from ...config.editing import add_to_file, entry_lines
 from ...config.settings import Config
-from ...dump import read_dump
 from ...engine.engine import Engine
 from ...findings.causes import moment_of
-from ...offline.files import DumpError
 from ...questions.causes import CauseReport, KnownCause, causes_of, known_causes
 from ...questions.trust import exit_code
+from ..asking import WRONG, Place, from_anywhere
 from ..input.config import configured, sources_of
 from ..input.filters import UsageError
-from ..input.once import of_running, progress_line, refuse_complete_without_dump
+from ..input.once import refuse_complete_without_dump
 from ..output.findings.check_report import objects_of
 from ..output.text.layout import written
 from ..output.text.screen import rows_of, width
@@ -73,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
                 complain("not everything was seen: a cause that is not open here may be")
             return exit_code(unknown=perhaps)
         return _acknowledge(arguments, known, _named(arguments.cause, causes, of))
-    except (UsageError, DumpError) as error:
+    except WRONG as error:
         complain(str(error))
         return 2
 
@@ -103,27 +102,29 @@ def _refuse(arguments: argparse.Namespace) -> None:
 
 
 async def _seen(arguments: argparse.Namespace, config: Config) -> _Seen:
-    if of_running(arguments):
+    async def running() -> tuple[_Seen, bool]:
         from ..input.running import acknowledged_of, report_of  # not for a dump
 
         known, causes, whole = await acknowledged_of(arguments)
         report = None if arguments.list else await report_of(arguments)
-        return known, causes, {each.fingerprint: each.cause for each in report.findings} if report else {}, whole
-    if arguments.dump is not None:
-        with progress_line() as progress:
-            reading = read_dump(arguments.dump, time.time(), config, complete=arguments.complete, progress=progress)
-            engine, _ = await reading
-        return _of(engine, True)
-    from ..input.looking import looking  # not for a dump
+        return (
+            known,
+            causes,
+            {each.fingerprint: each.cause for each in report.findings} if report else {},
+            whole,
+        ), True
 
-    async with looking(arguments, config, views=()) as look:
-        return _of(look.steward.engine, look.in_time)
+    async def taken(place: Place) -> _Seen:
+        return _of(place.engine)
+
+    (known, causes, of, whole), in_time = await from_anywhere(arguments, config, running, taken, views=())
+    return known, causes, of, whole and in_time
 
 
-def _of(engine: Engine, in_time: bool) -> _Seen:
+def _of(engine: Engine) -> _Seen:
     known = known_causes(engine.acknowledged, engine.causes.severity_of, engine.clock())
     causes = causes_of(engine.findings(), engine.checks, known=engine.known)
-    whole = in_time and not any(engine.unknowns())
+    whole = not any(engine.unknowns())
     return known, causes, {each.fingerprint: each.cause for each in engine.findings()}, whole
 
 

@@ -3,44 +3,39 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ...checks import all_checks
-from ...config.settings import Config
-from ...dump import read_dump
-from ...engine.engine import Engine
 from ...facts.naming import counted, named
-from ...offline.files import DumpError
+from ...questions.asked import ImpactQuery
 from ...questions.edits import EditProbes, unsettled
 from ...questions.impact import (
     PARAMETERS,
+    QUESTION,
     READER,
     TITLES,
     Affected,
     FeatureTotals,
     GateChange,
     Impact,
-    ImpactQuery,
-    NoSuchObjectError,
     SubjectOutcome,
     Totals,
     concerned,
     exit_code,
-    proposed,
-    take,
+    kinds_of,
 )
-from ..input.config import configured
+from ..asking import Asking, asked_with
 from ..input.filters import UsageError
-from ..input.once import all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump
 from ..input.probes import ask_edits, refuse_probe_of_dump
 from ..output.edit_probes import edits
-from ..output.text.layout import grid, paragraph, written
-from ..output.text.screen import width
-from ..output.text.terminal import complain, one_line, say
+from ..output.text.layout import grid, paragraph
+from ..output.text.terminal import one_line
+
+if TYPE_CHECKING:
+    from ..input.looking import Look
 
 # The impact of a change as text: who breaks by it comes first, then who has a copy, then what else differs.
 
@@ -168,65 +163,34 @@ def _ending(impact: Impact) -> str:
     return f"{found}. Nothing was changed.\n"
 
 
-def run(arguments: argparse.Namespace) -> int:
-    config = configured(arguments).config
-    try:
-        if not any(_asked(arguments)):
-            raise UsageError(f"name a change: {', '.join(f'--{name}' for name in PARAMETERS)}")
-        refuse_probe_of_dump(arguments, "--probe")
-        refuse_complete_without_dump(arguments)
-        impact, in_time = asyncio.run(_found(arguments, config))
-    except (UsageError, DumpError, NoSuchObjectError) as error:
-        complain(str(error))
-        return 2
-    say(written(impact, arguments.output, lambda each: impacted(each, width())), arguments.output)
-    complain_if_late(arguments, in_time)
-    return exit_code(impact, whole=in_time and not unsettled(impact.probes))
-
-
-async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Impact, bool]:
-    if not of_running(arguments):
-        impact, in_time = await (_look if arguments.dump is None else _read)(arguments, config)
-        return all_undated(impact), in_time
-    from ..input.running import answer_of  # not for a dump
-
-    given = zip(PARAMETERS, _asked(arguments), strict=True)
-    return await answer_of(arguments, "/api/v1/impact", Impact, [(key, each) for key, of in given for each in of]), True
-
-
-async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Impact, bool]:
-    from ...kube.probe import EditProbe  # not for a dump
-    from ..input.looking import looking
-
-    # Nothing else is watched: what the change has nothing to do with must not hold it up.
-    kinds = set(_asked(arguments).kinds)
-    checks = [check for check in all_checks() if check.id == "sources" or not kinds.isdisjoint(check.reads)]
-    async with looking(arguments, config, checks=checks, views=[READER]) as look:
-        engine = look.steward.engine
-        impact = _taken(engine, arguments)
-        if arguments.probe:
-            probe = EditProbe(look.transport)
-            probes = await ask_edits(engine.cluster, probe, concerned(impact), arguments.probe_most)
-            impact = msgspec.structs.replace(impact, probes=probes)
-        return impact, look.in_time
-
-
-async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Impact, bool]:
-    with progress_line() as progress:
-        reading = read_dump(
-            arguments.dump, time.time(), config, complete=arguments.complete, progress=progress, also=READER.reads
-        )
-        engine, _ = await reading
-    return _taken(engine, arguments), True
-
-
-def _taken(engine: Engine, arguments: argparse.Namespace) -> Impact:
-    try:
-        proposal = proposed(engine.cluster, _asked(arguments))
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    return take(engine, proposal)
-
-
 def _asked(arguments: argparse.Namespace) -> ImpactQuery:
-    return ImpactQuery(*(tuple(getattr(arguments, name)) for name in ImpactQuery._fields))
+    asked = asked_with(arguments, ImpactQuery)
+    if not any(asked):
+        raise UsageError(f"name a change: {', '.join(f'--{name}' for name in PARAMETERS)}")
+    refuse_probe_of_dump(arguments, "--probe")
+    return asked
+
+
+def _looks(asked: ImpactQuery) -> Mapping[str, Any]:
+    """Nothing else is watched: what the change has nothing to do with must not hold it up."""
+    kinds = set(kinds_of(asked))
+    checks = [check for check in all_checks() if check.id == "sources" or not kinds.isdisjoint(check.reads)]
+    return {"checks": checks, "views": [READER]}
+
+
+async def _probed(impact: Impact, look: Look, arguments: argparse.Namespace) -> Impact:
+    from ...kube.probe import EditProbe  # not for a dump
+
+    probe, cluster = EditProbe(look.transport), look.steward.engine.cluster
+    probes = await ask_edits(cluster, probe, concerned(impact), arguments.probe_most)
+    return msgspec.structs.replace(impact, probes=probes)
+
+
+run = Asking(
+    QUESTION,
+    text=lambda found, _, columns: impacted(found, columns),
+    code=lambda found, in_time: exit_code(found, whole=in_time and not unsettled(found.probes)),
+    asked=_asked,
+    looks=_looks,
+    probed=_probed,
+).run

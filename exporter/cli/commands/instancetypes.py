@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
-import asyncio
-import time
-from collections import deque
+from collections.abc import Iterator
 
-import msgspec
-
-from ...config.settings import Config
-from ...counts.instancetypes import InstancetypeUsage
-from ...dump import read_dump
-from ...engine.engine import Engine
 from ...facts.naming import kind_word, named
-from ...offline.files import DumpError
-from ...questions.instancetypes import READER, InstancetypeReport, Instancetypes, take
-from ...questions.nearest import meant, shortened
+from ...questions.instancetypes import QUESTION, InstancetypeReport, Instancetypes, chosen
 from ...questions.trust import exit_code
-from ..input.config import configured
-from ..input.filters import UsageError
-from ..input.once import aim_of, all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump
-from ..output.text.layout import grid, written
-from ..output.text.screen import width
-from ..output.text.terminal import complain, one_line, say
+from ..asking import Asking
+from ..output.text.layout import grid
+from ..output.text.terminal import one_line
 
 # Instancetypes and preferences as text: who uses each and how, then what is to be known before one is changed.
 
@@ -94,64 +80,23 @@ def _details(each: InstancetypeReport) -> tuple[str, list[tuple[str, ...]]]:
     return f"{one_line(kind_word(each.kind))} {one_line(each.path, 320)}:\n", rows
 
 
-def run(arguments: argparse.Namespace) -> int:
-    config = configured(arguments).config
-    try:
-        refuse_complete_without_dump(arguments)
-        found, in_time = asyncio.run(_found(arguments, config))
-    except (UsageError, DumpError) as error:
-        complain(str(error))
-        return 2
-    say(written(found, arguments.output, lambda each: listed_instancetypes(each, width())), arguments.output)
-    complain_if_late(arguments, in_time)
+def _lacking(found: Instancetypes, check: str) -> Iterator[str]:
     if found.not_applicable:
-        complain(f"not applicable: {found.not_applicable}")
+        yield f"not applicable: {found.not_applicable}"
     elif found.unseen:
         how = "the answer is incomplete" if found.objects else "nothing is counted"
-        complain(f"{how} while {_these(found)}; `steward check{aim_of(arguments).steward}` says why, and what to add")
+        yield f"{how} while {', '.join(found.unseen)} can't be seen; {check} says why, and what to add"
+
+
+def _code(found: Instancetypes, in_time: bool) -> int:
     blind = bool(found.not_applicable or found.unseen) or not all(each.complete for each in found.objects)
     return exit_code(unknown=blind or not in_time)
 
 
-def _these(found: Instancetypes) -> str:
-    return f"{', '.join(found.unseen)} can't be seen"
-
-
-async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Instancetypes, bool]:
-    if of_running(arguments):
-        from ..input.running import answer_of  # not for a dump
-
-        every = await answer_of(arguments, "/api/v1/instancetypes", Instancetypes)
-        return _chosen(every, arguments.name), True
-    found, in_time = await (_look if arguments.dump is None else _read)(arguments, config)
-    return all_undated(found), in_time
-
-
-async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Instancetypes, bool]:
-    from ..input.looking import looking  # not for a dump
-
-    async with looking(arguments, config) as look:
-        steward = look.steward
-        return _report(steward.engine, steward.aggregates.of(InstancetypeUsage), arguments.name), look.in_time
-
-
-async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Instancetypes, bool]:
-    path, complete = arguments.dump, arguments.complete
-    with progress_line() as progress:
-        engine, _ = await read_dump(path, time.time(), config, complete=complete, progress=progress, also=READER.reads)
-    return _report(engine, InstancetypeUsage.over(engine.cluster), arguments.name), True
-
-
-def _report(engine: Engine, usage: InstancetypeUsage, only: str) -> Instancetypes:
-    """Raises UsageError where there is neither of the name."""
-    deque(usage.settle(), maxlen=0)
-    return _chosen(take(engine.cluster, usage, engine.findings(), engine.generation), only)
-
-
-def _chosen(every: Instancetypes, only: str) -> Instancetypes:
-    """Raises UsageError where there is neither of the name."""
-    chosen = tuple(each for each in every.objects if only in ("", each.name, each.path))
-    if only and not chosen and not every.unseen and not every.not_applicable:
-        there = meant(only, (each.path for each in every.objects), "instancetypes and no preferences")
-        raise UsageError(f"no instancetype and no preference is called {shortened(only)!r}; {there}")
-    return msgspec.structs.replace(every, objects=chosen)
+run = Asking(
+    QUESTION,
+    text=lambda found, _, columns: listed_instancetypes(found, columns),
+    code=_code,
+    chosen=chosen,
+    lacking=_lacking,
+).run

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
-import asyncio
-import time
-from collections import deque
 from collections.abc import Mapping
 
-import msgspec
-
-from ...config.settings import Config
-from ...counts.addresses import AddressUsage
-from ...dump import read_dump
-from ...engine.engine import Engine
-from ...offline.files import DumpError
-from ...questions.nearest import meant, shortened
-from ...questions.networks import STATES, NetworkReport, Networks, take
+from ...questions.networks import QUESTION, STATES, NetworkReport, Networks, chosen
 from ...questions.trust import exit_code
-from ..input.config import configured
-from ..input.filters import UsageError
-from ..input.once import all_undated, complain_if_late, of_running, progress_line, refuse_complete_without_dump
-from ..output.text.layout import grid, written
-from ..output.text.screen import width
-from ..output.text.terminal import complain, one_line, say
+from ..asking import Asking
+from ..output.text.layout import grid
+from ..output.text.terminal import one_line
 
 # Networks as text: state and IP usage, then what is not ready, then what is reclaimable.
 
@@ -89,55 +74,15 @@ def _reclaims(networks: Networks, columns: int | None) -> list[str]:
     return parts
 
 
-def run(arguments: argparse.Namespace) -> int:
-    config = configured(arguments).config
-    try:
-        refuse_complete_without_dump(arguments)
-        networks, in_time = asyncio.run(_found(arguments, config))
-    except (UsageError, DumpError) as error:
-        complain(str(error))
-        return 2
-    say(written(networks, arguments.output, lambda each: listed_networks(each, width())), arguments.output)
-    complain_if_late(arguments, in_time)
-    if networks.unseen:
-        complain(f"nothing is counted while {', '.join(networks.unseen)} can't be seen")
-    blind = bool(networks.unseen) or not all(each.complete for each in networks.networks)
+def _code(found: Networks, in_time: bool) -> int:
+    blind = bool(found.unseen) or not all(each.complete for each in found.networks)
     return exit_code(unknown=blind or not in_time)
 
 
-async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Networks, bool]:
-    if of_running(arguments):
-        from ..input.running import answer_of  # not for a dump
-
-        return _chosen(await answer_of(arguments, "/api/v1/networks", Networks), arguments.network), True
-    found, in_time = await (_look if arguments.dump is None else _read)(arguments, config)
-    return all_undated(found), in_time
-
-
-async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Networks, bool]:
-    from ..input.looking import looking  # not for a dump
-
-    async with looking(arguments, config) as look:
-        steward = look.steward
-        return _report(steward.engine, steward.aggregates.of(AddressUsage), arguments.network), look.in_time
-
-
-async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Networks, bool]:
-    with progress_line() as progress:
-        engine, _ = await read_dump(arguments.dump, time.time(), config, complete=arguments.complete, progress=progress)
-    return _report(engine, AddressUsage.over(engine.cluster), arguments.network), True
-
-
-def _report(engine: Engine, usage: AddressUsage, only: str) -> Networks:
-    """Raises UsageError where there is no network of the name."""
-    deque(usage.settle(), maxlen=0)
-    return _chosen(take(engine.cluster, usage, engine.findings(), engine.generation), only)
-
-
-def _chosen(every: Networks, only: str) -> Networks:
-    """Raises UsageError where there is no network of the name."""
-    chosen = tuple(each for each in every.networks if only in ("", each.network))
-    if only and not chosen and not every.unseen:
-        names = (each.network for each in every.networks)
-        raise UsageError(f"no network is called {shortened(only)!r}; {meant(only, names, 'networks')}")
-    return msgspec.structs.replace(every, networks=chosen)
+run = Asking(
+    QUESTION,
+    text=lambda found, _, columns: listed_networks(found, columns),
+    code=_code,
+    chosen=chosen,
+    lacking=lambda found, _: [f"nothing is counted while {', '.join(found.unseen)} can't be seen"] * bool(found.unseen),
+).run

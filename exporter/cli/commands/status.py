@@ -11,23 +11,20 @@ from itertools import accumulate
 import msgspec
 
 from ...checks import all_checks
-from ...config.settings import Config
-from ...dump import read_dump
-from ...engine.engine import Engine
 from ...facts.naming import counted, named
 from ...findings.check import PER_FLEET
-from ...offline.files import DumpError
+from ...questions.asked import DrainQuery
 from ...questions.causes import HistoryReport
-from ...questions.drain import READER, STAYS, NodeReport, draining
-from ...questions.drain import take as drained
+from ...questions.drain import QUESTION, READER, STAYS, NodeReport
 from ...questions.findings import FindingReport, Report, take, with_causes
+from ...questions.question import at_once
 from ...questions.repairs import Reconcile
 from ...questions.times import lately_said
 from ...questions.trust import exit_code
 from ...store.kinds.kube_virt import KubeVirt
+from ..asking import WRONG, Place, from_anywhere
 from ..input.config import configured
-from ..input.filters import UsageError
-from ..input.once import complain_if_late, of_running, progress_line, refuse_complete_without_dump, undated
+from ..input.once import complain_if_late, of_running, refuse_complete_without_dump, undated
 from ..output.findings.check_report import HEAD, answered, cause_row, of_causes, totals
 from ..output.findings.report import unread
 from ..output.text.layout import WIDTH, age, written
@@ -127,10 +124,21 @@ def run(arguments: argparse.Namespace) -> int:
     checks = frozenset(
         check.id for check in all_checks() if config.of(check.id).enabled and check.scope is not PER_FLEET
     )
+
+    async def running() -> tuple[Status, bool]:
+        from ..input.running import release_and_drains, report_of  # not for a dump
+
+        report = await report_of(arguments)
+        release, drains = await release_and_drains(arguments)
+        return Status(f"as {arguments.exporter} sees it", release, "", report, drains), report.ready
+
+    async def taken(place: Place) -> Status:
+        return _of(place, arguments.dump)
+
     try:
         refuse_complete_without_dump(arguments)
-        found, in_time = asyncio.run(_found(arguments, config))
-    except (UsageError, DumpError) as error:
+        found, in_time = asyncio.run(from_anywhere(arguments, config, running, taken, READER.reads, views=[READER]))
+    except WRONG as error:
         complain(str(error))
         return 2
     now = time.time()
@@ -142,40 +150,12 @@ def run(arguments: argparse.Namespace) -> int:
     return exit_code(found=bool(found.report.findings), unknown=blind)
 
 
-async def _found(arguments: argparse.Namespace, config: Config) -> tuple[Status, bool]:
-    if of_running(arguments):
-        from ..input.running import (
-            refuse_both,  # not for a dump
-            release_and_drains,
-            report_of,
-        )
-
-        refuse_both(arguments)
-        report = await report_of(arguments)
-        release, drains = await release_and_drains(arguments)
-        return Status(f"as {arguments.exporter} sees it", release, "", report, drains), report.ready
-    return await (_look(arguments, config) if arguments.dump is None else _read(arguments, config))
-
-
-async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Status, bool]:
-    from ..input.looking import looking  # not for a dump
-
-    async with looking(arguments, config, views=[READER]) as look:
-        return _of(look.steward.engine, look.transport.server, ""), look.in_time
-
-
-async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Status, bool]:
-    path, now = arguments.dump, time.time()
-    with progress_line() as progress:
-        engine, tally = await read_dump(
-            path, now, config, complete=arguments.complete, progress=progress, also=READER.reads
-        )
-    return _of(engine, path, f"read {tally}"), True
-
-
-def _of(engine: Engine, cluster: str, read: str) -> Status:
+def _of(place: Place, dump: str) -> Status:
+    engine = place.engine
     report: Report = undated(with_causes(take(engine), engine))
     kubevirt = next(engine.cluster.all(KubeVirt), None)
-    drain = drained(engine.cluster, draining(engine.cluster), engine.findings(), engine.generation)
+    drain = at_once(QUESTION.steps(engine, None, DrainQuery()))
     nodes = None if any(each.kind == "Node" for each in drain.unseen) else drain.nodes
-    return Status(cluster, kubevirt.version if kubevirt else "", read, report, nodes)
+    where = dump if place.look is None else place.look.transport.server
+    read = "" if place.read is None else f"read {place.read}"
+    return Status(where, kubevirt.version if kubevirt else "", read, report, nodes)

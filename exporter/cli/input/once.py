@@ -27,6 +27,15 @@ def of_running(arguments: argparse.Namespace) -> bool:
     return any(given)
 
 
+def refuse_both(arguments: argparse.Namespace) -> None:
+    """Raises UsageError where a running steward is named, and something else to look at."""
+    if arguments.exporter and arguments.dump:
+        raise UsageError("--exporter asks a running steward, and --from reads a dump; give one of them")
+    for name in ("token_file", "ca_file", "server_name"):
+        if getattr(arguments, name) and not arguments.exporter:
+            raise UsageError(f"--{name.replace('_', '-')} is for a running steward; it needs --exporter")
+
+
 def aim_of(arguments: argparse.Namespace) -> Aim:
     """Where the arguments look."""
     client = _given(arguments, ("kubeconfig", "context"))

@@ -46,15 +46,6 @@ _MADE = ", as `kubectl create token` prints it"
 T = TypeVar("T")
 
 
-def refuse_both(arguments: argparse.Namespace) -> None:
-    """Raises UsageError where a running steward is named, and something else to look at."""
-    if arguments.exporter and arguments.dump:
-        raise UsageError("--exporter asks a running steward, and --from reads a dump; give one of them")
-    for name in ("token_file", "ca_file", "server_name"):
-        if getattr(arguments, name) and not arguments.exporter:
-            raise UsageError(f"--{name.replace('_', '-')} is for a running steward; it needs --exporter")
-
-
 @dataclass(frozen=True)
 class Asked:
     """A steward, as long as the connection to it is kept open."""
@@ -76,7 +67,6 @@ class Asked:
 
 async def answer_of(arguments: argparse.Namespace, path: str, of: type[T], query: Query = ()) -> T:
     """What the steward that the arguments name answers at a path. Raises UsageError."""
-    refuse_both(arguments)
     async with asking(arguments) as steward:
         return await steward.get(path, of, query)
 

@@ -85,7 +85,7 @@ def add_completion(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="Shell to generate it for")
-    parser.set_defaults(run=lazily("exporter.cli.commands.completion"))
+    parser.set_defaults(run=lazily("exporter.cli.commands.itself", "completion"))
 
 
 def add_config(commands: Any) -> None:
@@ -121,7 +121,7 @@ def add_help(commands: Any) -> None:
         "help", help="Show the help of a command", description="Prints the help of steward, or of one command."
     )
     parser.add_argument("of", metavar="COMMAND", nargs="*", help="Command, such as: reconcile plan")
-    parser.set_defaults(run=lazily("exporter.cli.commands.help"))
+    parser.set_defaults(run=lazily("exporter.cli.commands.itself", "help_of"))
 
 
 # Those of exporter.rules, which reads every alert to be imported; a test compares.
@@ -210,7 +210,7 @@ def add_serve(commands: Any) -> None:
 
 def add_version(commands: Any) -> None:
     parser = commands.add_parser("version", help="Print the version", description="Prints the version.")
-    parser.set_defaults(run=lazily("exporter.cli.commands.version"))
+    parser.set_defaults(run=lazily("exporter.cli.commands.itself", "version"))
 
 
 COMMANDS: Mapping[str, Callable[[Any], None]] = {

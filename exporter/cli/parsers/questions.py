@@ -3,36 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ...findings.severity import Severity
+from ...questions.asked import DrainQuery, FeaturesQuery, ImpactQuery, InstancetypesQuery, NetworksQuery
 from ..options import (
     FORMATS,
+    add_arguments,
     add_config_option,
     add_exporter_options,
     add_filter_options,
     add_look_options,
     add_probe_options,
-    labels,
     lazily,
 )
 
-_EXIT = (
-    "Exit code: 0 no findings, 1 unacknowledged findings of --fail-on or worse, 2 an incomplete answer, or a probe "
-    "that contradicts it or is rejected."
-)
+
+def _asking(
+    commands: Any, name: str, query: Any = None, *, look: Mapping[str, Any] = MappingProxyType({}), **texts: str
+) -> Any:
+    """The parser of what looks once or asks a running exporter, with the options of what the question is asked with."""
+    parser = commands.add_parser(name, **texts)
+    add_look_options(parser, **look)
+    add_exporter_options(parser)
+    if query is not None:
+        add_arguments(parser, query)
+    parser.set_defaults(run=lazily(f"exporter.cli.commands.{name}"))
+    return parser
 
 
 def add_check(commands: Any) -> None:
-    parser = commands.add_parser(
+    parser = _asking(
+        commands,
         "check",
         help="List findings",
         description="Evaluates the checks once and prints a line for each cause, which is what one act fixes. The "
         "findings of the cause follow.",
-        epilog=_EXIT,
+        epilog="Exit code: 0 no findings, 1 unacknowledged findings of --fail-on or worse, 2 an incomplete answer, or "
+        "a probe that contradicts it or is rejected.",
+        look={"several": True, "formats": FORMATS},
     )
-    add_look_options(parser, several=True, formats=FORMATS)
-    add_exporter_options(parser)
     add_filter_options(parser)
     add_probe_options(parser, "--probe-features", "that requests a feature which is checked at admission")
     parser.add_argument("--commands", action="store_true", help="Show the next step and the commands for each cause")
@@ -48,10 +59,6 @@ def add_check(commands: Any) -> None:
         default="info",
         help="Lowest severity that makes the exit code 1 (default info)",
     )
-    parser.set_defaults(run=lazily("exporter.cli.commands.check"))
-
-
-_DIFF_EXIT = "Exit code: 0 no differences, 1 differences, 2 some findings can't be compared."
 
 
 _OF = "Earlier dump, as for `steward check --from`, or report of `steward check -o json`"
@@ -62,7 +69,7 @@ def add_diff(commands: Any) -> None:
         "diff",
         help="Compare the findings of two dumps or reports",
         description="Compares the findings of two dumps or reports of one cluster, the earlier first.",
-        epilog=_DIFF_EXIT,
+        epilog="Exit code: 0 no differences, 1 differences, 2 some findings can't be compared.",
     )
     add_config_option(parser)
     parser.add_argument("before", metavar="PATH", help=_OF)
@@ -74,29 +81,17 @@ def add_diff(commands: Any) -> None:
     parser.set_defaults(run=lazily("exporter.cli.commands.diff"))
 
 
-_DRAIN_EXIT = (
-    "Exit code: 0 every VM will migrate or move; 1 a VM is blocked, or an eviction shuts it down; 2 an incomplete "
-    "answer, a VM of which it is unknown whether it can migrate, a node that doesn't exist, or a probe that "
-    "contradicts the answer or is rejected."
-)
-
-
 def add_drain(commands: Any) -> None:
-    parser = commands.add_parser(
+    parser = _asking(
+        commands,
         "drain",
+        DrainQuery,
         help="Predict what the drain of nodes would do to their VMs",
         description="Predicts the drain of all these nodes together, before it or while it runs. Nothing is evicted "
         "or changed.",
-        epilog=_DRAIN_EXIT,
-    )
-    add_look_options(parser)
-    add_exporter_options(parser)
-    parser.add_argument("nodes", metavar="NODE", nargs="*", help="Nodes to drain")
-    parser.add_argument(
-        "--all-cordoned", action="store_true", help="All nodes that are cordoned or tainted for a drain"
-    )
-    parser.add_argument(
-        "--selector", "-l", type=labels, metavar="LABELS", help="All nodes with these labels, such as zone=a,!gpu"
+        epilog="Exit code: 0 every VM will migrate or move; 1 a VM is blocked, or an eviction shuts it down; 2 an "
+        "incomplete answer, a VM of which it is unknown whether it can migrate, a node that doesn't exist, or a probe "
+        "that contradicts the answer or is rejected.",
     )
     parser.add_argument(
         "--probe",
@@ -104,7 +99,6 @@ def add_drain(commands: Any) -> None:
         help="Also test evictions with a server-side dry run, two per second. Nothing is evicted or requested. Needs "
         "permission to create pods/eviction (ClusterRole steward-drain-probe).",
     )
-    parser.set_defaults(run=lazily("exporter.cli.commands.drain"))
 
 
 def add_explain(commands: Any) -> None:
@@ -127,51 +121,32 @@ def add_explain(commands: Any) -> None:
     parser.set_defaults(run=lazily("exporter.cli.commands.explain"))
 
 
-_FEATURES_EXIT = (
-    "BITES says what a rejection stops: admission: each edit of the VM and each new VMI; edit: each edit of the VM, "
-    "which starts anyway; creation: new VMs and VMIs; pod, scheduling: the launcher pod, so that the VMI stays "
-    "pending; object: another object than the VM, or a call of the API; live: nothing, the feature is ignored. "
-    "Exit code: 0 everything is known, 2 an incomplete answer."
-)
-
-
 def add_features(commands: Any) -> None:
-    parser = commands.add_parser(
+    _asking(
+        commands,
         "features",
+        FeaturesQuery,
         help="Show feature gates and the VMs that use them",
         description="Prints which features the cluster allows or rejects and why, how many VMs and VMIs request each, "
         "and which feature gates are on. Features that are allowed and that no VM requests are counted, unless they "
         "are named.",
-        epilog=_FEATURES_EXIT,
+        epilog="BITES says what a rejection stops: admission: each edit of the VM and each new VMI; edit: each edit "
+        "of the VM, which starts anyway; creation: new VMs and VMIs; pod, scheduling: the launcher pod, so that the "
+        "VMI stays pending; object: another object than the VM, or a call of the API; live: nothing, the feature is "
+        "ignored. Exit code: 0 everything is known, 2 an incomplete answer.",
     )
-    add_look_options(parser)
-    add_exporter_options(parser)
-    parser.add_argument(
-        "feature",
-        metavar="FEATURE",
-        nargs="*",
-        help="Features to show, such as gpu_dra, or a feature gate, such as VSOCK (default all)",
-    )
-    parser.add_argument(
-        "--unallowed", action="store_true", help="Show only features that VMs request and the cluster rejects"
-    )
-    parser.set_defaults(run=lazily("exporter.cli.commands.features"))
-
-
-_IGNORE_EXIT = "Exit code: 0 done, 2 not done, or no such cause."
 
 
 def add_ignore(commands: Any) -> None:
-    parser = commands.add_parser(
+    parser = _asking(
+        commands,
         "ignore",
         help="Acknowledge a cause until a date",
         description="Prints the entry of the exporter's configuration that acknowledges a cause, or writes it to the "
         "file. The cause remains in all lists as acknowledged. It alerts again at the date, and at once when it gets "
         "worse. Nothing is written to a cluster.",
-        epilog=_IGNORE_EXIT,
+        epilog="Exit code: 0 done, 2 not done, or no such cause.",
     )
-    add_look_options(parser)
-    add_exporter_options(parser)
     parser.add_argument(
         "cause",
         metavar="CAUSE",
@@ -194,117 +169,70 @@ def add_ignore(commands: Any) -> None:
         "--write", action="store_true", help="Write the entry to the file of --config and keep its comments"
     )
     parser.add_argument("--list", action="store_true", help="List acknowledged causes and their state")
-    parser.set_defaults(run=lazily("exporter.cli.commands.ignore"))
-
-
-_CHANGES = (
-    ("disable", "GATE", "Disable this feature gate"),
-    ("enable", "GATE", "Enable this feature gate"),
-    ("upgrade-to", "VERSION", "Upgrade KubeVirt to this version, such as 1.9"),
-    ("set", "PATH=VALUE", "Set a field of spec.configuration of KubeVirt to JSON or text. null removes the field."),
-)
-
-
-_IMPACT_EXIT = (
-    "Exit code: 0 nothing gets worse, 1 something does, 2 an incomplete answer, a change that can't be made, or a "
-    "probe that contradicts the answer or is rejected."
-)
 
 
 def add_impact(commands: Any) -> None:
-    parser = commands.add_parser(
+    parser = _asking(
+        commands,
         "impact",
         help="Predict what an upgrade, feature gate or deletion would do",
         description="Evaluates the checks as if all changes were made together, and prints which findings open and "
         "close. Nothing is changed.",
-        epilog=_IMPACT_EXIT,
+        epilog="Exit code: 0 nothing gets worse, 1 something does, 2 an incomplete answer, a change that can't be "
+        "made, or a probe that contradicts the answer or is rejected.",
     )
-    add_look_options(parser)
-    add_exporter_options(parser)
     group = parser.add_argument_group("changes", "Repeatable, but for --upgrade-to.")
-    for option, metavar, text in _CHANGES:
-        group.add_argument(f"--{option}", metavar=metavar, action="append", default=[], help=text)
-    for role in ("instancetype", "preference"):
-        group.add_argument(
-            f"--delete-{role}",
-            metavar="[NAMESPACE/]NAME",
-            action="append",
-            default=[],
-            help=f"Delete this {role}. NAME alone is a cluster-wide one.",
-        )
+    add_arguments(group, ImpactQuery)
     add_probe_options(parser, "--probe", "that the change affects, as it is now")
-    parser.set_defaults(run=lazily("exporter.cli.commands.impact"))
-
-
-_INSTANCETYPES_EXIT = "Exit code: 0 everything is counted, 2 an incomplete answer."
 
 
 def add_instancetypes(commands: Any) -> None:
-    parser = commands.add_parser(
+    _asking(
+        commands,
         "instancetypes",
+        InstancetypesQuery,
         help="Show which VMs use each instancetype and preference",
         description="Prints which VMs refer to each instancetype and preference, which of them have a "
         "ControllerRevision, how the ControllerRevision differs, and which VMs fail without the object.",
-        epilog=_INSTANCETYPES_EXIT,
+        epilog="Exit code: 0 everything is counted, 2 an incomplete answer.",
     )
-    add_look_options(parser)
-    add_exporter_options(parser)
-    parser.add_argument(
-        "name", metavar="NAME", nargs="?", default="", help="Name to show, or NAMESPACE/NAME (default all)"
-    )
-    parser.set_defaults(run=lazily("exporter.cli.commands.instancetypes"))
-
-
-_NETWORKS_EXIT = "Exit code: 0 everything is counted, 2 an incomplete answer."
 
 
 def add_networks(commands: Any) -> None:
-    parser = commands.add_parser(
+    _asking(
+        commands,
         "networks",
+        NetworksQuery,
         help="Show networks, their IP usage and reclaimable addresses",
         description="Prints the state and IP usage of each network, why one is not ready, and the reclaimable "
         "IPAMClaims, the safest first.",
-        epilog=_NETWORKS_EXIT,
+        epilog="Exit code: 0 everything is counted, 2 an incomplete answer.",
     )
-    add_look_options(parser)
-    add_exporter_options(parser)
-    parser.add_argument("network", metavar="NETWORK", nargs="?", default="", help="Network to show (default all)")
-    parser.set_defaults(run=lazily("exporter.cli.commands.networks"))
-
-
-_STATUS_EXIT = "Exit code: 0 no findings, 1 findings, 2 an incomplete answer."
 
 
 def add_status(commands: Any) -> None:
-    parser = commands.add_parser(
+    _asking(
+        commands,
         "status",
         help="Show a one-screen summary",
         description="Prints a summary of the cluster in at most 24 lines: how complete it is, the worst causes, "
         "drains, and repairs that wait.",
-        epilog=_STATUS_EXIT,
+        epilog="Exit code: 0 no findings, 1 findings, 2 an incomplete answer.",
     )
-    add_look_options(parser, formats=("table", "json", "yaml"))
-    add_exporter_options(parser)
-    parser.set_defaults(run=lazily("exporter.cli.commands.status"))
-
-
-_VM_EXIT = (
-    "Exit code: 0 nothing is wrong with the VM; 1 it has a finding above info, must not be started, restarted or "
-    "migrated, has no node left to run on, or blocks the drain of its node; 2 an incomplete answer, or no such VM."
-)
 
 
 def add_vm(commands: Any) -> None:
-    parser = commands.add_parser(
+    parser = _asking(
+        commands,
         "vm",
         help="Show everything about one VM",
         description="Prints where a VM, or a VMI without a VM, runs and could run, what it waits for, and what a "
         "drain, a restart and an upgrade would do to it. With --manifest it evaluates a VM that doesn't exist yet. "
         "Nothing is created or changed.",
-        epilog=_VM_EXIT,
+        epilog="Exit code: 0 nothing is wrong with the VM; 1 it has a finding above info, must not be started, "
+        "restarted or migrated, has no node left to run on, or blocks the drain of its node; 2 an incomplete answer, "
+        "or no such VM.",
     )
-    add_look_options(parser)
-    add_exporter_options(parser)
     parser.add_argument(
         "vm", metavar="NAMESPACE/NAME", nargs="?", help="VM, or VMI without a VM. Optional with --manifest."
     )
@@ -314,7 +242,6 @@ def add_vm(commands: Any) -> None:
         help="File with a VirtualMachine or VirtualMachineInstance in YAML or JSON. - is standard input. Without a "
         "namespace it gets that of NAMESPACE/NAME, or default.",
     )
-    parser.set_defaults(run=lazily("exporter.cli.commands.vm"))
 
 
 COMMANDS: Mapping[str, Callable[[Any], None]] = {

@@ -47,8 +47,8 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ...store.reader import ClusterView, Reading
 from ...store.source import FILE, Source, Undecodable
-from ..in_slices import at_once
 from ..nearest import meant, shortened
+from ..question import NotThereError
 from ..times import rfc3339
 from .report import LEAVES, Drain, MigrationLimits, NodeReport, Shown, UnseenKind, VMReport
 from .room import AFFINITY, NodeChoice, NodeRoom, bindings, placement_on_moving, seen, unevaluated
@@ -82,11 +82,6 @@ def draining(cluster: Cluster) -> list[str]:
     """The names of the nodes that are cordoned, or tainted to be drained, in order."""
     kubevirt = next(cluster.all(KubeVirt), None)
     return sorted(each.name for each in cluster.all(Node) if cordoned(each) or drain_taints(each, kubevirt))
-
-
-def take(cluster: Cluster, nodes: Iterable[str], findings: Iterable[Finding], generation: int) -> Drain:
-    """As `steps`, at once."""
-    return at_once(steps(cluster, nodes, findings, generation))
 
 
 def steps(
@@ -350,22 +345,18 @@ def _shown(findings: Iterable[Finding]) -> tuple[dict[Key, list[Shown]], dict[tu
 # Which nodes are meant: by name, by label, or all that are cordoned or being drained.
 
 
-class NoSuchNodeError(Exception):
-    """The text is one sentence."""
-
-
 def chosen_nodes(
     cluster: Cluster, names: Iterable[str], by: Selector | None = None, *, cordoned: bool = False
 ) -> list[str]:
-    """The names of all that are meant in one way or another, each once. Raises NoSuchNodeError."""
+    """The names of all that are meant in one way or another, each once. Raises NotThereError."""
     found = dict.fromkeys(names)
     for name in found:
         if cluster.get(Node, "", name) is None:
-            raise NoSuchNodeError(_unknown(cluster, name))
+            raise NotThereError(_unknown(cluster, name))
     if by is not None:
         found |= dict.fromkeys(sorted(each.name for each in cluster.all(Node) if by.matches(each.labels)))
         if not found:
-            raise NoSuchNodeError(f"no node has the labels {by}")
+            raise NotThereError(f"no node has the labels {by}")
     if cordoned:
         found |= dict.fromkeys(draining(cluster))
     return list(found)

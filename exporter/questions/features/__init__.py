@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from .report import FeatureReport, Features, GateReport, ValueReport
-from .view import READER, NoSuchFeatureError, selected, steps, take
+from collections.abc import Generator
 
-__all__ = [
-    "READER",
-    "FeatureReport",
-    "Features",
-    "GateReport",
-    "NoSuchFeatureError",
-    "ValueReport",
-    "selected",
-    "steps",
-    "take",
-]
+from ...counts.features import FeatureUsage
+from ...engine.engine import Engine
+from ..asked import FeaturesQuery
+from ..question import Question
+from .report import FeatureReport, Features, GateReport, ValueReport
+from .view import READER, selected, steps
+
+__all__ = ["QUESTION", "READER", "FeatureReport", "Features", "GateReport", "ValueReport", "selected", "steps", "take"]
+
+
+def _answered(engine: Engine, usage: FeatureUsage, _: FeaturesQuery) -> Generator[None, None, Features]:
+    yield from usage.settle()
+    return (yield from steps(engine.cluster, usage, list(engine.findings()), engine.generation))
+
+
+def _narrowed(found: Features, asked: FeaturesQuery) -> Features:
+    return selected(found, asked.feature, unallowed=asked.unallowed)
+
+
+QUESTION = Question("features", FeaturesQuery, Features, _answered, READER, FeatureUsage, _narrowed)

@@ -26,8 +26,8 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.reader import Reading
 from ...store.source import FILE, UNREADABLE, Undecodable, not_served, unseen
-from ..in_slices import at_once
 from ..nearest import meant, shortened
+from ..question import NotThereError
 from .report import Features
 from .rows import FeatureCounts, FeatureFindings, Grounds, Values, feature_row, first_by_rule, gate_rows, values_by_rule
 
@@ -48,15 +48,12 @@ _SLICE = 500  # findings looked at between two looks at the event loop
 _ASKING = tuple(kind.__name__ for kind in FeatureUsage.KINDS)
 
 
-def take(cluster: Cluster, usage: FeatureUsage, findings: Iterable[Finding], generation: int) -> Features:
-    """What is asked for and not allowed first. What changed since `usage` was last settled is not counted yet."""
-    return at_once(steps(cluster, usage, findings, generation))
-
-
 def steps(
     cluster: Cluster, usage: FeatureUsage, findings: Iterable[Finding], generation: int
 ) -> Generator[None, None, Features]:
-    """The same, and stops after each few milliseconds, so that others get their turn."""
+    """What is asked for and not allowed first; stops after each few milliseconds, so that others get their turn. What
+    changed since `usage` was last settled is not counted yet.
+    """
     if absent := not_served(cluster, READER.requires):
         return Features(generation, (), absent, "", None, "", "", "", True, (), ())
     blind = unseen(cluster, FeatureUsage.KINDS)
@@ -141,15 +138,11 @@ def _found(findings: Iterable[Finding]) -> Generator[None, None, FeatureFindings
 # What is left of the report for who asks for a part of it.
 
 
-class NoSuchFeatureError(LookupError):
-    """No feature and no gate has the name; the text is one sentence, with what there is."""
-
-
 def selected(found: Features, names: Sequence[str] = (), *, unallowed: bool = False) -> Features:
     """The features and gates of the names, with the gates that decide the features and the other way round; all for
     none. With `unallowed` only what somebody asks for without being allowed to, or has findings, or changes.
 
-    Raises NoSuchFeatureError.
+    Raises NotThereError.
     """
     features, gates = found.features, found.gates
     if names:
@@ -157,7 +150,7 @@ def selected(found: Features, names: Sequence[str] = (), *, unallowed: bool = Fa
         for name in names:
             if name not in known and not found.unknown:
                 there = meant(name, known, "features")
-                raise NoSuchFeatureError(f"no feature or feature gate is called {shortened(name)}; {there}")
+                raise NotThereError(f"no feature or feature gate is called {shortened(name)}; {there}")
         wanted = frozenset(names)
         features = tuple(each for each in features if each.feature in wanted or wanted.intersection(each.decided_by))
         deciding = {gate for each in features if each.feature in wanted for gate in each.decided_by}

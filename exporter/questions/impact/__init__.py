@@ -5,68 +5,58 @@ Pure: nothing is changed. A change is a value, and the checks themselves are eva
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Generator
+from functools import partial
+from typing import Any
 
+from ...engine.engine import Engine
 from ...store.cluster import Cluster
 from ...store.kind import ApiKind
 from ...store.kinds import kube_virt
 from ...store.reader import Reading
+from ..asked import ImpactQuery, parameters
+from ..question import Question, UnaskableError
 from . import gates
 from .gates import GateChange
-from .proposals import KINDS, NoSuchObjectError, ProposedChange, deletion, without
+from .proposals import KINDS, ProposedChange, deletion, without
 from .report import Affected, FeatureTotals, Impact, Totals, exit_code
 from .settings_changes import Wish, configured
-from .view import concerned, steps, take
+from .view import concerned, steps
 from .who_breaks import TITLES, SubjectOutcome
 
 __all__ = [
     "PARAMETERS",
+    "QUESTION",
     "READER",
     "TITLES",
-    "WHOLE",
     "Affected",
     "FeatureTotals",
     "GateChange",
     "Impact",
     "ImpactQuery",
-    "NoSuchObjectError",
     "ProposedChange",
     "SubjectOutcome",
     "Totals",
     "concerned",
     "deletion",
     "exit_code",
+    "kinds_of",
     "proposed",
     "steps",
-    "take",
     "without",
 ]
 
-# What users may ask a preview for, by the names that options and parameters have, all of it together.
+PARAMETERS = tuple(each.name for each in parameters(ImpactQuery))
 
 
-class ImpactQuery(NamedTuple):
-    delete_instancetype: tuple[str, ...] = ()
-    delete_preference: tuple[str, ...] = ()
-    disable: tuple[str, ...] = ()
-    enable: tuple[str, ...] = ()
-    upgrade_to: tuple[str, ...] = ()
-    set: tuple[str, ...] = ()
-
-    @property
-    def kinds(self) -> tuple[ApiKind[Any], ...]:
-        """Those that are changed."""
-        deleted = KINDS if self.delete_instancetype or self.delete_preference else ()
-        return (*deleted, kube_virt.KIND) if self[2:] != ImpactQuery()[2:] else deleted
-
-
-PARAMETERS = tuple(name.replace("_", "-") for name in ImpactQuery._fields)
-WHOLE = ("set",)
-"""Those whose values may hold commas."""
+def kinds_of(asked: ImpactQuery) -> tuple[ApiKind[Any], ...]:
+    """Those that are changed."""
+    deleted = KINDS if asked.delete_instancetype or asked.delete_preference else ()
+    return (*deleted, kube_virt.KIND) if any((asked.disable, asked.enable, asked.upgrade_to, asked.set)) else deleted
 
 
 def proposed(cluster: Cluster, asked: ImpactQuery) -> ProposedChange:
-    """Raises ValueError for what can't be done, and NoSuchObjectError."""
+    """Raises ValueError for what can't be done, and NotThereError."""
     if len(asked.upgrade_to) > 1:
         raise ValueError(f"upgrade-to is given {len(asked.upgrade_to)} times; give it once")
     parts = []
@@ -86,3 +76,17 @@ def proposed(cluster: Cluster, asked: ImpactQuery) -> ProposedChange:
 
 
 READER = Reading("impact", tuple(dict.fromkeys((*KINDS, *gates.KINDS))))
+
+
+def _answered(engine: Engine, _: None, asked: ImpactQuery, most: int | None = None) -> Generator[None, None, Impact]:
+    if not any(asked):
+        raise UnaskableError(f"name a change: {', '.join(PARAMETERS)}")
+    try:
+        proposal = proposed(engine.cluster, asked)
+    except ValueError as error:
+        raise UnaskableError(str(error)) from error
+    return (yield from steps(engine, proposal, most))
+
+
+_SHOWN = 500  # findings of an answer of the API
+QUESTION = Question("impact", ImpactQuery, Impact, _answered, READER, bounded=partial(_answered, most=_SHOWN))

@@ -6,6 +6,7 @@ what the NADs of their networks name.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -119,7 +120,7 @@ class GateChange(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass
 class Users:
-    """By namespace and name; `some` are the first few."""
+    """By namespace and name; `some` are the first few, sorted."""
 
     vms: set[tuple[str, str]] = field(default_factory=set)
     vmis: set[tuple[str, str]] = field(default_factory=set)
@@ -134,7 +135,7 @@ class Users:
     def first(self) -> tuple[Ref, ...]:
         """Some of these."""
         named = (each for each in self.some if (each.namespace, each.name) not in self.vms or each.kind == _VM)
-        return tuple(sorted(named))
+        return tuple(named)
 
 
 def differing(before: Effective, after: Effective) -> dict[str, tuple[bool, bool]]:
@@ -170,8 +171,8 @@ def users(cluster: Cluster, hits: Mapping[str, Hit]) -> Generator[None, None, di
 
 def _count(of: Users, counted: set[tuple[str, str]], ref: Ref) -> None:
     counted.add((ref.namespace, ref.name))
-    if len(of.some) < _NAMED:
-        of.some.append(ref)
+    insort(of.some, ref)
+    del of.some[_NAMED:]
 
 
 def gates_of(
@@ -224,7 +225,7 @@ def _report(
         of is not None,
         None if hidden else vms.total(),
         None if hidden else vmis.total(),
-        tuple(sorted(counted.some)),
+        tuple(counted.some),
         tuple(_namespaces(vms, vmis)),
         len({*vms, *vmis}),
     )

@@ -14,6 +14,7 @@ from ...store.kinds import instancetypes
 from ...store.overlay import Edit
 from ...store.source import Source, SyncState, Undecodable, unseen
 from ..nearest import meant, shortened
+from ..question import NotThereError
 
 # The kinds of a role: of the whole cluster, and of a namespace.
 _KINDS: dict[MatcherRole, tuple[ApiKind[Any], ApiKind[Any]]] = {
@@ -26,10 +27,6 @@ _BEFOREHAND = (
     "to another one."
 )
 KINDS = tuple(kind for kinds in _KINDS.values() for kind in kinds)
-
-
-class NoSuchObjectError(Exception):
-    """What is to be changed is not there, or can't be read. The text is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,7 @@ class ProposedChange:
 def without(cluster: Cluster, instancetypes: Iterable[str] = (), preferences: Iterable[str] = ()) -> ProposedChange:
     """They are deleted, each by its name, with its namespace before a slash where it is not of the whole cluster.
 
-    Raises ValueError for text that is no name, and NoSuchObjectError.
+    Raises ValueError for text that is no name, and NotThereError.
     """
     objects = [_named(MatcherRole.INSTANCETYPE, each) for each in instancetypes]
     objects += [_named(MatcherRole.PREFERENCE, each) for each in preferences]
@@ -68,12 +65,12 @@ def deletion(
     cluster: Cluster, objects: Iterable[tuple[ApiKind[Any], str, str]], *, local: bool = False
 ) -> ProposedChange:
     """Of objects by kind, namespace and name, all together; `local` are those that nobody refers to from another
-    namespace. Raises NoSuchObjectError, but not for what can't be seen: then no check can say anything, and says that.
+    namespace. Raises NotThereError, but not for what can't be seen: then no check can say anything, and says that.
     """
     found = dict.fromkeys(objects)
     for kind, namespace, name in found:
         if not unseen(cluster, (kind.record,)) and cluster.get(kind.record, namespace, name) is None:
-            raise NoSuchObjectError(_missing(cluster, kind, namespace, name))
+            raise NotThereError(_missing(cluster, kind, namespace, name))
     namespaces = {namespace for _, namespace, _ in found}
     return ProposedChange(
         tuple(f"{kind.name} {_path(namespace, name)} is deleted" for kind, namespace, name in found),

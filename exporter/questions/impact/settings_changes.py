@@ -24,8 +24,9 @@ from ...store.kinds.node import Node
 from ...store.overlay import Edit
 from ...store.source import UNREADABLE, Source, Undecodable
 from ..nearest import nearest
+from ..question import NotThereError
 from .paths import Path, Tree, assigned, at, named, put, shortened, written
-from .proposals import NoSuchObjectError, ProposedChange
+from .proposals import ProposedChange
 
 # Feature gates switched on and off in a configuration, as an administrator has to do it so that it has an effect.
 #
@@ -220,7 +221,7 @@ class _Draft:
     def switch(self, gate: str, *, on: bool) -> None:
         before = understood(self.record)
         if not isinstance(before, Effective):
-            raise NoSuchObjectError(before)
+            raise NotThereError(before)
         tree, said = switched(self.tree, gate, before.gates, on=on)
         self._take(tree)
         after = understood(self.record)
@@ -256,7 +257,7 @@ def _unread(before: KubeVirt, after: KubeVirt, was: Effective, known: Effective)
 def configured(cluster: Cluster, wish: Wish) -> ProposedChange:
     """The KubeVirt object with all that is wished for: first the version, then settings, then gates.
 
-    Raises ValueError for what can't be done, and NoSuchObjectError where there is no such object, or none can be seen.
+    Raises ValueError for what can't be done, and NotThereError where there is no such object, or none can be seen.
     """
     if (number := sum(map(len, (wish.disable, wish.enable, wish.settings)))) > _MOST:
         raise ValueError(f"{number} changes of KubeVirt are asked for; there may be {_MOST} at once")
@@ -298,13 +299,13 @@ def _kubevirt(cluster: Cluster) -> KubeVirt:
     source = cluster.get(Source, "", KubeVirt.KIND.name)
     if source is None or not source.readable:
         why = source.why if source is not None else "nobody looks for it"
-        raise NoSuchObjectError(f"the KubeVirt object can't be seen, so nobody can say what changing it does: {why}")
+        raise NotThereError(f"the KubeVirt object can't be seen, so nobody can say what changing it does: {why}")
     undecodable = cluster.first(UNREADABLE, KubeVirt.KIND.name)
     if isinstance(undecodable, Undecodable):
-        raise NoSuchObjectError(f"{undecodable.sentence}; so nobody can say what changing it does")
+        raise NotThereError(f"{undecodable.sentence}; so nobody can say what changing it does")
     record = chosen(cluster.all(KubeVirt))
     if isinstance(record, str):
-        raise NoSuchObjectError(f"{record}, so nobody can say what a change does")
+        raise NotThereError(f"{record}, so nobody can say what a change does")
     return record
 
 

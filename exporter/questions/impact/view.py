@@ -19,7 +19,7 @@ from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.source import FILE, Undecodable, unseen
 from ..findings import order, supposed
-from ..in_slices import at_once, in_order
+from ..question import in_order
 from .gates import Hit, Users, gates_of, users
 from .proposals import ProposedChange
 from .report import MOST_UNKNOWN, Affected, FeatureTotals, Impact, Totals
@@ -110,11 +110,6 @@ def ground_users(cluster: Cluster, differences: Iterable[Difference]) -> Generat
 
 _SLICE = 100  # findings counted between two looks at the event loop
 _REPORTED = 20  # findings, each with its commands filled in
-
-
-def take(engine: Engine, proposal: ProposedChange, most: int | None = None) -> Impact:
-    """As `steps`, at once."""
-    return at_once(steps(engine, proposal, most))
 
 
 def steps(engine: Engine, proposal: ProposedChange, most: int | None = None) -> Generator[None, None, Impact]:

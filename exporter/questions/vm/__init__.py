@@ -5,19 +5,25 @@ Pure: nothing is written. A manifest is evaluated as if its VM were there.
 
 from __future__ import annotations
 
-from .context import INDEXES, KINDS, READER, NoSuchVMError
+from collections.abc import Generator
+
+from ...counts.migrations import MigrationFailures
+from ...engine.engine import Engine
+from ..asked import VMQuery
+from ..question import Question
+from .context import INDEXES, KINDS, READER
 from .manifest import KINDS as OF_MANIFESTS
 from .manifest import Manifest, manifest_of, propose
 from .report import NodeAnswer, Places, Verdict, VMWhole, exit_code
-from .view import steps, take
+from .view import steps
 
 __all__ = [
     "INDEXES",
     "KINDS",
     "OF_MANIFESTS",
+    "QUESTION",
     "READER",
     "Manifest",
-    "NoSuchVMError",
     "NodeAnswer",
     "Places",
     "VMWhole",
@@ -26,5 +32,15 @@ __all__ = [
     "manifest_of",
     "propose",
     "steps",
-    "take",
 ]
+
+
+def _answered(engine: Engine, kept: MigrationFailures | None, asked: VMQuery) -> Generator[None, None, VMWhole]:
+    """A single look remembers no migrations."""
+    if asked.manifest is not None:
+        return propose(engine, asked.manifest)
+    failed = kept.of(asked.namespace, asked.name) if kept is not None else ()
+    return (yield from steps(engine, asked.namespace, asked.name, failed))
+
+
+QUESTION = Question("vms/{namespace}/{name}", VMQuery, VMWhole, _answered, READER, MigrationFailures)

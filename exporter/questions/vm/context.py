@@ -38,6 +38,7 @@ from ...store.source import FILE, Source, SyncState, Undecodable, unseen
 from .. import drain
 from ..drain.report import UnseenKind
 from ..nearest import meant, shortened
+from ..question import NotThereError
 
 # What the view of one VM reads.
 
@@ -60,10 +61,6 @@ KINDS: tuple[ApiKind[Any], ...] = (
 )
 INDEXES = tuple(dict.fromkeys((*drain.INDEXES, *OF_DEPARTURES, PART, TAKES)))
 READER = Reading("vm", (*KINDS, *(each for each in drain.READER.reads if each not in KINDS)), INDEXES)
-
-
-class NoSuchVMError(Exception):
-    """The text is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -141,11 +138,11 @@ class OneVM:
 
 
 def found(cluster: Cluster, namespace: str, name: str) -> OneVM:
-    """The VM, or the VMI that stands alone, of that name. Raises NoSuchVMError."""
+    """The VM, or the VMI that stands alone, of that name. Raises NotThereError."""
     vm = cluster.get(VirtualMachine, namespace, name)
     vmi = cluster.get(VirtualMachineInstance, namespace, name)
     if vm is None and vmi is None:
-        raise NoSuchVMError(_missing(cluster, namespace, name))
+        raise NotThereError(_missing(cluster, namespace, name))
     return OneVM(cluster, namespace, name, vm, owned(vmi, vm) if vm is not None else vmi)
 
 

@@ -32,8 +32,8 @@ from ...store.overlay import Overlay
 from ..drain import VMReport
 from ..drain import steps as drain_steps
 from ..findings import order, supposed
-from ..impact.proposals import NoSuchObjectError
 from ..impact.settings_changes import Wish, configured
+from ..question import NotThereError
 from .context import OneVM
 from .moving import not_starting_now, refused_at_start, runs_now
 from .places import for_start, places
@@ -208,7 +208,7 @@ def upgraded(context: OneVM, engine: Engine) -> Generator[None, None, UpgradeOut
     to = f"v{release[0]}.{release[1]}.0"
     try:
         proposal = configured(context.cluster, Wish(upgrade_to=to))
-    except (ValueError, NoSuchObjectError) as error:
+    except (ValueError, NotThereError) as error:
         return UpgradeOutcome(to, str(error))
     overlay = Overlay(context.cluster)
     for edit in proposal.edits:

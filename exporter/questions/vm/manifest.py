@@ -22,7 +22,7 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.overlay import Edit, Overlay
 from ..findings import order, supposed
-from ..in_slices import at_once
+from ..question import at_once
 from .context import OneVM
 from .futures import evaluated
 from .report import VMWhole

@@ -23,7 +23,6 @@ from ...store.kinds.node import Node
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..findings import FindingReport, order, reported
-from ..in_slices import at_once
 from .context import OneVM, found
 from .futures import concerning, drained, restarted, start_places, unanswered, upgraded
 from .moving import ability, failures, held, own_migrations, runs, runs_now, under_way
@@ -140,16 +139,11 @@ _MOST_AROUND = 20
 _MOST_UNANSWERED = 20
 
 
-def take(engine: Engine, namespace: str, name: str) -> VMWhole:
-    """As `steps`, at once."""
-    return at_once(steps(engine, namespace, name))
-
-
 def steps(
     engine: Engine, namespace: str, name: str, kept: tuple[FailedMigration, ...] = ()
 ) -> Generator[None, None, VMWhole]:
     """Stops after each few milliseconds, so that others get their turn. `kept` are migrations of its VMI that failed,
-    as far as they are remembered. Raises NoSuchVMError.
+    as far as they are remembered. Raises NotThereError.
     """
     context = replace(found(engine.cluster, namespace, name), kept=kept)
     refs = {(each.ref.kind, each.ref.namespace, each.ref.name) for each in context.records}

@@ -12,15 +12,18 @@ from ...domain.instancetypes.resolving import ReferenceMode
 from ...engine.engine import Engine
 from ...engine.turn import in_turns
 from ...findings.finding import Finding
-from ...questions.features import NoSuchFeatureError, selected
+from ...questions.asked import FeaturesQuery, InstancetypesQuery, NetworksQuery, VMQuery
+from ...questions.features import Features
 from ...questions.features.report import BITES, MIGRATES
 from ...questions.findings import Filter
+from ...questions.instancetypes import Instancetypes
 from ...questions.nearest import nearest
-from ...questions.networks import STATES
+from ...questions.networks import STATES, Networks
+from ...questions.question import NotThereError
 from ...questions.search import MOST_HITS, SearchHits, steps
-from ...questions.vm import NoSuchVMError
+from ...questions.vm import VMWhole
 from ..access.viewer import visible_to
-from ..api.questions import FeaturesView, InstancetypesView, NetworksView, VMView
+from ..api.questions import QuestionView
 from ..html.rendering import href
 from ..reports.listing import Listing
 from ..server.query import only, single_in
@@ -39,14 +42,14 @@ _FINDINGS = 50  # of one object
 class VMPage:
     """/vms/NAMESPACE/NAME."""
 
-    def __init__(self, frame: Frame, view: VMView) -> None:
+    def __init__(self, frame: Frame, view: QuestionView[VMQuery, VMWhole]) -> None:
         self._frame, self._view = frame, view
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         namespace, name = request.match_info["namespace"], request.match_info["name"]
         try:
-            vm = await self._view.take(namespace, name)
-        except NoSuchVMError as error:
+            vm = await self._view.answer(VMQuery(namespace, name))
+        except NotThereError as error:
             return await self._frame.mistake(request, 404, str(error))
         listing = self._frame.listing(request)
         values = {
@@ -65,19 +68,19 @@ class VMPage:
 class NetworkPages:
     """/networks/ and /networks/NAME."""
 
-    def __init__(self, frame: Frame, view: NetworksView) -> None:
+    def __init__(self, frame: Frame, view: QuestionView[NetworksQuery, Networks]) -> None:
         self._frame, self._view = frame, view
 
     async def every(self, request: web.Request) -> web.StreamResponse:
-        networks = await self._view.take()
+        networks = await self._view.answer()
         values = {"networks": networks, "shown": networks.networks[:_ROWS], "states": STATES, "one": ""}
         return await self._frame.page(request, "networks.html", values, here="/networks/")
 
     async def one(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"]
-        networks = await self._view.take(name)
+        networks = await self._view.answer(NetworksQuery(name))
         if not networks.networks and not networks.unseen:
-            known = [each.network for each in (await self._view.take()).networks]
+            known = [each.network for each in (await self._view.answer()).networks]
             return await _missing(self._frame, request, "network", name, known, "/networks/")
         listing = self._frame.listing(request)
         values = {
@@ -94,19 +97,19 @@ class NetworkPages:
 class InstancetypePages:
     """/instancetypes/ and /instancetypes/NAME, for one of a namespace NAMESPACE/NAME; preferences too."""
 
-    def __init__(self, frame: Frame, view: InstancetypesView) -> None:
+    def __init__(self, frame: Frame, view: QuestionView[InstancetypesQuery, Instancetypes]) -> None:
         self._frame, self._view = frame, view
 
     async def every(self, request: web.Request) -> web.StreamResponse:
-        found = await self._view.take()
+        found = await self._view.answer()
         values = {"instancetypes": found, "shown": found.objects[:_ROWS], "one": "", "by_mode": _BY_MODE}
         return await self._frame.page(request, "instancetypes.html", values, here="/instancetypes/")
 
     async def one(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"]
-        found = await self._view.take(name)
+        found = await self._view.answer(InstancetypesQuery(name))
         if not found.objects and not found.unseen and not found.not_applicable:
-            known = [each.path for each in (await self._view.take()).objects]
+            known = [each.path for each in (await self._view.answer()).objects]
             return await _missing(
                 self._frame, request, "instancetype and no preference", name, known, "/instancetypes/"
             )
@@ -117,11 +120,11 @@ class InstancetypePages:
 class FeaturePages:
     """/features/ and /features/NAME, of a feature or a feature gate."""
 
-    def __init__(self, frame: Frame, view: FeaturesView) -> None:
+    def __init__(self, frame: Frame, view: QuestionView[FeaturesQuery, Features]) -> None:
         self._frame, self._view = frame, view
 
     async def every(self, request: web.Request) -> web.StreamResponse:
-        features = await self._view.take()
+        features = await self._view.answer()
         values = {
             "features": features,
             "shown": [each for each in features.features if not each.quiet],
@@ -136,8 +139,8 @@ class FeaturePages:
     async def one(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"]
         try:
-            features = selected(await self._view.take(), (name,), unallowed=False)
-        except NoSuchFeatureError as error:
+            features = await self._view.answer(FeaturesQuery((name,)))
+        except NotThereError as error:
             return await self._frame.mistake(request, 404, str(error), here="/features/")
         listing = self._frame.listing(request)
         values = {

@@ -18,7 +18,7 @@ from ...questions.trust import trust_of
 from ...sidecar.repairs import Repairs
 from ...store.source import SyncState
 from ..access.viewer import visible_to
-from ..api.questions import DrainView
+from ..api.questions import DrainUnderWay
 from .frame import Frame
 
 # /repairs: what waits for an approval, what was written, and what is refused or held back, by why.
@@ -49,7 +49,7 @@ _REPAIRS = 5
 
 
 class Overview:
-    def __init__(self, engine: Engine, frame: Frame, drain: DrainView, repairs: RepairsPage) -> None:
+    def __init__(self, engine: Engine, frame: Frame, drain: DrainUnderWay, repairs: RepairsPage) -> None:
         self._engine, self._frame, self._drain, self._repairs = engine, frame, drain, repairs
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -94,7 +94,7 @@ class Overview:
 
     async def _draining(self) -> list[NodeReport]:
         """The nodes that are being emptied, the ones with most that stays first; then those that are cordoned alone."""
-        drain = await self._drain.under_way()
+        drain = await self._drain.answer()
         return sorted(drain.nodes, key=lambda each: (not each.drain, -_left(each)["blocked"], each.node))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,13 +9,15 @@ from aiohttp import web
 
 from ...engine.engine import Engine
 from ...facts.record import Ref
-from ...questions.drain import STAYS, TITLES, Drain, NodeReport, NoSuchNodeError, VMReport, node_names
+from ...questions.asked import DrainQuery, ImpactQuery
+from ...questions.drain import STAYS, TITLES, Drain, NodeReport, VMReport, node_names
 from ...questions.findings import Filter
-from ...questions.impact import PARAMETERS, WHOLE, Impact, NoSuchObjectError, SubjectOutcome
+from ...questions.impact import PARAMETERS, Impact, SubjectOutcome
+from ...questions.question import NotThereError, UnaskableError
 from ...questions.selection import Selection
-from ..api.questions import DrainView, ImpactView, asked_in
+from ..api.questions import DrainUnderWay, QuestionView
 from ..html.rendering import counted
-from ..server.query import names_in
+from ..server.query import asked_in
 from .frame import Frame
 
 _MOST_CHOICES = 500
@@ -27,22 +28,22 @@ _SHOWN = 50  # findings of a node
 class DrainPage:
     """/drain?node=…: of these nodes together; without one of those that are cordoned or drained."""
 
-    def __init__(self, engine: Engine, frame: Frame, view: DrainView) -> None:
+    def __init__(self, engine: Engine, frame: Frame, view: QuestionView[DrainQuery, Drain]) -> None:
         self._engine, self._frame, self._view = engine, frame, view
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        names: tuple[str, ...] = ()
+        asked = DrainQuery()
         try:
-            (names,) = names_in(request, "node")
-            drain = await self._view.take(names)
-        except (ValueError, NoSuchNodeError) as error:
-            values = {**self._form(names), "drain": None, "sentence": str(error)}
+            asked = asked_in(request, DrainQuery)
+            drain = await self._view.answer(asked)
+        except (UnaskableError, NotThereError) as error:
+            values = {**self._form(asked), "drain": None, "sentence": str(error)}
             return await self._frame.page(request, "drain.html", values, here="/drain", status=400)
-        values = {**self._form(names), **shown(drain), "sentence": ""}
+        values = {**self._form(asked), **shown(drain), "sentence": ""}
         return await self._frame.page(request, "drain.html", values, here="/drain")
 
-    def _form(self, names: Iterable[str]) -> dict[str, Any]:
-        return {"asked": ",".join(names), "choices": node_names(self._engine.cluster)[:_MOST_CHOICES]}
+    def _form(self, asked: DrainQuery) -> dict[str, Any]:
+        return {"asked": ",".join(asked.node), "choices": node_names(self._engine.cluster)[:_MOST_CHOICES]}
 
 
 def shown(drain: Drain) -> dict[str, Any]:
@@ -71,12 +72,12 @@ def verdict(node: NodeReport) -> str:
 class NodesPage:
     """/nodes/: the nodes by name, those that are cordoned or drained first."""
 
-    def __init__(self, engine: Engine, frame: Frame, view: DrainView) -> None:
+    def __init__(self, engine: Engine, frame: Frame, view: DrainUnderWay) -> None:
         self._engine, self._frame, self._view = engine, frame, view
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         names = node_names(self._engine.cluster)
-        drain = await self._view.under_way()
+        drain = await self._view.answer()
         counts = (await self._frame.listing(request).counts(Selection()))["node"]
         values = {**shown(drain), "names": names[:_MOST_CHOICES], "in_all": len(names), "counts": counts}
         return await self._frame.page(request, "nodes.html", values, here="/nodes/")
@@ -85,14 +86,14 @@ class NodesPage:
 class NodePage:
     """/nodes/NAME: what is found of one node, and what a drain of it would do."""
 
-    def __init__(self, frame: Frame, view: DrainView) -> None:
+    def __init__(self, frame: Frame, view: QuestionView[DrainQuery, Drain]) -> None:
         self._frame, self._view = frame, view
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"]
         try:
-            drain = await self._view.take((name,))
-        except NoSuchNodeError as error:
+            drain = await self._view.answer(DrainQuery((name,)))
+        except NotThereError as error:
             return await self._frame.mistake(request, 404, str(error), here="/nodes/")
         listing = self._frame.listing(request)
         own = await listing.chosen(Filter(node=frozenset((name,))))
@@ -110,21 +111,21 @@ class NodePage:
 
 
 class ImpactPage:
-    def __init__(self, frame: Frame, view: ImpactView) -> None:
+    def __init__(self, frame: Frame, view: QuestionView[ImpactQuery, Impact]) -> None:
         self._frame, self._view = frame, view
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         values: dict[str, Any] = {"impact": None, "again": "", "sentence": ""}
         given = {name: tuple(request.query.getall(name, ())) for name in PARAMETERS}
         try:
-            asked = asked_in(request)
-            impact = await self._view.take(asked) if any(asked) else None
-        except (ValueError, NoSuchObjectError) as error:
+            asked = asked_in(request, ImpactQuery)
+            impact = await self._view.answer(asked) if any(asked) else None
+        except (UnaskableError, NotThereError) as error:
             values |= {"given": given, "sentence": str(error)}
             return await self._frame.page(request, "impact.html", values, here="/impact", status=400)
         given = dict(zip(PARAMETERS, asked, strict=True))
         again = urlencode([(name, value) for name, own in given.items() for value in own])
-        values |= {"impact": impact, "given": given, "again": again, "whole_values": WHOLE}
+        values |= {"impact": impact, "given": given, "again": again}
         if impact is not None:
             values |= {"verdict": _verdict(impact), "broken": _broken(impact), "used": [], "unused": [], "unruled": []}
             for gate in impact.gates:

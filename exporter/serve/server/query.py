@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from aiohttp import web
 
 from ...engine.engine import Engine
 from ...findings.severity import Severity
+from ...questions.asked import Parameter, parameters
 from ...questions.findings import Filter
 from ...questions.nearest import meant
+from ...questions.question import UnaskableError
 
+T = TypeVar("T")
 LONGEST_WAIT = 60  # seconds
 _MOST_DIGITS = 18  # of a whole number
 _MOST_OF_SECONDS = 9  # on each side of the point
@@ -74,13 +77,30 @@ def only(request: web.BaseRequest, known: Sequence[str]) -> None:
             raise ValueError(_unexpected(key, known))
 
 
-def names_in(request: web.BaseRequest, *parameters: str, whole: Iterable[str] = ()) -> tuple[tuple[str, ...], ...]:
-    """The values of each of the parameters of a route, several of one separated by commas or given again; each once.
-    Commas of those that are `whole` belong to the value.
+def asked_in(request: web.Request, asked: type[T]) -> T:
+    """What a question is asked with: by the parameters of a request, several values of one separated by commas or given
+    again, each once; the rest is part of its path. Raises UnaskableError.
     """
-    only(request, parameters)
-    values = (_given(request, each) if each in whole else values_of(request, each) for each in parameters)
-    return tuple(tuple(dict.fromkeys(each)) for each in values)
+    known = parameters(asked)
+    if not known and request.query:
+        raise UnaskableError("one VM is asked for by its path alone; there are no parameters")
+    try:
+        only(request, [each.name for each in known])
+    except ValueError as error:
+        raise UnaskableError(str(error)) from error
+    return asked(**{each.field: _asked_for(request, each) for each in known}, **request.match_info)
+
+
+def _asked_for(request: web.Request, parameter: Parameter) -> tuple[str, ...] | str | bool:
+    name = parameter.name
+    values = tuple(dict.fromkeys((_given if parameter.argument.whole else values_of)(request, name)))
+    if parameter.several:
+        return values
+    if parameter.flag and (set(values) - {"true", "false"} or len(values) > 1):
+        raise UnaskableError(f"{name} is true or false")
+    if len(values) > 1:
+        raise UnaskableError(f"{name} is given {len(values)} times; give one, or none for all")
+    return values == ("true",) if parameter.flag else "".join(values)
 
 
 def values_of(request: web.BaseRequest, key: str) -> list[str]:

@@ -28,6 +28,7 @@ from exporter.counts.base import Aggregates
 from exporter.findings.check import Check
 from exporter.metrics.states import States
 from exporter.questions import all_views, drain, findings, networks
+from exporter.questions.question import at_once
 from exporter.store.kinds.node import Node
 from exporter.store.reader import Reader
 from tests.check_cases import CHECKS, cases_of, evaluated
@@ -310,8 +311,8 @@ class Everything(Evaluation):
         engine, cluster = self.engine, self.engine.cluster
         rendered = b"".join([part async for part in self.states.render()])
         findings.take(engine)
-        networks.take(cluster, self.aggregates.of(AddressUsage), engine.findings(), engine.generation)
-        drain.take(cluster, [node.name for node in cluster.all(Node)], engine.findings(), engine.generation)
+        at_once(networks.steps(cluster, self.aggregates.of(AddressUsage), engine.findings(), engine.generation))
+        at_once(drain.steps(cluster, [node.name for node in cluster.all(Node)], engine.findings(), engine.generation))
         return rendered
 
 

@@ -17,6 +17,7 @@ from exporter.findings.finding import Finding
 from exporter.findings.severity import Severity
 from exporter.questions import drain
 from exporter.questions.drain.report import NOT_CONSIDERED
+from exporter.questions.question import NotThereError, at_once
 from exporter.store.kinds.node import Node
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.source import SyncState
@@ -388,7 +389,7 @@ def test_findings_of_evictions_stand_beside() -> None:
     )
     of_node = msgspec.structs.replace(of_a, reason="NodeDrainResidual", subject=Ref("Node", "", "node01"))
     other = msgspec.structs.replace(of_a, check="ipam_vms")
-    (report,) = drain.take(view.engine.cluster, ["node01"], [of_a, of_node, other], 0).nodes
+    (report,) = at_once(drain.steps(view.engine.cluster, ["node01"], [of_a, of_node, other], 0)).nodes
     assert [(m.vm.name, [each.reason for each in m.findings]) for m in report.vms] == [("a", ["NotStarted"]), ("b", [])]
     assert [each.reason for each in report.findings] == ["NodeDrainResidual"]
 
@@ -456,9 +457,9 @@ def test_nodes_by_name_by_label_and_those_that_are_cordoned() -> None:
     assert drain.chosen_nodes(cluster, ["b1"], selector_in("zone=a,!gpu")) == ["b1", "a1"]
     assert drain.chosen_nodes(cluster, [], selector_in("zone!=a")) == ["b1"]
     assert drain.chosen_nodes(cluster, [], cordoned=True) == ["b1"]
-    with pytest.raises(drain.NoSuchNodeError, match="no node is called 'a3'; did you mean a"):
+    with pytest.raises(NotThereError, match="no node is called 'a3'; did you mean a"):
         drain.chosen_nodes(cluster, ["a3"])
-    with pytest.raises(drain.NoSuchNodeError, match="no node has the labels zone=c"):
+    with pytest.raises(NotThereError, match="no node has the labels zone=c"):
         drain.chosen_nodes(cluster, [], selector_in("zone=c"))
 
 

@@ -18,6 +18,7 @@ from exporter.facts.record import Ref
 from exporter.findings.finding import Finding
 from exporter.questions import drain
 from exporter.questions.drain import VMReport
+from exporter.questions.question import at_once
 from exporter.store.kinds.node import Node
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
@@ -93,7 +94,7 @@ class Surfaces(Evaluation):
         self.evaluate()
         engine = self.engine
         nodes = [node.name for node in engine.cluster.all(Node)]
-        drained = drain.take(engine.cluster, nodes, engine.findings(), engine.generation)
+        drained = at_once(drain.steps(engine.cluster, nodes, engine.findings(), engine.generation))
         rows = [(node.node, vm) for node in drained.nodes for vm in node.vms]
         by_vm = {(node, vm.vm): vm for node, vm in rows}
         assert len(by_vm) == len(rows)

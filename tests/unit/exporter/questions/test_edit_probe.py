@@ -20,7 +20,7 @@ from exporter.facts.record import Ref
 from exporter.kube.probe import EditProbe, NotDryError
 from exporter.kube.transport import Transport
 from exporter.questions.edits import EditProbed, EditProbes, Expected, chosen, expected_edits, probed, summed, unsettled
-from exporter.questions.in_slices import at_once
+from exporter.questions.question import at_once
 from exporter.store.source import SyncState
 
 from ....case_files import read_yaml

@@ -15,16 +15,8 @@ from exporter.counts.base import Aggregates
 from exporter.counts.features import PHASES, FeatureUsage
 from exporter.facts.rule import Rule
 from exporter.facts.rules import RULES
-from exporter.questions.features import (
-    READER,
-    FeatureReport,
-    Features,
-    GateReport,
-    NoSuchFeatureError,
-    selected,
-    steps,
-    take,
-)
+from exporter.questions.features import READER, FeatureReport, Features, GateReport, selected, steps
+from exporter.questions.question import NotThereError, at_once
 from exporter.store.source import SyncState
 
 from ....amounts import drawn, rounds
@@ -52,7 +44,7 @@ class Viewed(Evaluation):
     def take(self) -> Features:
         self.evaluate()
         list(self.usage.settle())
-        return take(self.engine.cluster, self.usage, self.engine.findings(), self.engine.generation)
+        return at_once(steps(self.engine.cluster, self.usage, self.engine.findings(), self.engine.generation))
 
     def one(self, feature: str) -> FeatureReport:
         return next(each for each in self.take().features if each.feature == feature)
@@ -334,7 +326,7 @@ def test_a_feature_or_a_gate_by_its_name() -> None:
     unallowed = selected(found, unallowed=True)
     assert [each.feature for each in unallowed.features] == ["downward_metrics"]
     assert unallowed.gates == ()
-    with pytest.raises(NoSuchFeatureError, match="did you mean downward_metrics"):
+    with pytest.raises(NotThereError, match="did you mean downward_metrics"):
         selected(found, ["downwardmetrics"])
 
 

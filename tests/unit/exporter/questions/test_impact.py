@@ -14,17 +14,8 @@ from demo.fleet.sample import sample_fleet
 from exporter.checks import all_checks
 from exporter.engine.engine import Engine
 from exporter.facts.record import Ref
-from exporter.questions.impact import (
-    Impact,
-    NoSuchObjectError,
-    ProposedChange,
-    deletion,
-    exit_code,
-    steps,
-    take,
-    without,
-)
-from exporter.questions.in_slices import at_once
+from exporter.questions.impact import Impact, ProposedChange, deletion, exit_code, steps, without
+from exporter.questions.question import NotThereError, at_once
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import network_attachment_definition, virtual_machine, virtual_machine_instance
 from exporter.store.kinds.kube_virt import KubeVirt
@@ -33,7 +24,7 @@ from exporter.store.source import SyncState, Undecodable
 
 from ....amounts import drawn, rounds
 from ....evaluation import NOW, Evaluation
-from ....impacts import ROLES, differences, evaluation_of, make, open_in, sized
+from ....impacts import ROLES, differences, evaluation_of, make, open_in, sized, taken
 from ....rows import full
 
 NAD = network_attachment_definition.KIND
@@ -55,7 +46,7 @@ def sample() -> Evaluation:
 
 
 def impact_of(engine: Engine, *edits: Edit) -> Impact:
-    return take(engine, ProposedChange(("a change",), edits))
+    return taken(engine, ProposedChange(("a change",), edits))
 
 
 def said(impact: Impact) -> list[tuple[str, str, str, str, str]]:
@@ -134,7 +125,7 @@ def without_vm(evaluation: Evaluation) -> ProposedChange:
 
 def test_what_appears_is_a_finding_like_any_other_and_counted_by_namespace() -> None:
     evaluation = evaluation_of(*WITH_CLAIM)
-    impact = take(evaluation.engine, without_vm(evaluation))
+    impact = taken(evaluation.engine, without_vm(evaluation))
     assert impact.changes == ("VirtualMachine ns/db is deleted",)
     assert said(impact) == [("appears", "OrphanClaim", "ns/db.blue", "", "warning")]
     affected = impact.findings[0]
@@ -153,7 +144,7 @@ def test_what_goes_makes_nothing_worse() -> None:
     assert "MissingClaim" in {reason for _, _, reason, _ in evaluation.found()}
     kinds = virtual_machine.KIND, virtual_machine_instance.KIND
     gone = [(kind, "ns", "db") for kind in kinds]
-    impact = take(evaluation.engine, deletion(evaluation.engine.cluster, gone))
+    impact = taken(evaluation.engine, deletion(evaluation.engine.cluster, gone))
     assert ("goes", "MissingClaim", "ns/db", "warning", "warning") in said(impact)
     assert {change for change, *_ in said(impact)} == {"goes"}
     assert exit_code(impact) == 0
@@ -162,7 +153,7 @@ def test_what_goes_makes_nothing_worse() -> None:
 def test_of_many_findings_the_worst_are_named_and_all_are_counted() -> None:
     claims = [CLAIM | {"name": f"db.n{at}"} for at in range(7)]
     evaluation = evaluation_of(*WITH_CLAIM, *claims)
-    impact = take(evaluation.engine, without_vm(evaluation), 3)
+    impact = taken(evaluation.engine, without_vm(evaluation), 3)
     assert [each.outcome for each in impact.findings] == ["worse"] * 3
     assert (impact.counts["worse"], impact.left_out) == (8, sum(impact.counts.values()) - 3)
 
@@ -173,7 +164,7 @@ def test_of_many_findings_the_worst_are_named_and_all_are_counted() -> None:
 def test_while_a_kind_can_not_be_seen_nothing_is_said_of_it_and_that_is_said() -> None:
     evaluation = evaluation_of(*WITH_CLAIM)
     evaluation.sync_state("IPAMClaim", SyncState.FORBIDDEN)
-    impact = take(evaluation.engine, without_vm(evaluation))
+    impact = taken(evaluation.engine, without_vm(evaluation))
     assert [(each.check, each.partition) for each in impact.unknown if each.check == "ipam_claims"] == [
         ("ipam_claims", "")
     ]
@@ -183,14 +174,14 @@ def test_while_a_kind_can_not_be_seen_nothing_is_said_of_it_and_that_is_said() -
 def test_what_is_to_be_deleted_and_can_not_be_seen_is_unknown_and_not_missing() -> None:
     evaluation = evaluation_of()
     evaluation.sync_state("VirtualMachine", SyncState.FORBIDDEN)
-    impact = take(evaluation.engine, without_vm(evaluation))
+    impact = taken(evaluation.engine, without_vm(evaluation))
     assert {"ipam_claims", "ipam_vms"} <= {each.check for each in impact.unknown}
     assert exit_code(impact) == 2
 
 
 def test_an_undecodable_object_may_be_concerned_too() -> None:
     evaluation = evaluation_of(*WITH_CLAIM, CLAIM | {"name": "x", "namespace": "other", "undecodable": True})
-    impact = take(evaluation.engine, without_vm(evaluation))
+    impact = taken(evaluation.engine, without_vm(evaluation))
     assert [each.why for each in impact.unknown if each.check == "ipam_claims"] == [
         next(evaluation.engine.cluster.all(Undecodable)).sentence
     ]
@@ -201,14 +192,14 @@ def test_an_undecodable_object_may_be_concerned_too() -> None:
 def test_an_undecodable_object_of_another_namespace_does_not_count_where_only_one_does() -> None:
     evaluation = evaluation_of(*WITH_CLAIM, CLAIM | {"name": "x", "namespace": "other", "undecodable": True})
     proposal = deletion(evaluation.engine.cluster, [(virtual_machine.KIND, "ns", "db")], local=True)
-    impact = take(evaluation.engine, proposal)
+    impact = taken(evaluation.engine, proposal)
     assert impact.unknown == ()
     assert exit_code(impact) == 1
 
 
 def test_a_disabled_check_says_nothing_and_is_named() -> None:
     evaluation = evaluation_of(*WITH_CLAIM, lacking="ipam_claims")
-    impact = take(evaluation.engine, without_vm(evaluation))
+    impact = taken(evaluation.engine, without_vm(evaluation))
     assert [(each.check, each.why) for each in impact.unknown] == [("ipam_claims", "the check is disabled")]
     assert exit_code(impact) == 2
 
@@ -264,21 +255,21 @@ def test_a_change_of_everything_while_objects_come_and_go() -> None:
 )
 def test_what_is_not_there_is_one_sentence_with_the_nearest_name(name: str, sentence: str) -> None:
     evaluation = evaluation_of(*WITH_CLAIM)
-    with pytest.raises(NoSuchObjectError) as raised:
+    with pytest.raises(NotThereError) as raised:
         deletion(evaluation.engine.cluster, [(virtual_machine.KIND, "ns", name)])
     assert str(raised.value) == sentence
 
 
 def test_what_can_not_be_read_is_not_called_missing() -> None:
     evaluation = evaluation_of(WITH_CLAIM[0] | {"undecodable": True})
-    with pytest.raises(NoSuchObjectError, match="NetworkAttachmentDefinition ns/blue could not be read: "):
+    with pytest.raises(NotThereError, match="NetworkAttachmentDefinition ns/blue could not be read: "):
         deletion(evaluation.engine.cluster, [(NAD, "ns", "blue")])
 
 
 def test_a_kind_that_is_not_served_has_no_object() -> None:
     evaluation = evaluation_of()
     evaluation.sync_state("NetworkAttachmentDefinition", SyncState.ABSENT)
-    with pytest.raises(NoSuchObjectError, match="the cluster does not serve network-attachment-definitions"):
+    with pytest.raises(NotThereError, match="the cluster does not serve network-attachment-definitions"):
         deletion(evaluation.engine.cluster, [(NAD, "ns", "blue")])
 
 
@@ -332,7 +323,7 @@ def test_a_snapshot_without_a_copy_needs_the_instancetype(vm: list[dict[str, obj
         },
         *vm,
     )
-    impact = take(evaluation.engine, without(evaluation.engine.cluster, ["small"]))
+    impact = taken(evaluation.engine, without(evaluation.engine.cluster, ["small"]))
     (found,) = (each for each in impact.findings if each.finding.subject.name == "c")
     assert (found.finding.reason, found.finding.severity) == ("SnapshotObjectMissing", severity)
     assert (found.outcome, found.when) == ("breaks", "when a VM is restored from it")

@@ -11,17 +11,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as some
 
-from exporter.questions.impact import (
-    Impact,
-    ImpactQuery,
-    NoSuchObjectError,
-    ProposedChange,
-    exit_code,
-    proposed,
-    steps,
-    take,
-)
-from exporter.questions.in_slices import at_once
+from exporter.questions.asked import ImpactQuery
+from exporter.questions.impact import Impact, ProposedChange, exit_code, proposed, steps
+from exporter.questions.question import NotThereError, at_once
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.overlay import Edit
@@ -29,11 +21,11 @@ from exporter.store.source import SyncState
 
 from ....amounts import examples
 from ....evaluation import Evaluation
-from ....impacts import HOST_DISK, REBOOT, VSOCK, Row, differences, evaluation_of, kubevirt, make, open_in, vm
+from ....impacts import HOST_DISK, REBOOT, VSOCK, Row, differences, evaluation_of, kubevirt, make, open_in, taken, vm
 
 
 def impact_of(evaluation: Evaluation, **asked: Any) -> Impact:
-    return take(evaluation.engine, proposal_of(evaluation, **asked))
+    return taken(evaluation.engine, proposal_of(evaluation, **asked))
 
 
 def proposal_of(evaluation: Evaluation, **asked: Any) -> ProposedChange:
@@ -433,7 +425,7 @@ def test_what_can_not_be_done_is_refused_in_a_sentence(asked: Row, sentence: str
     ],
 )
 def test_without_the_one_known_installation_nothing_is_previewed(rows: list[Row], sentence: str) -> None:
-    with pytest.raises(NoSuchObjectError) as raised:
+    with pytest.raises(NotThereError) as raised:
         proposal_of(evaluation_of(*rows), disable="HostDisk")
     assert str(raised.value) == sentence
 
@@ -441,10 +433,10 @@ def test_without_the_one_known_installation_nothing_is_previewed(rows: list[Row]
 def test_an_installation_that_can_not_be_seen_or_read_is_not_called_missing() -> None:
     evaluation = evaluation_of(kubevirt())
     evaluation.sync_state("KubeVirt", SyncState.FORBIDDEN)
-    with pytest.raises(NoSuchObjectError, match="the KubeVirt object can't be seen, so nobody can say"):
+    with pytest.raises(NotThereError, match="the KubeVirt object can't be seen, so nobody can say"):
         proposal_of(evaluation, disable="HostDisk")
     evaluation = evaluation_of(kubevirt() | {"undecodable": True})
-    with pytest.raises(NoSuchObjectError, match="KubeVirt kubevirt/kubevirt could not be read: "):
+    with pytest.raises(NotThereError, match="KubeVirt kubevirt/kubevirt could not be read: "):
         proposal_of(evaluation, disable="HostDisk")
 
 
@@ -488,7 +480,7 @@ def test_a_setting_of_a_list_and_of_a_key_with_a_dot() -> None:
     )
     developer = configuration_of(proposal)["developerConfiguration"]
     assert developer == {"featureGates": ["Sidecar", "VSOCK"], "nodeSelectors": {"a.b/c": "d"}}
-    assert switched(take(evaluation.engine, proposal)) == {"HostDisk": "on off", "Sidecar": "off on"}
+    assert switched(taken(evaluation.engine, proposal)) == {"HostDisk": "on off", "Sidecar": "off on"}
 
 
 def test_a_value_that_is_nested_endlessly_is_refused() -> None:
@@ -581,7 +573,7 @@ def test_what_becomes_less_severe_breaks_nobody() -> None:
     evaluation = evaluation_of(kubevirt(), *vm("db", VSOCK, running=True, migratable=True))
     (vmi,) = evaluation.engine.cluster.all(VirtualMachineInstance)
     edit = Edit.put(msgspec.structs.replace(vmi, migratable="False"))
-    impact = take(evaluation.engine, ProposedChange(("it can't migrate",), (edit,)))
+    impact = taken(evaluation.engine, ProposedChange(("it can't migrate",), (edit,)))
     (less,) = [each for each in impact.findings if each.finding.reason == "NotEditable"]
     assert (less.change, less.outcome, less.severity_before) == ("changes", "other", "critical")
 
@@ -691,7 +683,7 @@ def test_the_impact_is_the_difference_of_two_full_checks(rows: list[Row], asked:
     changed = evaluation_of(
         read | {"version": edit.after.version, "configuration": json.loads(edit.after.configuration)}, *rows[1:]
     )
-    impact = take(present.engine, proposal)
+    impact = taken(present.engine, proposal)
     before, after = open_in(present.engine), open_in(changed.engine)
     assert differences(impact) == (
         {key: severity for key, severity in before.items() if after.get(key) != severity},
@@ -706,11 +698,11 @@ def test_a_change_and_its_inverse_cancel(rows: list[Row], asked: ImpactQuery) ->
     evaluation = evaluation_of(*rows)
     (was,) = evaluation.engine.cluster.all(KubeVirt)
     proposal = proposal_for(evaluation, rows, asked)
-    there = take(evaluation.engine, proposal)
+    there = taken(evaluation.engine, proposal)
     for edit in proposal.edits:
         make(evaluation.engine, edit)
     evaluation.evaluate()
-    back = take(evaluation.engine, ProposedChange(("as it was",), (Edit.put(was),)))
+    back = taken(evaluation.engine, ProposedChange(("as it was",), (Edit.put(was),)))
     gone, come = differences(there)
     assert differences(back) == (come, gone)
     assert {each.name: (each.after, each.before) for each in back.gates} == {

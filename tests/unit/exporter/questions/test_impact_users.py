@@ -11,13 +11,15 @@ from exporter.cli.commands.impact import impacted
 from exporter.counts.features import FeatureUsage
 from exporter.domain.features.configuration import Effective, effective
 from exporter.questions import features
-from exporter.questions.impact import Impact, ImpactQuery, exit_code, proposed, take
+from exporter.questions.asked import ImpactQuery
+from exporter.questions.impact import Impact, exit_code, proposed
 from exporter.questions.impact.gates import concerned_by
+from exporter.questions.question import at_once
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.source import SyncState
 
 from ....evaluation import Evaluation
-from ....impacts import HOST_DISK, VSOCK, Row, evaluation_of, kubevirt, vm
+from ....impacts import HOST_DISK, VSOCK, Row, evaluation_of, kubevirt, taken, vm
 
 VERSIONS = ("v1.8.4", "v1.9.0", "v1.10.0")
 # Nothing in a VM, a VMI or a NAD says whom a switch of any other gate hits.
@@ -57,7 +59,7 @@ def node(name: str, kubelet: str = "v1.35.0", **offers: str) -> Row:
 
 def impact_of(evaluation: Evaluation, **asked: Any) -> Impact:
     words = {name: (value,) if isinstance(value, str) else tuple(value) for name, value in asked.items()}
-    return take(evaluation.engine, proposed(evaluation.engine.cluster, ImpactQuery(**words)))
+    return taken(evaluation.engine, proposed(evaluation.engine.cluster, ImpactQuery(**words)))
 
 
 def known_of(version: str) -> Effective:
@@ -249,7 +251,7 @@ def test_a_feature_of_networks_is_not_said_to_be_asked_for_by_nobody() -> None:
     cluster = evaluation.engine.cluster
     usage = FeatureUsage.over(cluster)
     tuple(usage.settle())
-    found = features.selected(features.take(cluster, usage, (), 1), ("ext_net_inject",))
+    found = features.selected(at_once(features.steps(cluster, usage, (), 1)), ("ext_net_inject",))
     assert [(each.gate, each.features) for each in found.gates] == [
         ("ExternalNetResourceInjection", ("ext_net_inject",))
     ]

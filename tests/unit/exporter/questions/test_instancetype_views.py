@@ -10,7 +10,8 @@ import pytest
 from exporter.checks import all_checks
 from exporter.counts.base import Aggregates
 from exporter.counts.instancetypes import STATE, InstancetypeUsage
-from exporter.questions.instancetypes import READER, InstancetypeReport, Instancetypes, steps, take
+from exporter.questions.instancetypes import READER, InstancetypeReport, Instancetypes, steps
+from exporter.questions.question import at_once
 from exporter.store.source import SyncState
 
 from ....evaluation import Evaluation
@@ -39,7 +40,7 @@ class Viewed(Evaluation):
     def take(self, only: str = "") -> Instancetypes:
         self.evaluate()
         list(self.usage.settle())
-        return take(self.engine.cluster, self.usage, self.engine.findings(), self.engine.generation, only)
+        return at_once(steps(self.engine.cluster, self.usage, self.engine.findings(), self.engine.generation, only))
 
     def one(self, only: str = "u1") -> InstancetypeReport:
         (report,) = self.take(only).objects

@@ -12,6 +12,7 @@ from exporter.domain.acts import Act, Among
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding
 from exporter.questions import vm
+from exporter.questions.question import at_once
 from exporter.questions.vm import Verdict
 from exporter.questions.vm.view import verdicts
 from exporter.store.cluster import Cluster
@@ -140,7 +141,7 @@ def test_each_reason_that_forbids_an_act_is_said_in_each_of_its_cases(check: Che
         for given in (lambda same: same, _with_its_vms):
             evaluation = given(_stage(check, case))
             for key, findings in _of_vms(evaluation).items():
-                found = vm.take(evaluation.engine, *key)
+                found = at_once(vm.steps(evaluation.engine, *key))
                 text = whole_vm(found, 10_000)
                 silent -= {each.reason for each in findings if said(found.verdicts, each, text)}
     assert silent == set()

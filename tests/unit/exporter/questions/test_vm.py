@@ -9,7 +9,7 @@ import pytest
 from exporter.cli.output.vm import whole_vm
 from exporter.facts.record import epoch
 from exporter.questions import vm
-from exporter.questions.vm import NoSuchVMError
+from exporter.questions.question import NotThereError
 
 from ....drain_rows import Row, guest, migration, node
 from ....instancetype_rows import U1, revision
@@ -284,7 +284,7 @@ def test_a_pending_vmi_says_why_and_which_nodes_could_take_it() -> None:
     ],
 )  # fmt: skip
 def test_one_that_is_not_there(rows: list[Row], unseen: list[str], name: str, said: str) -> None:
-    with pytest.raises(NoSuchVMError) as error:
+    with pytest.raises(NotThereError) as error:
         OneVMStage(*rows, unseen=unseen).take(name)
     assert str(error.value).startswith(said)
 

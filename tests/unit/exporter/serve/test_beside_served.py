@@ -13,7 +13,8 @@ import pytest_asyncio
 from exporter.checks import all_checks
 from exporter.questions import drain
 from exporter.questions.findings import Filter, take, with_causes
-from exporter.questions.vm.view import take as one_vm
+from exporter.questions.question import at_once
+from exporter.questions.vm.view import steps as one_vm
 
 from ....asking import by_header
 from ....rows import full
@@ -96,7 +97,7 @@ async def test_every_surface_says_the_same(server: Served) -> None:
     report = with_causes(take(engine), engine)
     (found,) = (each for each in report.findings if each.reason == "NotMigratable")
     (cause,) = (each for each in report.causes or () if each.reason == "NotMigratable")
-    (drained,) = drain.take(engine.cluster, ["node01"], engine.findings(), engine.generation).nodes
+    (drained,) = at_once(drain.steps(engine.cluster, ["node01"], engine.findings(), engine.generation)).nodes
     (left,) = (each for each in drained.vms if each.reason == "NotMigratable")
     (listed_cause,) = (
         each for each in await server.listings.of(None).causes(Filter()) if each.reason == "NotMigratable"
@@ -105,7 +106,7 @@ async def test_every_surface_says_the_same(server: Served) -> None:
     assert found.next.startswith(FIRST)
     assert {found.next} == {cause.next, left.next, listed_cause.next}
     assert left.commands == found.commands
-    whole = one_vm(engine, "ns", "db")
+    whole = at_once(one_vm(engine, "ns", "db"))
     assert [each.next for each in whole.findings if each.reason == "NotMigratable"] == [found.next]
     page = (await server.get("/"))[2].decode()
     assert "see SpecRunMismatch: its next start changes" in page

@@ -121,7 +121,10 @@ async def test_the_page_gives_the_form_back_with_the_mistake_and_the_nodes_that_
 
 async def test_what_is_no_parameter_is_refused(http: aiohttp.ClientSession) -> None:
     status, text, _ = await get(http, "/api/v1/drain?nodes=node01")
-    assert (status, json.loads(text)) == (400, {"error": "'nodes' is no filter; there is: node"})
+    assert (status, json.loads(text)) == (
+        400,
+        {"error": "'nodes' is no filter; filters are: node, all-cordoned, selector"},
+    )
 
 
 async def test_the_page_shows_nodes_being_emptied_and_what_stays(http: aiohttp.ClientSession) -> None:
@@ -209,8 +212,9 @@ async def test_live_nothing_is_asked_for_that_a_drain_has_nothing_to_do_with(
     config = str(kubeconfig(tmp_path, cluster.url))
     await asyncio.to_thread(run, ["node01", "--kubeconfig", config], capsys)
     watched = {call.path.rpartition("/")[2] for call in cluster.requests if call.watch}
-    of_check = (kind for check in all_checks() if check.id == drain.CHECK for kind in check.reads)
-    kinds = (kind for kind in (*drain.READER.reads, *of_check) if isinstance(kind, ApiKind))
+    forbidding = (check for check in all_checks() if any(reason.forbids for reason in check.reasons.values()))
+    of_checks = (kind for check in forbidding for kind in check.reads)
+    kinds = (kind for kind in (*drain.READER.reads, *of_checks) if isinstance(kind, ApiKind))
     assert watched == {kind.plural for kind in kinds}
     assert {call.method for call in cluster.requests} == {"GET"}
 

@@ -21,7 +21,7 @@ from exporter.checks import all_checks
 from exporter.cli.parsing import parsed
 from exporter.config.settings import Config, ReconcileSettings
 from exporter.kube.transport import Transport
-from exporter.questions.in_slices import at_once
+from exporter.questions.question import at_once
 from exporter.sidecar.repairs import Repairs, decoding
 
 from ....all_of import each_of

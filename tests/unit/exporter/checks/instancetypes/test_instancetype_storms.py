@@ -11,6 +11,7 @@ from exporter.checks import all_checks
 from exporter.counts.instancetypes import InstancetypeUsage
 from exporter.facts.matching import ROLES
 from exporter.questions import instancetypes
+from exporter.questions.question import at_once
 from exporter.store.source import SyncState
 from tests.amounts import drawn, rounds
 from tests.engine_rows import comparable
@@ -127,7 +128,7 @@ def _known(evaluation: Evaluation, usage: InstancetypeUsage) -> tuple[Any, ...]:
     deque(usage.settle(), 0)
     engine = evaluation.engine
     targets = [(each, dict(usage.modes(each)), usage.pools(each)) for role in ROLES for each in usage.targets(role)]
-    report = instancetypes.take(engine.cluster, usage, engine.findings(), 1)
+    report = at_once(instancetypes.steps(engine.cluster, usage, engine.findings(), 1))
     return comparable(engine.findings()), engine.unknowns(), targets, report
 
 

@@ -17,7 +17,7 @@ from exporter.findings.finding import Finding
 from exporter.findings.severity import Severity
 from exporter.questions import tenant_text
 from exporter.questions.findings import Filter
-from exporter.questions.in_slices import at_once
+from exporter.questions.question import at_once
 from exporter.questions.selection import ANYTHING
 from exporter.serve.access.viewer import Visible
 from exporter.serve.reports.listing import Listing

@@ -18,7 +18,7 @@ from exporter.checks import all_checks
 from exporter.cli.output.findings.exchange import csv_of
 from exporter.facts.naming import is_seen
 from exporter.questions.findings import take
-from exporter.questions.in_slices import at_once
+from exporter.questions.question import at_once
 from exporter.sidecar.repairs import Repairs, decoding
 
 from .....amounts import drawn, part

@@ -1,15 +1,29 @@
-"""`steward help`: what the steward, or one of its commands, takes."""
+"""`steward help`, `steward version` and `steward completion`: what the command line says of itself."""
 
 from __future__ import annotations
 
 import argparse
 
 from ...config.mistakes import nearest
+from ...version import installed
 from ..options import subcommands
-from ..output.text.terminal import complain
+from ..output.text.terminal import complain, say
 
 
-def run(arguments: argparse.Namespace) -> int:
+def version(_: argparse.Namespace) -> int:
+    say(f"steward {installed()}\n")
+    return 0
+
+
+def completion(arguments: argparse.Namespace) -> int:
+    """`arguments.parser` is that of the whole command line."""
+    from ..output.completion import completion as made  # only where a shell asks
+
+    say(made(arguments.shell, arguments.parser))
+    return 0
+
+
+def help_of(arguments: argparse.Namespace) -> int:
     """`arguments.parser` is that of the whole command line."""
     parser: argparse.ArgumentParser = arguments.parser
     path: list[str] = []
