@@ -43,7 +43,7 @@ CHECKS = TOP / "exporter/checks"
 ALERTS = TOP / "rules/alerts"
 _COMMANDS = "commands.yaml"
 _WIDTH = 120
-_TITLE, _NEXT = 60, 600  # characters
+_TITLE, _NEXT = 60, 200  # characters
 _SEVERITIES = re.compile(rf"\b({'|'.join(each.value for each in Severity)})\b", re.IGNORECASE)
 
 
@@ -303,7 +303,7 @@ def _section(page: _Page, reason: str, pages: _Pages, *, taken: bool = False) ->
         made = {**_section(pages[other], reason, pages, taken=True), **made}
     if len(page.metrics) == 1:
         made.setdefault("metric", *page.metrics)
-    _having(page.file, section, made, ("severity", "metric", "meaning"))
+    _having(page.file, section, made, ("title", "severity", "metric", "meaning", "impact"))
     return {name: made[name] for name in _SECTION if made.get(name) is not None}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.generator.pages import CHECKS, FILE, PageError, compiled
+from docs.generator.pages import ALERTS, CHECKS, FILE, PageError, compiled
 from tests.all_of import each_of
 from tests.shared import REPO
 
@@ -19,8 +19,10 @@ metrics:
     help: Something is odd.
 reasons:
   Odd:
+    title: Oddness
     severity: [warning]
     meaning: It is odd.
+    impact: All is lost.
 """
 ALERT = """\
 note: What is odd.
@@ -46,7 +48,7 @@ def made(folder: Path, page: str = PAGE, commands: str = COMMANDS, **others: str
 
 
 def test_the_compiled_file_is_up_to_date() -> None:
-    assert (REPO / FILE).read_text(encoding="utf-8") == compiled([CHECKS]), "run `make generate`"
+    assert (REPO / FILE).read_text(encoding="utf-8") == compiled([CHECKS], [ALERTS]), "run `make generate`"
 
 
 def test_what_it_is_compiled_by_imports_no_check() -> None:
@@ -56,7 +58,6 @@ def test_what_it_is_compiled_by_imports_no_check() -> None:
 
 def test_a_page_with_all_that_there_may_be(tmp_path: Path) -> None:
     more = """\
-    title: Oddness
     severity: [warning]
     severity_when: Always.
     grace: 1h30m
@@ -79,7 +80,7 @@ def test_a_page_with_all_that_there_may_be(tmp_path: Path) -> None:
       because: it is odd
       among: namespace
 """
-    page = PAGE.replace("    severity: [warning]\n    meaning: It is odd.\n", more)
+    page = PAGE.replace("    severity: [warning]\n    meaning: It is odd.\n    impact: All is lost.\n", more)
     assert page != PAGE
     alerts = tmp_path / "alerts"
     alerts.mkdir()
@@ -122,7 +123,14 @@ def test_a_section_may_be_as_that_of_another_page_but_for_what_it_says(tmp_path:
     given = PAGE + "    next: Look.\n    alert: VMOdd\n    does: [stop]\n"
     other = "reasons:\n  Odd:\n    as: odd\n    severity: [info]\n    alert: null\n    does: []\n"
     found = json.loads(made(tmp_path, given, other=other))["reasons"]["other"]["Odd"]
-    assert found == {"severity": ["info"], "metric": "kubevirt_x", "meaning": "It is odd.", "next": {"": "Look."}}
+    assert found == {
+        "title": "Oddness",
+        "severity": ["info"],
+        "metric": "kubevirt_x",
+        "meaning": "It is odd.",
+        "impact": "All is lost.",
+        "next": {"": "Look."},
+    }
 
 
 def test_a_family_without_help_has_the_meaning_of_its_reason(tmp_path: Path) -> None:
@@ -155,7 +163,17 @@ def replaced(old: str, new: str, page: str = PAGE) -> str:
     return page.replace(old, new)
 
 
-_SEVERAL = PAGE + "  Odder:\n    severity: [info]\n    metric: kubevirt_x\n    meaning: It is odder.\n"
+_SEVERAL = (
+    PAGE
+    + """\
+  Odder:
+    title: Odder
+    severity: [info]
+    metric: kubevirt_x
+    meaning: It is odder.
+    impact: All is lost, and more.
+"""
+)
 MISTAKES = {
     "unknown key": (
         PAGE + "    meanings: x\n",
@@ -164,12 +182,12 @@ MISTAKES = {
     "unknown part": ("reason: {}\n", "odd.yaml has an unknown key reason: there are metrics, reasons"),
     "order": (
         replaced("    severity: [warning]\n", "", PAGE) + "    severity: [info]\n",
-        "reasons.Odd has its keys in another order than severity, meaning",
+        "reasons.Odd has its keys in another order than title, severity, meaning",
     ),
     "severity": (replaced("warning", "bad"), "reasons.Odd: severity has no 'bad': there are info, warning, critical"),
-    "long title": (replaced("    severity", f"    title: {'x' * 61}\n    severity"), "title has to be at most 60"),
+    "long title": (replaced("Oddness", "x" * 61), "title has to be at most 60"),
     "title with a severity": (
-        replaced("    severity", "    title: A critical thing\n    severity"),
+        replaced("Oddness", "A critical thing"),
         "reasons.Odd: title has to be at most 60 characters, without a severity",
     ),
     "field with a format": (
@@ -194,15 +212,20 @@ MISTAKES = {
     "forbids without acts": (PAGE + "    forbids:\n      because: x\n", "reasons.Odd.forbids has no acts"),
     "metric": (replaced("    meaning", "    metric: kubevirt_y\n    meaning"), "metrics.kubevirt_x is of no reason"),
     "metric that no page has": (
-        "reasons:\n  Odd:\n    severity: [info]\n    metric: kubevirt_y\n    meaning: x\n",
+        "reasons:\n  Odd:\n    title: X\n    severity: [info]\n    metric: kubevirt_y\n    meaning: x\n    impact: x\n",
         "reasons.Odd has an unknown metric kubevirt_y",
     ),
-    "no metric": ("reasons:\n  Odd:\n    severity: [info]\n    meaning: x\n", "reasons.Odd has no metric"),
+    "no metric": (
+        "reasons:\n  Odd:\n    title: X\n    severity: [info]\n    meaning: x\n    impact: x\n",
+        "reasons.Odd has no metric",
+    ),
     "no help": (
         replaced("kubevirt_x:\n    help: Something is odd.\n", "kubevirt_x: {}\n", _SEVERAL),
         "metrics.kubevirt_x has no help, and several",
     ),
     "no meaning": (replaced("    meaning: It is odd.\n", ""), "reasons.Odd has no meaning"),
+    "no title": (replaced("    title: Oddness\n", ""), "reasons.Odd has no title"),
+    "no impact": (replaced("    impact: All is lost.\n", ""), "reasons.Odd has no impact"),
     "no severity": (replaced("    severity: [warning]\n", ""), "reasons.Odd has no severity"),
     "empty": (replaced("It is odd.", '""'), "reasons.Odd: meaning has to be a text"),
     "no section": ("reasons:\n  Odd: x\n", "reasons.Odd has to be a map by names"),
@@ -211,15 +234,15 @@ MISTAKES = {
     "command": (PAGE + "    commands: [shows]\n", "reasons.Odd has an unknown command shows"),
     "command in full": (PAGE + "    commands: [kubectl get x NAME]\n", "reasons.Odd has the command show in full"),
     "command twice": (
-        replaced("meaning: It is odd.", "meaning: It is odd.\n    commands: [kubectl y]", _SEVERAL)
+        replaced("impact: All is lost.\n", "impact: All is lost.\n    commands: [kubectl y]\n", _SEVERAL)
         + "    commands: [kubectl y]\n",
         "odd.yaml: reasons.Odd: it belongs to commands.yaml, by a name",
     ),
     "as": (PAGE + "  Odder:\n    as: other\n", "reasons.Odder is as that of other, which has none of its own"),
     "null": (PAGE + "    alert: null\n", "reasons.Odd: alert has to be a text"),
-    "long line": (PAGE + f"    # {'x' * 120}\n", "odd.yaml: line 8 is longer than 120 characters"),
-    "twice": (PAGE + "  Odd: {}\n", "odd.yaml: line 8: Odd is there twice"),
-    "no YAML": (PAGE + "  - x\n", "odd.yaml: line 8: "),
+    "long line": (PAGE + f"    # {'x' * 120}\n", "odd.yaml: line 10 is longer than 120 characters"),
+    "twice": (PAGE + "  Odd: {}\n", "odd.yaml: line 10: Odd is there twice"),
+    "no YAML": (PAGE + "  - x\n", "odd.yaml: line 10: "),
 }
 
 

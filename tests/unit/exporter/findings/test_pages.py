@@ -46,8 +46,10 @@ reasons:
       among: cluster
 
   Plain:
+    title: Plainness
     severity: [info]
     meaning: It is plain.
+    impact: Nothing is lost.
 """
 
 
@@ -73,7 +75,7 @@ def test_a_reason_is_what_its_section_says(tmp_path: Path, monkeypatch: pytest.M
             does=(Act.STOP_NOW, Act.DELETE),
             forbids=Forbids((Act.START,), "it is odd", Among.CLUSTER),
         ),
-        "Plain": Reason((Severity.INFO,), "It is plain.", family, title="It is plain"),
+        "Plain": Reason((Severity.INFO,), "It is plain.", family, title="Plainness", impact="Nothing is lost."),
     }
     texts = Texts("odd")
     assert texts.message("Odd") == "X is odd."

@@ -29,7 +29,7 @@ SEVERITIES = re.compile(rf"\b({'|'.join(each.value for each in Severity)})\b", r
 MOST_WORDS = 30  # of a sentence
 ACTS = re.compile(  # with which a next step begins, and conditions before it
     r"(Add|After|Agree|Annotate|Apply|Approve|Ask|Before|Bring|Cancel|Change|Check|Choose|"
-    r"Compare|Confirm|Cordon|Correct|Create|Deactivate|Decide|Delete|Detach|Disable|Do|Drain|"
+    r"Compare|Confirm|Cordon|Correct|Create|Deactivate|Decide|Delete|Detach|Disable|Do|Drain|Edit|"
     r"Enable|End|Find|First|Fix|Follow|Force|Free|Get|Give|Grant|Have|If|In|Increase|"
     r"Inform|Install|Keep|Label|Leave|Let|Look|Make|Migrate|Move|No|On|Once|Plan|Point|"
     r"Prepare|Raise|Read|Recreate|Reduce|Register|Relax|Release|Remove|Rename|Repair|Replace|"

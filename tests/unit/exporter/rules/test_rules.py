@@ -368,7 +368,7 @@ def test_the_verification_says_what_its_commands_print_and_when_the_alert_ends(r
     text = runbook.read_text(encoding="utf-8").partition("## Verification")[2]
 
     assert all(step.prints or step.untried for step in asked)
-    assert re.search(r"\balerts?\s+ends?\b", text)
+    assert re.search(r"\balerts?\s+(?:ends?|resolves?)\b", text)
 
 
 @all_of(named(RUNBOOKS, lambda runbook: runbook.stem), whole)
