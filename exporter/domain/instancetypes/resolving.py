@@ -202,7 +202,7 @@ def undecodable(revision: ControllerRevision, role: MatcherRole, release: tuple[
         return ""
     if stash.version in _OLD:
         return f"KubeVirt {release[0]}.{release[1]} no longer decodes {stash.version}"
-    return f"its version {stash.version} is none that KubeVirt knows"
+    return f"its version {stash.version} is unknown to KubeVirt"
 
 
 # What a VM's instancetype and preference add to its spec, for whoever asks what the VM requests.

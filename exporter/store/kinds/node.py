@@ -96,7 +96,7 @@ def _drained_by(notes: _Annotations | None) -> str:
     if notes.rebooting:
         return "kured"
     said = notes.draining.strip().lower() if isinstance(notes.draining, str) else ""
-    return f"whoever set annotation {DRAINING}" if said not in ("", "false") else ""
+    return f"the client that set annotation {DRAINING}" if said not in ("", "false") else ""
 
 
 _PAIRS: dict[tuple[str, str | None], tuple[str, str]] = {}

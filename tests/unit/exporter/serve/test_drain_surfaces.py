@@ -121,7 +121,7 @@ async def test_the_page_gives_the_form_back_with_the_mistake_and_the_nodes_that_
 
 async def test_what_is_no_parameter_is_refused(http: aiohttp.ClientSession) -> None:
     status, text, _ = await get(http, "/api/v1/drain?nodes=node01")
-    assert (status, json.loads(text)) == (400, {"error": "'nodes' is no filter; there is: node"})
+    assert (status, json.loads(text)) == (400, {"error": "'nodes' is not a filter. The filter is: node"})
 
 
 async def test_the_page_shows_nodes_being_emptied_and_what_stays(http: aiohttp.ClientSession) -> None:
@@ -282,10 +282,10 @@ def test_where_the_volumes_of_a_dump_can_be_used_counts(tmp_path: Path, capsys: 
 
 def test_a_selector_that_is_none_is_refused(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, said = run(["-l", "zone in a", "--from", dump], capsys)
-    assert (code, "is no selector; write it as zone=a,!gpu or as tier in (web,db); `steward help drain`" in said) == (
-        2,
-        True,
-    )
+    assert (
+        code,
+        "is not a selector. Write it as zone=a,!gpu or as tier in (web,db); `steward help drain`" in said,
+    ) == (2, True)
 
 
 def test_help_says_what_the_exit_codes_mean(capsys: pytest.CaptureFixture[str]) -> None:
