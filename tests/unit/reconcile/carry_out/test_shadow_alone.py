@@ -122,7 +122,7 @@ async def test_a_lease_that_can_not_be_read_may_pause_everything(server: FakeApi
     async with running(server, tmp_path) as sidecar:
         await sidecar.once()
         (why,) = (gate.why for each in sidecar.repairs.all() for gate in each.blocked)
-        assert "could not be read from the Lease" in why
+        assert "the Lease could not be read" in why
         assert events(tmp_path) == []
 
 
