@@ -65,8 +65,8 @@ def _refused(own: VMIContext, scene: Scene) -> Refused | None:
     if kubevirt is None or kubevirt.release < _SERVED:
         return Refused(
             "supported",
-            f"KubeVirt {version or 'of unknown version'} is not known to serve evacuate/cancel, as v1.7.0 does;"
-            " migrate the VMI instead",
+            f"KubeVirt {version or 'of unknown version'} isn't known to serve evacuate/cancel, which v1.7.0 serves. "
+            "Migrate the VMI instead",
         )
     if own.strategy == "External":
         who = f"KubevirtMachine {vmi.handler}" if vmi.handler else vmi.owner or "the controller that manages it"

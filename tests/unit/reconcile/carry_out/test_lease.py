@@ -306,7 +306,7 @@ async def test_what_travels_with_the_lease_is_kept_and_seen_by_all(server: FakeA
     seen = {"paused": "by hand", "writes": '{"hour":3}'}
     assert leader.election.state == seen
     await other.until(lambda election: election.state == seen, "it sees the state")
-    with pytest.raises(NotLeadingError, match="'a' holds it"):
+    with pytest.raises(NotLeadingError, match="its holder is 'a'"):
         await other.election.publish({"writes": ""})
     with pytest.raises(ValueError, match="is the election's own"):
         await leader.election.publish({"lease-process": "x"})
@@ -323,7 +323,7 @@ async def test_what_travels_with_the_lease_is_kept_and_seen_by_all(server: FakeA
         (unavailable(), "503"),
         (too_many_requests(), "429"),
         (unauthorized(), "401"),
-        (forbidden(), "403 .*grant get, create and update of leases"),
+        (forbidden(), "403 .*Grant get, create and update of leases"),
     ],
 )
 async def test_refusals_are_said_and_survived(

@@ -139,7 +139,7 @@ def without_its_end(directory: Path, lease: dict[str, str]) -> str:
     assert lines
     last.write_bytes(b"".join(lines))
     seq = int(lease["ledger"].split()[1])
-    return f"ends with entry {seq - 1}, and the Lease was held with it up to entry {seq}"
+    return f"ends with entry {seq - 1}, but the Lease was held with it up to entry {seq}"
 
 
 def rewritten(directory: Path, lease: dict[str, str]) -> str:
