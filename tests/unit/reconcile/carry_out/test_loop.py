@@ -167,7 +167,7 @@ async def test_with_a_new_ledger_no_approval_is_used_again(tmp_path: Path) -> No
             assert await running.run() == 0
             refused = running.repair("db", "repair_ipam_claim_metadata").refused
             assert refused is not None
-            assert "may be older. Approve again" in refused.why
+            assert "might be older. Approve again" in refused.why
         again = write(plan, "alice", running.clock[0] + 1, running.clock[0] + 3600)
         running.server.patch("ipamclaims", "ns", "db.blue", {"metadata": {"annotations": {APPROVED_PLAN: again}}})
         assert await running.run() == 1
@@ -238,7 +238,7 @@ async def test_what_the_second_half_of_the_hour_is_kept_for(tmp_path: Path) -> N
         assert await running.run() == 2
         (why,) = (each.why for each in running.repair("vm5").blocked if each.gate == "budget_hour")
         assert "2 writes in all namespaces within the last hour, at most 4 (budgets.hour)" in why
-        assert "namespace ns has had 2, its part is 1" in why
+        assert "namespace ns has used 2 of 1" in why
         running.appear(orphan("web", "other"))
         assert await running.run() == 1
         assert ("DELETE", "web.blue") in running.writes()

@@ -45,4 +45,4 @@ async def test_it_says_what_was_answered_last_and_nothing_before_there_is_an_ans
 
 async def test_where_nothing_may_write_it_is_not_asked() -> None:
     asked = IdleWriter(None)  # type: ignore[arg-type] # it has nothing to send with
-    assert await asked.guarded("kv") == (None, "no remediation may write")
+    assert await asked.guarded("kv") == (None, "no remediation has permission to write")
