@@ -167,7 +167,7 @@ async def test_with_a_new_ledger_no_approval_is_used_again(tmp_path: Path) -> No
             assert await running.run() == 0
             refused = running.repair("db", "repair_ipam_claim_metadata").refused
             assert refused is not None
-            assert "might be older. Approve again" in refused.why
+            assert "might be older" in refused.why
         again = write(plan, "alice", running.clock[0] + 1, running.clock[0] + 3600)
         running.server.patch("ipamclaims", "ns", "db.blue", {"metadata": {"annotations": {APPROVED_PLAN: again}}})
         assert await running.run() == 1

@@ -48,5 +48,5 @@ def test_a_cause_is_named_by_its_first_digits_if_nothing_else_is() -> None:
     assert of_cause(observed, "") == []
     with pytest.raises(ValueError, match=r"2 causes and 0 findings have IDs that begin with 3\. Give more"):
         of_cause(observed, "3")
-    with pytest.raises(ValueError, match="1 cause and 4 findings have ids"):
+    with pytest.raises(ValueError, match="1 cause and 4 findings have IDs"):
         of_cause(observed, "f-")
